@@ -1,0 +1,41 @@
+"""Token vectors to one vector a sentence: mean, [CLS], max.
+
+Mean and max run over the attention mask, so padding never counts; special tokens count unless told
+otherwise, which is what sentence-transformers does (Reimers and Gurevych 2019, section 3). [CLS] is the
+first token's vector, special or not, before any pooler.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from components.model.trace import Float32, Trace
+
+Pooling = Literal["mean", "cls", "max"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+
+
+def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float32:
+    """Sentence vectors at every layer, float32 [layer, sentence, dim].
+
+    A sentence with no token left (special tokens excluded and nothing else) gives NaN.
+    Raises ValueError for an unknown pooling.
+    """
+    hidden = trace.hidden_states  # [layer, sentence, token, dim]
+    if pooling == "cls":
+        return np.array(hidden[:, :, 0])
+    keep = trace.attention_mask.astype(bool) if include_special else ~trace.special_mask  # [sentence, token]
+    empty = ~keep.any(axis=1)
+    if pooling == "mean":
+        weights = keep.astype(np.float32)
+        total = np.einsum("lstd,st->lsd", hidden, weights)
+        pooled = total / np.maximum(weights.sum(axis=1), 1)[None, :, None]
+    elif pooling == "max":
+        pooled = np.where(keep[None, :, :, None], hidden, -np.inf).max(axis=2)
+    else:
+        raise ValueError(f"unknown pooling {pooling!r}; expected one of {', '.join(POOLINGS)}")
+    pooled = pooled.astype(np.float32)
+    pooled[:, empty] = np.nan
+    return pooled

@@ -1,0 +1,91 @@
+"""Cosine similarity of vectors at every layer, as curves for pairs of things.
+
+cos(a, b) = a.b / (|a| |b|). In BERT-family encoders cosines are high for any two tokens (Ethayarajh 2019,
+"How Contextual are Contextualized Word Representations?"), so a curve means little without the baseline of
+components.analysis.baseline beside it. It shows how close two directions are, not why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.model.trace import Float32
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCurves:
+    """Cosines of pairs over the layers."""
+
+    labels: tuple[str, ...]  # one for each pair
+    pairs: tuple[tuple[int, int], ...]  # indices of the two things of each pair
+    values: NDArray[np.float64]  # [pair, layer 0..L], NaN where a vector is zero or missing
+
+    @property
+    def lowest(self) -> NDArray[np.int64]:
+        """Layer of each pair's lowest cosine, [pair]; the first one on a tie, 0 for a curve without values."""
+        return np.argmin(np.where(np.isnan(self.values), np.inf, self.values), axis=1)
+
+    @property
+    def highest(self) -> NDArray[np.int64]:
+        """Layer of each pair's highest cosine, [pair]; the first one on a tie, 0 for a curve without values."""
+        return np.argmax(np.where(np.isnan(self.values), -np.inf, self.values), axis=1)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> NDArray[np.float64]:
+    """Cosine along the last axis, in float64; NaN where a vector is zero or holds NaN."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    norms = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = (a * b).sum(axis=-1) / norms
+    return np.where(norms > 0, np.clip(value, -1.0, 1.0), np.nan)
+
+
+def cosine_matrix(vectors: np.ndarray) -> NDArray[np.float64]:
+    """Cosines of all vectors with all at each layer: [layer, n, dim] to [layer, n, n]."""
+    wide = np.asarray(vectors, np.float64)
+    norms = np.linalg.norm(wide, axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        unit = np.where(norms > 0, wide / norms, np.nan)
+    return np.clip(unit @ np.swapaxes(unit, -1, -2), -1.0, 1.0)
+
+
+def pair_curves(
+    vectors: Float32,
+    names: Sequence[str],
+    pairs: Sequence[tuple[int, int]] | None = None,
+    centre: np.ndarray | None = None,
+) -> LayerCurves:
+    """A curve for each pair (all pairs by default) of `vectors` [layer, n, dim], named by `names`.
+
+    `centre` [layer, dim] is subtracted from every vector first (centred cosine).
+    """
+    layers, count = vectors.shape[:2]
+    if len(names) != count:
+        raise ValueError(f"{count} vectors but {len(names)} names")
+    chosen = tuple(combinations(range(count), 2)) if pairs is None else tuple(pairs)
+    shifted = vectors if centre is None else centred(vectors, centre)
+    first, second = [pair[0] for pair in chosen], [pair[1] for pair in chosen]
+    values = cosine(shifted[:, first], shifted[:, second]).T if chosen else np.empty((0, layers))  # [pair, layer]
+    return LayerCurves(tuple(f"{names[a]} – {names[b]}" for a, b in chosen), chosen, values)
+
+
+def centred(vectors: Float32, centre: np.ndarray) -> Float32:
+    """`vectors` [layer, n, dim] less `centre` [layer, dim].
+
+    A vector that equals the centre up to rounding becomes zero (its cosine is then NaN, not noise): so it is
+    for [CLS] at layer 0, which is the same in every sentence.
+    """
+    shifted = vectors - np.asarray(centre, np.float32)[:, None, :]
+    small = np.linalg.norm(shifted, axis=-1) < 1e-5 * np.linalg.norm(vectors, axis=-1)
+    shifted[small] = 0
+    return shifted
+
+
+def token_vectors_of(trace_vectors: Sequence[Float32]) -> Float32:
+    """One vector a token of interest: the mean of its pieces. Each item [layer, piece, dim] to [layer, n, dim]."""
+    return np.stack([pieces.mean(axis=1) for pieces in trace_vectors], axis=1)

@@ -1,0 +1,128 @@
+"""What differs between the BERT-family architectures, in one place.
+
+Supported: BERT, DistilBERT, RoBERTa (XLM-R, CamemBERT), ELECTRA, MPNet. All are encoders whose layer 0 is
+LayerNorm(word + position [+ segment]) and whose blocks are alike. Anything else is refused with a reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from components.errors import ModelError
+from components.model.catalog import ModelFacts
+
+SUPPORTED = ("bert", "distilbert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet")
+# These count positions from padding_idx + 1, so the first rows of the table belong to no token.
+_OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "mpnet"}
+
+
+def check_supported(config: Any, name: str) -> None:
+    """Raise ModelError unless the configuration is of a supported encoder."""
+    if config.model_type not in SUPPORTED or getattr(config, "is_decoder", False):
+        raise ModelError(
+            "unsupported",
+            f"{name} is a {config.model_type!r} model.",
+            f"A BERT-family encoder was expected: {', '.join(SUPPORTED)}.",
+            "Pick a model from the list, or another encoder.",
+        )
+    positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
+    if positions != "absolute":
+        raise ModelError(
+            "unsupported",
+            f"{name} uses {positions!r} positions.",
+            "Absolute position embeddings were expected; layer 0 is taken apart by them.",
+            "Pick another model.",
+        )
+
+
+def max_positions(config: Any) -> int:
+    """The longest input in tokens: rows of the position table, less those that belong to padding."""
+    rows = int(config.max_position_embeddings)
+    return rows - (int(config.pad_token_id) + 1) if config.model_type in _OFFSET_POSITIONS else rows
+
+
+def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
+    """The sizes of a model, read off its configuration and its parameters."""
+    return ModelFacts(
+        architecture=config.model_type,
+        layers=int(config.num_hidden_layers),
+        heads=int(config.num_attention_heads),
+        hidden_size=int(config.hidden_size),
+        feed_forward_size=int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size),
+        max_positions=max_positions(config),
+        vocabulary_size=int(config.vocab_size),
+        segments=_segments(model),
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+    )
+
+
+def _segments(model: Any) -> int:
+    table = getattr(model.embeddings, "token_type_embeddings", None)
+    return 0 if table is None else int(table.num_embeddings)
+
+
+@dataclass(frozen=True)
+class ParameterPart:
+    """The number of parameters of one part of a model."""
+
+    group: str  # "Embeddings", "Block 0", ..., "Pooler", "Other"
+    part: str  # "word", "position", "segment", "attention", "feed-forward", "layer norm", ...
+    count: int
+
+
+def parameter_parts(model: torch.nn.Module) -> list[ParameterPart]:
+    """Every parameter counted once, by block and by part, in the order of the forward pass."""
+    counts: dict[tuple[str, str], int] = {}
+    for name, parameter in model.named_parameters():
+        key = _part_of(name)
+        counts[key] = counts.get(key, 0) + parameter.numel()
+    return [ParameterPart(group, part, count) for (group, part), count in counts.items()]
+
+
+def _part_of(name: str) -> tuple[str, str]:
+    norm = "norm" in name.lower()
+    if name.startswith("embeddings"):
+        for part in ("word", "position", "token_type"):
+            if f"{part}_embeddings" in name:
+                return "Embeddings", "segment" if part == "token_type" else part
+        return "Embeddings", "layer norm" if norm else "projection"
+    if name.startswith("pooler"):
+        return "Pooler", "pooler"
+    steps = name.split(".")
+    block = next((int(step) for step in steps if step.isdigit()), None)
+    if block is None:  # MPNet's table of relative positions, which all blocks share
+        return "Shared by the blocks", "relative positions"
+    group = f"Block {block}"
+    if norm:
+        return group, "layer norm"
+    # MPNet and BERT call the feed-forward part intermediate and output, DistilBERT calls it ffn.
+    return group, "attention" if "attention" in steps else "feed-forward"
+
+
+def embedding_parts(
+    model: Any, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Word, position and segment vectors, each [sentence, token, dim], before they are summed.
+
+    LayerNorm of their sum is layer 0 (ELECTRA: followed by a projection where the sizes differ); a test
+    holds this for every architecture.
+    """
+    table = model.embeddings
+    word = table.word_embeddings(input_ids)
+    position = table.position_embeddings(position_ids(model, input_ids))
+    if _segments(model) == 0:
+        return word, position, None
+    types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
+    return word, position.expand_as(word), table.token_type_embeddings(types)
+
+
+def position_ids(model: Any, input_ids: torch.Tensor) -> torch.Tensor:
+    """The row of the position table each token reads, int64 [sentence or 1, token]."""
+    if model.config.model_type in _OFFSET_POSITIONS:
+        padding = model.embeddings.padding_idx
+        real = (input_ids != padding).long()
+        return torch.cumsum(real, dim=1) * real + padding
+    return torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]

@@ -1,0 +1,296 @@
+"""A loaded encoder and its forward pass: the one narrow contract between models and everything else.
+
+Two module trees share one set of weights. The fast one uses PyTorch's fused attention, which gives no
+attention weights; the other (a copy whose parameters are the very same tensors) uses eager attention and
+runs only when attentions are asked for. Switching one shared model back and forth would be a race between
+sessions. One lock covers every forward pass, because hooks placed on a shared model fire for everybody.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from components.errors import InputError, ModelError
+from components.model import architecture, device, sources
+from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model, with_facts
+from components.model.hub import Progress
+from components.model.store import TraceStore
+from components.model.tokenization import Tokenization, check_texts
+from components.model.trace import EmbeddingParts, Float32, MaskLogits, TokenizedSentence, Trace
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """What a trace is asked for besides hidden states; part of its key in the store."""
+
+    attentions: bool = False
+    max_length: int | None = None  # tokens; None: the model's maximum
+    mask_logits: bool = False
+
+
+class Backend:
+    """A model ready to be asked. Safe to share between threads; results are read-only.
+
+    `spec` is the catalog entry with its facts filled in, `revision` identifies the weights, and
+    `forward_passes` counts the passes run so far (moving a slider must not change it).
+    """
+
+    precision = "float32"
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        revision: str,
+        model: Any,
+        tokenizer: Any,
+        store: TraceStore | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self._fast = model.eval()
+        self._eager: Any = None
+        self._masked_lm: Any = None
+        self._folder = folder
+        self._lock = threading.RLock()  # held around hook, forward, remove
+        self.facts: ModelFacts = architecture.facts_of(model.config, model)
+        self.spec = with_facts(spec, self.facts, _publishes_masked_lm(model.config))
+        self.revision = revision
+        self.device: torch.device = next(model.parameters()).device
+        self.store = TraceStore() if store is None else store
+        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
+        self.has_pooler = getattr(model, "pooler", None) is not None
+        self.forward_passes = 0
+
+    @classmethod
+    def load(
+        cls,
+        model: str | ModelSpec = EMBEDDED_KEY,
+        store: TraceStore | None = None,
+        device_name: str | None = None,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Backend:
+        """Load a model by catalog key, hub id or folder. Raises ModelError or InputError."""
+        spec = parse_model(model) if isinstance(model, str) else model
+        target = device.choose_device(device_name)
+        files = sources.find_files(spec, progress, cancelled)
+        encoder, tokenizer = _from_pretrained(files.folder, spec.title)
+        return cls(spec, files.revision, encoder.to(target), tokenizer, store, files.folder)
+
+    def trace(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str | None] | None = None,
+        attentions: bool = False,
+        max_length: int | None = None,
+        mask_logits: bool = False,
+    ) -> Trace:
+        """One forward pass over a set of sentences (or pairs), kept in the store for everybody.
+
+        Raises InputError for what cannot be shown: no text, more than 64 sentences or 20,000 characters,
+        half characters, a length outside the model's, a result larger than the whole store.
+        """
+        check_texts(texts, pairs)
+        options = TraceOptions(attentions, max_length, mask_logits)
+        key = (self.spec.key, self.revision, str(self.device), tuple(texts), tuple(pairs or ()), options)
+        return self.store.get(key, lambda: self.run(texts, pairs, options))
+
+    def tokenize(
+        self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, max_length: int | None = None
+    ) -> tuple[TokenizedSentence, ...]:
+        """The tokens of a set of sentences, without a forward pass."""
+        check_texts(texts, pairs)
+        seconds = pairs if pairs is not None else [None] * len(texts)
+        return tuple(
+            self.tokenization.tokenize(text, pair, max_length) for text, pair in zip(texts, seconds, strict=True)
+        )
+
+    def run(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str | None] | None = None,
+        options: TraceOptions = TraceOptions(),
+    ) -> Trace:
+        """The forward pass itself, neither looked up nor kept in the store."""
+        sentences = self.tokenize(texts, pairs, options.max_length)
+        ids, mask, segments = self.tokenization.arrays(sentences)
+        self._check_size(ids.shape, options)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if segments is not None:
+            inputs["token_type_ids"] = segments
+        tensors = {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
+        # inference_mode is thread-local, so it is entered here and not once at start.
+        with self._lock, torch.inference_mode():
+            self.forward_passes += 1
+            wrapper = self._module(options)
+            output = wrapper(
+                **tensors, output_hidden_states=True, output_attentions=options.attentions, return_dict=True
+            )
+            hidden = _stack(output.hidden_states)
+            parts = architecture.embedding_parts(self._fast, tensors["input_ids"], tensors.get("token_type_ids"))
+            pooled = self._pool(output)
+            attentions = _stack(output.attentions) if options.attentions else None
+            logits = self._mask_logits(output, ids) if options.mask_logits else None
+            embeddings = EmbeddingParts(
+                _numpy(parts[0]),
+                _numpy(parts[1].expand_as(parts[0])),
+                None if parts[2] is None else _numpy(parts[2]),
+            )
+        return Trace(
+            model=self.spec.key,
+            revision=self.revision,
+            sentences=sentences,
+            input_ids=ids,
+            attention_mask=mask,
+            token_type_ids=segments,
+            hidden_states=hidden,
+            attentions=attentions,
+            embedding_parts=embeddings,
+            pooler_output=pooled,
+            mask_logits=logits,
+        )
+
+    def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:
+        sentences, tokens = shape
+        facts = self.facts
+        need = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1)
+        if options.attentions:
+            need += 4 * sentences * tokens * tokens * facts.heads * facts.layers
+        if need > self.store.max_bytes:
+            raise InputError(
+                f"{sentences} sentences of up to {tokens} tokens take {need / 2**20:,.0f} MiB in this model.",
+                f"At most {self.store.max_bytes / 2**20:,.0f} MiB are kept.",
+                "Shorten the longest sentence, lower the maximum length, or remove some sentences.",
+            )
+
+    def _module(self, options: TraceOptions) -> Any:
+        """The module tree that gives what is asked for; called with the lock held."""
+        if options.mask_logits:
+            if self._masked_lm is None:
+                self._masked_lm = self._load_masked_lm()
+            return self._masked_lm
+        if not options.attentions:
+            return self._fast
+        if self._eager is None:
+            self._eager = _eager_twin(self._fast)
+        return self._eager
+
+    def _pool(self, output: Any) -> Float32 | None:
+        if not self.has_pooler:
+            return None
+        pooled = getattr(output, "pooler_output", None)
+        if pooled is None:  # the masked-LM model leaves the pooler out
+            pooled = self._fast.pooler(output.hidden_states[-1])
+        return _numpy(pooled)
+
+    def _mask_logits(self, output: Any, ids: np.ndarray) -> MaskLogits:
+        places = np.argwhere(ids == self.tokenization.mask_id)
+        rows = torch.from_numpy(places).to(self.device)
+        return MaskLogits(
+            tuple((int(sentence), int(token)) for sentence, token in places),
+            _numpy(output.logits[rows[:, 0], rows[:, 1]]),
+        )
+
+    def _load_masked_lm(self) -> Any:
+        """The model with its published masked-LM head, on the shared encoder's weights."""
+        if self._folder is None or not self.spec.masked_lm:
+            raise _no_masked_lm(self.spec.title)
+        from transformers import AutoModelForMaskedLM
+
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            self._folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            attn_implementation="eager",
+            output_loading_info=True,
+        )
+        if report["missing_keys"]:  # transformers would fill these with random numbers and only report it
+            raise _no_masked_lm(self.spec.title)
+        setattr(model, model.base_model_prefix, _eager_twin(self._fast))
+        return model.to(self.device).eval()
+
+
+def _from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # it would write over the server's log
+    strict = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = AutoConfig.from_pretrained(folder, **strict)
+        architecture.check_supported(config, name)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
+        model, report = AutoModel.from_pretrained(
+            folder,
+            config=config,
+            use_safetensors=True,
+            attn_implementation="sdpa",
+            dtype=torch.float32,
+            output_loading_info=True,
+            **strict,
+        )
+    except ModelError:
+        raise
+    except Exception as problem:
+        first_line = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
+        raise ModelError(
+            "damaged",
+            f"{name} could not be loaded: {first_line}",
+            "A whole set of files was expected: config.json, a tokenizer, and model.safetensors.",
+            "Fetch or save the model again, or pick another one.",
+        ) from problem
+    # A pooler the checkpoint does not have would be random: leave it out rather than show noise.
+    missing = {str(key) for key in report["missing_keys"]}
+    if any(key.startswith("pooler") for key in missing):
+        model.pooler = None
+        missing = {key for key in missing if not key.startswith("pooler")}
+    if missing:
+        raise ModelError(
+            "damaged",
+            f"{name} lacks {len(missing)} of its weights, {sorted(missing)[0]} among them.",
+            "Weights for every part of the encoder were expected.",
+            "Fetch or save the model again, or pick another one.",
+        )
+    return model, tokenizer
+
+
+def _eager_twin(model: Any) -> Any:
+    """The same model with eager attention. Its parameters and buffers are the very same tensors."""
+    shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
+    twin = copy.deepcopy(model, shared)
+    twin.set_attn_implementation("eager")
+    return twin
+
+
+def _publishes_masked_lm(config: Any) -> bool:
+    return any(str(name).endswith("ForMaskedLM") for name in getattr(config, "architectures", None) or ())
+
+
+def _no_masked_lm(name: str) -> ModelError:
+    return ModelError(
+        "unsupported",
+        f"{name} has no masked-LM head.",
+        "A model that was published with the head that predicts masked tokens was expected.",
+        "Pick for example BERT base or RoBERTa base.",
+    )
+
+
+def _numpy(tensor: torch.Tensor) -> Float32:
+    """A tensor as a float32 array on the CPU that owns its memory."""
+    return np.array(tensor.detach().to("cpu", torch.float32).numpy(), copy=True)
+
+
+def _stack(tensors: Sequence[torch.Tensor]) -> Float32:
+    """Tensors of one shape as one float32 array with a new first axis, without a second copy of them all."""
+    stacked = np.empty((len(tensors), *tensors[0].shape), dtype=np.float32)
+    for index, tensor in enumerate(tensors):
+        stacked[index] = tensor.detach().to("cpu", torch.float32).numpy()
+    return stacked

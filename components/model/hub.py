@@ -1,0 +1,290 @@
+"""The Hugging Face hub: is it in reach, what is cached, and downloads with progress.
+
+Only safetensors weights are ever fetched or read: pickled weights can run code when they are opened.
+"In reach" is decided first and quickly, because a load without a network retries for half a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from components.errors import ModelError
+
+PROBE_SECONDS = 2.5
+PROBE_KEPT_SECONDS = 30.0
+# What an encoder needs: configuration, tokenizer, weights. Nothing that could be code.
+PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors")
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
+
+Progress = Callable[[int, int], None]  # bytes so far, bytes in all
+
+
+@dataclass(frozen=True)
+class _Probe:
+    at: float
+    reachable: bool
+
+
+_probes: dict[str, _Probe] = {}
+_probe_lock = threading.Lock()
+
+
+def endpoint() -> str:
+    """The hub's address: HF_ENDPOINT where it is set. Read at every call, so a change needs no restart."""
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+
+
+def _cache_dir() -> str:
+    from huggingface_hub import constants
+
+    return os.environ.get("HF_HUB_CACHE", constants.HF_HUB_CACHE)
+
+
+def told_offline() -> bool:
+    """True when HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) says not to try."""
+    return any(
+        os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}
+        for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    )
+
+
+def is_reachable(fresh: bool = False) -> bool:
+    """Whether the hub answers within 2.5 seconds; the answer is kept for half a minute unless `fresh`."""
+    if told_offline():
+        return False
+    address = endpoint()
+    with _probe_lock:  # one probe at a time, shared by all sessions
+        known = _probes.get(address)
+        if known is not None and not fresh and time.monotonic() - known.at < PROBE_KEPT_SECONDS:
+            return known.reachable
+        try:
+            request = urllib.request.Request(address, method="HEAD", headers={"User-Agent": "bert-internals"})
+            urllib.request.urlopen(request, timeout=PROBE_SECONDS).close()
+            answer = True
+        except urllib.error.HTTPError:
+            answer = True  # it answered, with whatever status
+        except (OSError, ValueError):
+            answer = False
+        _probes[address] = _Probe(time.monotonic(), answer)
+        return answer
+
+
+def known_reachable() -> bool | None:
+    """The last probe's answer without asking again; None when the hub was not asked yet."""
+    if told_offline():
+        return False
+    known = _probes.get(endpoint())
+    return None if known is None else known.reachable
+
+
+def cached_folder(repo_id: str, revision: str | None = None) -> Path | None:
+    """The folder of a repository that is completely on this machine, else None. Asks no network."""
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(repo_id, "config.json", cache_dir=_cache_dir(), revision=revision)
+    if not isinstance(config, str):
+        return None
+    folder = Path(config).parent
+    return folder if has_weights(folder) and has_tokenizer(folder) else None
+
+
+def has_tokenizer(folder: Path) -> bool:
+    return any((folder / name).exists() for name in TOKENIZER_FILES)
+
+
+def has_weights(folder: Path) -> bool:
+    """True when model.safetensors, or every part its index names, is there."""
+    if (folder / "model.safetensors").exists():
+        return True
+    index = folder / "model.safetensors.index.json"
+    if not index.exists():
+        return False
+    import json
+
+    parts = set(json.loads(index.read_text(encoding="utf-8")).get("weight_map", {}).values())
+    return bool(parts) and all((folder / part).exists() for part in parts)
+
+
+def no_safetensors(name: str) -> ModelError:
+    return ModelError(
+        "no_safetensors",
+        f"{name} has no model.safetensors.",
+        "Weights in the safetensors format were expected; other formats can run code when they are read.",
+        "Pick another model, or convert this one in a trusted place (save_pretrained) and open its folder.",
+    )
+
+
+def download(
+    repo_id: str,
+    revision: str | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Path:
+    """Fetch a model's files into the hub's cache and return their folder.
+
+    `progress(done, total)` counts bytes. Raises ModelError: offline, not_found, gated, no_safetensors,
+    damaged, disk, cancelled. Files already cached are not fetched again; a broken-off download resumes.
+    """
+    if not is_reachable(fresh=True):
+        raise offline(repo_id)
+    try:
+        return _download(repo_id, revision, progress, cancelled)
+    except ModelError:
+        raise
+    except Exception as problem:
+        raise _explain(problem, repo_id) from problem
+
+
+def _download(repo_id: str, revision: str | None, progress: Progress | None, cancelled: Callable[[], bool]) -> Path:
+    from fnmatch import fnmatch
+
+    from huggingface_hub import HfApi, hf_hub_download
+    from tqdm.auto import tqdm
+
+    info = HfApi(endpoint=endpoint()).model_info(repo_id, revision=revision, files_metadata=True, timeout=20)
+    # Files of sub-folders (onnx/, openvino/, 1_Pooling/) are other forms of the model or other modules.
+    files = {
+        item.rfilename: item.size or 0
+        for item in info.siblings or []
+        if "/" not in item.rfilename and any(fnmatch(item.rfilename, pattern) for pattern in PATTERNS)
+    }
+    if not any(name.endswith(".safetensors") for name in files):
+        raise no_safetensors(repo_id)
+    total, before = sum(files.values()), 0
+
+    class Reporter(tqdm):
+        """Turns the hub client's progress bar into our callback, and a cancel into an exception."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            options["disable"] = False
+            options.pop("name", None)
+            options["file"] = _Nowhere()
+            super().__init__(*arguments, **options)
+
+        def update(self, n: float | None = 1) -> bool | None:
+            if cancelled():
+                raise _cancelled(repo_id)
+            shown = super().update(n)
+            if progress is not None:
+                progress(min(before + int(self.n), total), total)
+            return shown
+
+    folder: Path | None = None
+    # Small files first: a repository that is no encoder is found out before its weights are fetched.
+    for name, size in sorted(files.items(), key=lambda item: item[1]):
+        if cancelled():
+            raise _cancelled(repo_id)
+        path = hf_hub_download(
+            repo_id,
+            name,
+            revision=info.sha,
+            endpoint=endpoint(),
+            cache_dir=_cache_dir(),
+            tqdm_class=Reporter,
+        )
+        before += size
+        if progress is not None:
+            progress(before, total)
+        if name == "config.json":
+            folder = Path(path).parent
+    if folder is None:
+        raise ModelError(
+            "unsupported",
+            f"{repo_id} has no config.json.",
+            "A repository of a BERT-family encoder for transformers was expected.",
+            "Check the name, or pick a model from the list.",
+        )
+    _remember_branch(repo_id, revision, info.sha)
+    return folder
+
+
+def _remember_branch(repo_id: str, revision: str | None, sha: str | None) -> None:
+    """Note which commit the branch stood at, as the hub client does, so that the cache answers offline."""
+    from huggingface_hub.file_download import repo_folder_name
+
+    if sha is None or revision == sha:
+        return
+    reference = (
+        Path(_cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type="model") / "refs" / (revision or "main")
+    )
+    reference.parent.mkdir(parents=True, exist_ok=True)
+    reference.write_text(sha, encoding="utf-8")
+
+
+class _Nowhere:
+    """A stream for the progress bar's own drawing, which nobody sees."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        return None
+
+
+def offline(repo_id: str) -> ModelError:
+    reason = "HF_HUB_OFFLINE is set" if told_offline() else f"{endpoint()} did not answer"
+    return ModelError(
+        "offline",
+        f"{repo_id} is not on this machine, and the hub is out of reach ({reason}).",
+        "A model of the hub is fetched once, over the network; after that it works without.",
+        f"Go on with the embedded model, or connect and run: hf download {repo_id}",
+    )
+
+
+def _cancelled(repo_id: str) -> ModelError:
+    return ModelError(
+        "cancelled",
+        f"The download of {repo_id} was cancelled.",
+        "What had arrived is kept.",
+        "Pick the model again to go on where it stopped.",
+    )
+
+
+def _explain(problem: Exception, repo_id: str) -> ModelError:
+    """The hub client's exceptions in words for people."""
+    from huggingface_hub import errors
+
+    if isinstance(problem, errors.GatedRepoError):
+        return ModelError(
+            "gated",
+            f"{repo_id} is shared only with people who have accepted its terms.",
+            "A public model was expected, or an access token of somebody who has accepted.",
+            f"Accept the terms at {endpoint()}/{repo_id}, run `hf auth login`, and pick it again.",
+        )
+    if isinstance(problem, errors.RepositoryNotFoundError | errors.RevisionNotFoundError | errors.HFValidationError):
+        return ModelError(
+            "not_found",
+            f"The hub has no model {repo_id!r} that is open to everybody.",
+            "The name of a public repository was expected, such as google-bert/bert-base-uncased.",
+            "Check the spelling: owner, a slash, and the name, with upper and lower case as on the hub.",
+        )
+    if isinstance(problem, OSError) and getattr(problem, "errno", None) == 28:
+        return ModelError(
+            "disk",
+            f"The disk is full: {repo_id} could not be stored in {_cache_dir()}.",
+            "Room for the model's files was expected.",
+            "Free some space, or set HF_HOME to a larger disk, and pick the model again.",
+        )
+    text = str(problem)
+    if "onsistency check" in text or "IncompleteRead" in text or "peer closed" in text.lower():
+        return ModelError(
+            "damaged",
+            f"A file of {repo_id} arrived incomplete.",
+            "A file of the size the hub announces was expected.",
+            "Pick the model again; what arrived whole is kept.",
+        )
+    first_line = (text.splitlines() or [type(problem).__name__])[0][:200]
+    return ModelError(
+        "offline",
+        f"{repo_id} could not be fetched: {first_line}",
+        "An answer of the hub was expected.",
+        "Check the network and pick the model again, or go on with the embedded model.",
+    )

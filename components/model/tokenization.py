@@ -1,0 +1,203 @@
+"""Text to tokens, the same from any number of threads.
+
+A fast tokenizer that is shared by threads gives silently wrong truncation or padding when calls differ in
+these settings, because the settings live in the tokenizer. So ours is a private copy with both switched
+off for good: nothing changes it after construction, and truncation and padding are done here, by the rules
+of transformers (longest first, on the right; tests compare the two).
+"""
+
+from __future__ import annotations
+
+import copy
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from components.errors import InputError, ModelError
+from components.model.trace import Dropped, Int64, Token, TokenizedSentence
+
+MAX_SENTENCES = 64
+MAX_CHARACTERS = 20_000
+
+
+def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None) -> None:
+    """Raise InputError unless these are 1..64 non-empty texts of at most 20,000 characters together."""
+    if isinstance(texts, str):
+        raise TypeError("texts is a sequence of sentences, not one string")
+    if not texts:
+        raise InputError(
+            "There is no sentence.", "At least one was expected.", "Type a sentence, or pick a ready-made set."
+        )
+    if len(texts) > MAX_SENTENCES:
+        raise InputError(
+            f"There are {len(texts)} sentences.",
+            f"At most {MAX_SENTENCES} are shown at once.",
+            "Remove some; for a whole corpus use a page that works on one.",
+        )
+    if pairs is not None and len(pairs) != len(texts):
+        raise ValueError(f"{len(texts)} texts but {len(pairs)} pairs")
+    everything = [*texts, *(pair for pair in pairs or () if pair is not None)]
+    for number, text in enumerate(everything, start=1):
+        if not text.strip():
+            raise InputError(
+                f"Sentence {number} is empty or only spaces.",
+                "Some text was expected.",
+                "Type a word, or remove the line.",
+            )
+        lone = next((place for place, char in enumerate(text) if "\ud800" <= char <= "\udfff"), None)
+        if lone is not None:
+            raise InputError(
+                f"Sentence {number} has half a character (U+{ord(text[lone]):04X}) at place {lone + 1}.",
+                "Whole Unicode characters were expected; this is half of an emoji or of a rare sign.",
+                "Delete that place and type or paste the character again.",
+            )
+    total = sum(len(text) for text in everything)
+    if total > MAX_CHARACTERS:
+        raise InputError(
+            f"The sentences have {total:,} characters together.",
+            f"At most {MAX_CHARACTERS:,} are shown at once.",
+            "Shorten them, or remove some.",
+        )
+
+
+def clean_text(text: str) -> str:
+    """Text that every part can carry: half characters become U+FFFD, the rest stays as typed."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def invisible_characters(text: str) -> list[str]:
+    """Names of control and format characters in a text, which most tokenizers drop without a trace."""
+    return [
+        f"U+{ord(char):04X}"
+        for char in text
+        if unicodedata.category(char) in {"Cc", "Cf"} and char not in "\t\n\r" and char != "\u200d"
+    ]
+
+
+class Tokenization:
+    """A model's tokenizer, frozen. All methods are safe to call from any thread."""
+
+    def __init__(self, tokenizer: Any, max_positions: int, has_segments: bool) -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise ModelError(
+                "unsupported",
+                f"{type(tokenizer).__name__} is not a fast tokenizer.",
+                "A tokenizer that knows which characters each piece stands for was expected (tokenizer.json).",
+                "Save the model again with a fast tokenizer, or pick another one.",
+            )
+        self._encoder = copy.deepcopy(backend)
+        self._encoder.no_truncation()
+        self._encoder.no_padding()
+        self.has_segments = has_segments
+        # The tokenizer's own limit counts when it is tighter than the model's rows of positions.
+        own_limit = int(tokenizer.model_max_length)
+        self.max_length = min(max_positions, own_limit) if 0 < own_limit < 1_000_000 else max_positions
+        self.pad_id = int(tokenizer.pad_token_id or 0)
+        self.pad_segment = int(getattr(tokenizer, "pad_token_type_id", 0) or 0)
+        self.unknown_id: int | None = tokenizer.unk_token_id
+        self.mask_id: int | None = tokenizer.mask_token_id
+        self.special_tokens = _roles(tokenizer)
+        self.vocabulary: tuple[str, ...] = _pieces(self._encoder)
+        self._extra = {pair: self._encoder.num_special_tokens_to_add(pair) for pair in (False, True)}
+
+    def tokenize(self, text: str, pair: str | None = None, max_length: int | None = None) -> TokenizedSentence:
+        """Tokens of a text, or of a pair of texts, cut to `max_length` tokens (the model's maximum by default)."""
+        limit = self._limit(max_length, pair is not None)
+        first = self._encoder.encode(text, add_special_tokens=False)
+        second = None if pair is None else self._encoder.encode(pair, add_special_tokens=False)
+        keep_first, keep_second = _longest_first(
+            len(first), 0 if second is None else len(second), limit - self._extra[pair is not None]
+        )
+        dropped = [_cut(text, first, keep_first, of_pair=False)]
+        if second is not None and pair is not None:
+            dropped.append(_cut(pair, second, keep_second, of_pair=True))
+        full = self._encoder.post_process(first, second, True)
+        tokens = tuple(
+            Token(
+                position=position,
+                piece=full.tokens[position],
+                id=full.ids[position],
+                segment=full.type_ids[position] if self.has_segments else 0,
+                in_pair=full.sequence_ids[position] == 1,
+                special=bool(full.special_tokens_mask[position]),
+                word=full.word_ids[position],
+                start=full.offsets[position][0],
+                end=full.offsets[position][1],
+            )
+            for position in range(len(full.ids))
+        )
+        return TokenizedSentence(text, pair, tokens, tuple(item for item in dropped if item is not None))
+
+    def _limit(self, max_length: int | None, is_pair: bool) -> int:
+        limit = self.max_length if max_length is None else max_length
+        least = self._extra[is_pair] + 1
+        if not least <= limit <= self.max_length:
+            raise InputError(
+                f"A maximum length of {limit} tokens was asked for.",
+                f"This model takes {least} to {self.max_length} (special tokens count).",
+                "Choose a length in this range.",
+            )
+        return limit
+
+    def arrays(self, sentences: Sequence[TokenizedSentence]) -> tuple[Int64, Int64, Int64 | None]:
+        """input_ids, attention_mask and token_type_ids, each int64 [sentence, token], padded on the right."""
+        width = max(len(sentence) for sentence in sentences)
+        ids = np.full((len(sentences), width), self.pad_id, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        segments = np.full_like(ids, self.pad_segment)
+        for row, sentence in enumerate(sentences):
+            ids[row, : len(sentence)] = [token.id for token in sentence.tokens]
+            mask[row, : len(sentence)] = 1
+            segments[row, : len(sentence)] = [token.segment for token in sentence.tokens]
+        return ids, mask, segments if self.has_segments else None
+
+    def decode(self, ids: Sequence[int], skip_special: bool = False) -> str:
+        """Text from ids, as the tokenizer puts it together again."""
+        return self._encoder.decode(list(ids), skip_special_tokens=skip_special)
+
+
+def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:
+    """How many tokens of two texts stay: the longer one is cut until both fit (transformers' default)."""
+    excess = first + second - room
+    if excess <= 0:
+        return first, second
+    short, long = min(first, second), max(first, second)
+    taken = min(excess, long - short)
+    long -= taken
+    excess -= taken
+    if excess:  # both are equally long now, and share the rest; the second text keeps the odd token
+        short, long = room // 2, room - room // 2
+        return (short, long)
+    return (short, long) if first <= second else (long, short)
+
+
+def _cut(text: str, encoding: Any, keep: int, of_pair: bool) -> Dropped | None:
+    """Truncate an encoding in place and say what was lost; None when nothing was."""
+    count = len(encoding) - keep
+    if count <= 0:
+        return None
+    start = encoding.offsets[keep][0]
+    encoding.truncate(keep)
+    return Dropped(text[start:], start, count, of_pair)
+
+
+def _roles(tokenizer: Any) -> dict[str, tuple[str, int]]:
+    """Role (cls, sep, pad, unk, mask, bos, eos) to piece and id, for the roles this tokenizer has."""
+    roles = {}
+    for role in ("cls", "sep", "pad", "unk", "mask", "bos", "eos"):
+        piece = getattr(tokenizer, f"{role}_token", None)
+        if piece is not None:
+            roles[role] = (str(piece), int(getattr(tokenizer, f"{role}_token_id")))
+    return roles
+
+
+def _pieces(encoder: Any) -> tuple[str, ...]:
+    """The vocabulary in order of id; a gap (an id without a piece) is an empty string."""
+    by_piece = encoder.get_vocab(with_added_tokens=True)
+    pieces = [""] * (max(by_piece.values()) + 1)
+    for piece, number in by_piece.items():
+        pieces[number] = piece
+    return tuple(pieces)

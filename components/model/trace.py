@@ -1,0 +1,180 @@
+"""One run, one record: what a forward pass of an encoder gave for a set of sentences.
+
+Axis names used everywhere: layer, block, sentence, head, query, key, token, dim.
+
+"Layer" counts hidden states, 0..L: layer 0 is the embedding output, before any encoder block.
+"Block" b in 0..L-1 turns layer b into layer b+1 and owns attentions[b] (transformers and bertviz call it
+layer b). Heads count from 0.
+
+Records are frozen, live on the CPU, and their arrays are read-only, so that sessions can share them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32 = NDArray[np.float32]
+Int64 = NDArray[np.int64]
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Mark an array as not writeable and return it; sharing it between sessions is then safe."""
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True)
+class Token:
+    """One piece of a sentence, as the model reads it."""
+
+    position: int  # place in the model's input, [CLS] at 0
+    piece: str  # the vocabulary's own spelling, e.g. "##ing" or "Ġbank"
+    id: int
+    segment: int  # token type as the model gets it: in BERT 1 for the second text of a pair and its [SEP], else 0
+    in_pair: bool  # belongs to the second text of a pair
+    special: bool  # added by the tokenizer ([CLS], [SEP], <s>, ...), not part of the text
+    word: int | None  # index of the word it belongs to, counted within its text; None for special tokens
+    start: int  # character span in its own text (first text or pair); (0, 0) for special tokens
+    end: int
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Text that did not fit into the model's length."""
+
+    text: str  # the characters that were cut away, as typed
+    start: int  # where the cut begins, in characters
+    tokens: int  # how many pieces were cut away
+    of_pair: bool  # True when it was cut from the second text of a pair
+
+
+@dataclass(frozen=True)
+class TokenizedSentence:
+    """A text (or a pair of texts) and its tokens."""
+
+    text: str
+    pair: str | None
+    tokens: tuple[Token, ...]
+    dropped: tuple[Dropped, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def surface(self, position: int) -> str:
+        """The characters a token stands for, as typed; empty for a special token."""
+        token = self.tokens[position]
+        return self._source(token)[token.start : token.end]
+
+    def _source(self, token: Token) -> str:
+        return self.pair if token.in_pair and self.pair is not None else self.text
+
+    def word_positions(self, position: int) -> tuple[int, ...]:
+        """All positions of the word that the token at `position` belongs to; just itself if special."""
+        token = self.tokens[position]
+        if token.word is None:
+            return (position,)
+        return tuple(
+            other.position for other in self.tokens if other.word == token.word and other.in_pair == token.in_pair
+        )
+
+    def word_text(self, position: int) -> str:
+        """The whole word around a position, as typed; the piece itself for a special token."""
+        token = self.tokens[position]
+        if token.word is None:
+            return token.piece
+        places = self.word_positions(position)
+        return self._source(token)[self.tokens[places[0]].start : self.tokens[places[-1]].end]
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingParts:
+    """What layer 0 is made of: layer 0 = LayerNorm(word + position + segment).
+
+    Each array is float32 [sentence, token, dim]. `segment` is None where the architecture has no token
+    types (DistilBert, MPNet). ELECTRA's parts have its own embedding size; a projection follows the sum.
+    """
+
+    word: Float32
+    position: Float32
+    segment: Float32 | None
+
+    @property
+    def total(self) -> Float32:
+        """The sum before the LayerNorm, float32 [sentence, token, dim]."""
+        both = self.word + self.position
+        return both if self.segment is None else both + self.segment
+
+
+@dataclass(frozen=True, eq=False)
+class MaskLogits:
+    """Vocabulary scores at the mask tokens, from the model's masked-LM head."""
+
+    places: tuple[tuple[int, int], ...]  # (sentence, token) of each mask token
+    logits: Float32  # [mask, vocabulary]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A forward pass of `model` at `revision` over `sentences`.
+
+    Padding: sentences shorter than the longest are padded on the right; `attention_mask` is 0 there and
+    the values at these places are what the model gives for padding: never read them as a token's.
+    """
+
+    model: str
+    revision: str
+    sentences: tuple[TokenizedSentence, ...]
+    input_ids: Int64  # [sentence, token]
+    attention_mask: Int64  # [sentence, token], 1 for a token, 0 for padding
+    token_type_ids: Int64 | None  # [sentence, token], None where the architecture has no segments
+    hidden_states: Float32  # [layer, sentence, token, dim]
+    attentions: Float32 | None = None  # [block, sentence, head, query, key], only when asked for
+    embedding_parts: EmbeddingParts | None = None  # None where layer 0 is put together in another way
+    pooler_output: Float32 | None = None  # [sentence, dim], None where there is no pooler
+    mask_logits: MaskLogits | None = None  # only when asked for
+    special_mask: NDArray[np.bool_] = field(init=False)  # [sentence, token], True for special and padding
+
+    def __post_init__(self) -> None:
+        special = np.ones(self.input_ids.shape, dtype=bool)
+        for row, sentence in enumerate(self.sentences):
+            special[row, : len(sentence)] = [token.special for token in sentence.tokens]
+        object.__setattr__(self, "special_mask", special)
+        for array in self._arrays():
+            read_only(array)
+
+    def _arrays(self) -> list[np.ndarray]:
+        parts, logits = self.embedding_parts, self.mask_logits
+        candidates = [
+            self.input_ids,
+            self.attention_mask,
+            self.token_type_ids,
+            self.hidden_states,
+            self.attentions,
+            self.pooler_output,
+            self.special_mask,
+            None if parts is None else parts.word,
+            None if parts is None else parts.position,
+            None if parts is None else parts.segment,
+            None if logits is None else logits.logits,
+        ]
+        return [array for array in candidates if array is not None]
+
+    @property
+    def n_layers(self) -> int:
+        """L: the number of encoder blocks; hidden states are counted 0..L."""
+        return self.hidden_states.shape[0] - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the arrays take, in bytes."""
+        return sum(array.nbytes for array in self._arrays())
+
+    def token_vectors(self, sentence: int, positions: tuple[int, ...] | list[int]) -> Float32:
+        """Hidden states of some tokens of a sentence, float32 [layer, token, dim]."""
+        length = len(self.sentences[sentence])
+        if not positions or not all(0 <= place < length for place in positions):
+            raise IndexError(f"positions {positions} are not all within 0..{length - 1} of sentence {sentence}")
+        return self.hidden_states[:, sentence, list(positions)]

@@ -35,9 +35,9 @@ def align(first: TokenizedSentence, second: TokenizedSentence) -> tuple[AlignedS
     )
     groups: list[tuple[int, int, tuple[list[Token], list[Token]]]] = []
     for start, end, side, token in spans:
-        # Zero-width tokens join the group they touch; others join only where they share a character.
-        if groups and (start < groups[-1][1] or (start == end == groups[-1][1])):
-            begin, stop, members = groups[-1]
+        # Zero-width tokens (RoBERTa's lone "Ġ") join the group they touch; others must share a character.
+        begin, stop, members = groups[-1] if groups else (-1, -1, ([], []))
+        if start < stop or (start == stop and (start == end or begin == stop)):
             groups[-1] = (begin, max(stop, end), members)
         else:
             groups.append((start, end, ([], [])))

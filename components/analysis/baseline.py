@@ -55,7 +55,7 @@ class Baseline:
 def measure(traces: Iterable[Trace], pairs: int = PAIRS, seed: int = SEED) -> Baseline:
     """The baseline over the sentences of some traces of one model. Raises ValueError for fewer than two sentences.
 
-    Only the vectors of the pairs that were drawn are kept: memory is 2 x pairs x layers x dim.
+    The tokens' vectors are copied once, without padding: memory is tokens x layers x dim x 4 bytes.
     """
     vectors: list[Float32] = []  # of non-special tokens, [layer, token, dim] for each trace
     forms: list[str] = []

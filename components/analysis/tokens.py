@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.model.trace import TokenizedSentence
+from components.model.trace import Token, TokenizedSentence
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Losses:
     decoded: str
     case: bool  # capital letters became small ones
     accents: bool  # marks over or under letters are gone
-    spacing: bool  # spaces were added, merged or removed
+    spacing: bool  # spaces were added, merged, removed, or made of another kind
     unknown: tuple[str, ...]  # what became the unknown token, as typed
     truncated: int  # pieces cut away
     other: bool  # changed in another way: characters dropped or replaced
@@ -65,42 +66,94 @@ class Losses:
 
 
 def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) -> Losses:
-    """Compare a sentence's text with its `decoded` form (special tokens left out).
+    """Compare a sentence's text with `decoded`: its own tokens put together again, without [CLS] and the like.
 
     The kinds are told apart by folding them away one after the other: what still differs after spaces are
-    dropped, marks are stripped and case is folded is something else.
+    dropped, marks are stripped and case is folded is something else. What an unknown token stood for takes no
+    part, nor do the spaces around it; the same goes for a special token somebody typed ("[MASK]"). So it does
+    not matter whether `decoded` spells these out. Spaces before and after the whole text do not count.
     """
-    unknown = tuple(
-        dict.fromkeys(
-            sentence.surface(token.position)
-            for token in sentence.tokens
-            if token.id == unknown_id and token.word is not None
-        )
-    )
-    cut = {item.of_pair: item for item in sentence.dropped}
-    text = sentence.text[: cut[False].start] if False in cut else sentence.text
-    if sentence.pair is not None:
-        text += " " + (sentence.pair[: cut[True].start] if True in cut else sentence.pair)
-    typed, back = "".join(text.split()), "".join(decoded.split())
-    folded = _without_marks(typed).lower() == _without_marks(back).lower()
+    unknown = [token for token in sentence.tokens if token.id == unknown_id and token.word is not None]
+    typed_special = [
+        token
+        for token in sentence.tokens
+        if token.word is not None
+        and sentence.surface(token.position).strip() == token.piece
+        and token.piece not in decoded
+    ]
+    known = _known_stretches(sentence, sorted({*unknown, *typed_special}, key=lambda token: token.position))
+    back = decoded
+    for piece in {token.piece for token in unknown}:
+        back = back.replace(piece, " ")
+    typed = " ".join(known)
     return Losses(
         decoded=decoded,
-        case=typed != back and any(char.isupper() for char in typed) and not any(c.isupper() for c in back),
-        accents=_marks(typed) > _marks(back) and not unknown,
-        # Where letters changed too, spaces are compared by how many words there are on each side.
-        spacing=len(text.split()) != len(decoded.split()) or (folded and len(text.strip()) != len(decoded.strip())),
-        unknown=unknown,
+        case=_capitals(typed) > _capitals(back),
+        accents=_marks(typed) > _marks(back),
+        spacing=_spaces_differ(known, back),
+        unknown=tuple(dict.fromkeys(sentence.surface(token.position) for token in unknown)),
         truncated=sum(item.tokens for item in sentence.dropped),
-        other=not folded and not unknown,
+        other=_folded("".join(typed.split())) != _folded("".join(back.split())),
     )
 
 
-def _without_marks(text: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFD", text) if unicodedata.category(char) != "Mn")
+def _known_stretches(sentence: TokenizedSentence, left_out: Sequence[Token]) -> list[str]:
+    """The text (and its pair) as far as it was kept, without what some tokens stood for; trimmed, none empty."""
+    cut = {item.of_pair: item.start for item in sentence.dropped}
+    stretches = []
+    for text, in_pair in ((sentence.text, False), (sentence.pair or "", True)):
+        begin = 0
+        for token in left_out:
+            if token.in_pair == in_pair:
+                stretches.append(text[begin : token.start])
+                begin = token.end
+                # The sign that colours an emoji, or an accent, belongs to what it follows.
+                while begin < len(text) and unicodedata.category(text[begin]) in {"Mn", "Me", "Cf"}:
+                    begin += 1
+        stretches.append(text[begin : cut.get(in_pair)])
+    return [stretch.strip() for stretch in stretches if stretch.strip()]
+
+
+def _spaces_differ(known: Sequence[str], back: str) -> bool:
+    """Whether spaces within the known stretches of a text are others in its decoded form."""
+    stretches = [seen for seen in map(_seen, known) if seen]
+    there = _seen(back)
+    if "".join("".join(stretches).split()) == "".join(there.split()):
+        # No two of the pattern's gaps touch, so it cannot backtrack at length.
+        return re.fullmatch(r"\s*".join(map(re.escape, stretches)), there) is None
+    # Letters changed too: only the number of words can be compared.
+    return len(" ".join(stretches).split()) != len(there.split())
+
+
+def _seen(text: str) -> str:
+    """What a reader sees of a text, folded: control characters would pass for letters beside its spaces."""
+    return _folded("".join(char for char in text if not _is_invisible(char))).strip()
+
+
+def _folded(text: str) -> str:
+    """Without marks and in small letters, one by one as tokenizers do (`"Σ".lower()` depends on its place)."""
+    return "".join(char.lower() for char in unicodedata.normalize("NFD", text) if not _is_mark(char))
+
+
+def _capitals(text: str) -> int:
+    return sum(char.isupper() for char in text)
 
 
 def _marks(text: str) -> int:
-    return sum(unicodedata.category(char) == "Mn" for char in unicodedata.normalize("NFD", text))
+    return sum(_is_mark(char) for char in unicodedata.normalize("NFD", text))
+
+
+def _is_mark(char: str) -> bool:
+    """A mark on a letter; variation selectors (which make ♥ an emoji) are of the same category, but none."""
+    return unicodedata.category(char) == "Mn" and not _is_selector(char)
+
+
+def _is_invisible(char: str) -> bool:
+    return (unicodedata.category(char) in {"Cc", "Cf"} and not char.isspace()) or _is_selector(char)
+
+
+def _is_selector(char: str) -> bool:
+    return "\ufe00" <= char <= "\ufe0f"
 
 
 @dataclass(frozen=True)
@@ -148,3 +201,14 @@ def _first_places(sentence: TokenizedSentence) -> dict[str, int]:
         if any(char.isalnum() for char in word):
             places.setdefault(word, sentence.word_positions(token.position)[0])
     return places
+
+
+def position_at(sentence: TokenizedSentence, start: int, end: int, in_pair: bool = False) -> int | None:
+    """The first token whose characters overlap a span of the text; None where no token stands for it.
+
+    With it a choice made in one model's tokenization is found again in another's.
+    """
+    for token in sentence.tokens:
+        if token.word is not None and token.in_pair == in_pair and token.start < end and start < token.end:
+            return token.position
+    return None

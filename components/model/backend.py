@@ -66,6 +66,7 @@ class Backend:
         self.store = TraceStore() if store is None else store
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
         self.has_pooler = getattr(model, "pooler", None) is not None
+        self.parameter_parts = tuple(architecture.parameter_parts(model))
         self.forward_passes = 0
 
     @classmethod
@@ -222,7 +223,9 @@ def _from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
-    transformers_logging.disable_progress_bar()  # it would write over the server's log
+    # The server's log is for faults: no progress bars, no report of weights that belong to unused heads.
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
     strict = {"local_files_only": True, "trust_remote_code": False}
     try:
         config = AutoConfig.from_pretrained(folder, **strict)
@@ -232,7 +235,6 @@ def _from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
             folder,
             config=config,
             use_safetensors=True,
-            attn_implementation="sdpa",
             dtype=torch.float32,
             output_loading_info=True,
             **strict,

@@ -87,9 +87,12 @@ def known_reachable() -> bool | None:
 
 def cached_folder(repo_id: str, revision: str | None = None) -> Path | None:
     """The folder of a repository that is completely on this machine, else None. Asks no network."""
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import errors, try_to_load_from_cache
 
-    config = try_to_load_from_cache(repo_id, "config.json", cache_dir=_cache_dir(), revision=revision)
+    try:
+        config = try_to_load_from_cache(repo_id, "config.json", cache_dir=_cache_dir(), revision=revision)
+    except errors.HFValidationError:  # no repository can have this name; a download explains that
+        return None
     if not isinstance(config, str):
         return None
     folder = Path(config).parent
@@ -109,8 +112,11 @@ def has_weights(folder: Path) -> bool:
         return False
     import json
 
-    parts = set(json.loads(index.read_text(encoding="utf-8")).get("weight_map", {}).values())
-    return bool(parts) and all((folder / part).exists() for part in parts)
+    try:
+        parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        return bool(parts) and all((folder / part).exists() for part in parts)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # an index that nothing can be loaded by
+        return False
 
 
 def no_safetensors(name: str) -> ModelError:
@@ -131,7 +137,8 @@ def download(
     """Fetch a model's files into the hub's cache and return their folder.
 
     `progress(done, total)` counts bytes. Raises ModelError: offline, not_found, gated, no_safetensors,
-    damaged, disk, cancelled. Files already cached are not fetched again; a broken-off download resumes.
+    damaged, disk, cancelled. Files already cached are not fetched again; a broken connection is taken up
+    where it broke, but the file that a cancel interrupts starts again the next time.
     """
     if not is_reachable(fresh=True):
         raise offline(repo_id)
@@ -146,9 +153,12 @@ def download(
 def _download(repo_id: str, revision: str | None, progress: Progress | None, cancelled: Callable[[], bool]) -> Path:
     from fnmatch import fnmatch
 
-    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub import HfApi, constants, hf_hub_download
     from tqdm.auto import tqdm
 
+    # The hub's chunk store (hf_xet) prints an exception of the progress callback and goes on, so a cancel would
+    # not be heard before the file's end, and it counts each byte twice: arrived, and written. Plain HTTP is exact.
+    constants.HF_HUB_DISABLE_XET = True
     info = HfApi(endpoint=endpoint()).model_info(repo_id, revision=revision, files_metadata=True, timeout=20)
     # Files of sub-folders (onnx/, openvino/, 1_Pooling/) are other forms of the model or other modules.
     files = {
@@ -243,8 +253,8 @@ def _cancelled(repo_id: str) -> ModelError:
     return ModelError(
         "cancelled",
         f"The download of {repo_id} was cancelled.",
-        "What had arrived is kept.",
-        "Pick the model again to go on where it stopped.",
+        "The files that had arrived whole are kept.",
+        "Pick the model again to fetch the rest.",
     )
 
 

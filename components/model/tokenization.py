@@ -91,6 +91,10 @@ class Tokenization:
         self._encoder = copy.deepcopy(backend)
         self._encoder.no_truncation()
         self._encoder.no_padding()
+        # Kept apart, to run once and after truncation: `encode` would run it too, and a byte-level one moves
+        # the start of each span past its space a second time.
+        self._processor = self._encoder.post_processor
+        self._encoder.post_processor = None
         self.has_segments = has_segments
         # The tokenizer's own limit counts when it is tighter than the model's rows of positions.
         own_limit = int(tokenizer.model_max_length)
@@ -101,20 +105,24 @@ class Tokenization:
         self.mask_id: int | None = tokenizer.mask_token_id
         self.special_tokens = _roles(tokenizer)
         self.vocabulary: tuple[str, ...] = _pieces(self._encoder)
-        self._extra = {pair: self._encoder.num_special_tokens_to_add(pair) for pair in (False, True)}
+        self._extra = {
+            pair: 0 if self._processor is None else self._processor.num_special_tokens_to_add(pair)
+            for pair in (False, True)
+        }
 
     def tokenize(self, text: str, pair: str | None = None, max_length: int | None = None) -> TokenizedSentence:
         """Tokens of a text, or of a pair of texts, cut to `max_length` tokens (the model's maximum by default)."""
         limit = self._limit(max_length, pair is not None)
-        first = self._encoder.encode(text, add_special_tokens=False)
-        second = None if pair is None else self._encoder.encode(pair, add_special_tokens=False)
+        first = self._encoder.encode(text)
+        second = None if pair is None else self._encoder.encode(pair)
         keep_first, keep_second = _longest_first(
             len(first), 0 if second is None else len(second), limit - self._extra[pair is not None]
         )
         dropped = [_cut(text, first, keep_first, of_pair=False)]
         if second is not None and pair is not None:
             dropped.append(_cut(pair, second, keep_second, of_pair=True))
-        full = self._encoder.post_process(first, second, True)
+        post_process = self._encoder.post_process if self._processor is None else self._processor.process
+        full = post_process(first, second, True)
         tokens = tuple(
             Token(
                 position=position,
@@ -168,9 +176,8 @@ def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:
     taken = min(excess, long - short)
     long -= taken
     excess -= taken
-    if excess:  # both are equally long now, and share the rest; the second text keeps the odd token
+    if excess:  # both are equally long now and share the room; the longer text (else the second) gets the odd token
         short, long = room // 2, room - room // 2
-        return (short, long)
     return (short, long) if first <= second else (long, short)
 
 

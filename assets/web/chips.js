@@ -1,0 +1,63 @@
+// Rows of tokens as buttons. Text is only ever set with textContent. A click (or Enter) reports the token;
+// arrow keys move within a row, Home and End to its ends.
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".rows");
+  const old = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
+  const hadFocus = old && old.dataset && old.dataset.place;
+  root.replaceChildren();
+  root.style.setProperty("--size", `${data.scale}rem`);
+  for (const row of data.rows) {
+    const line = document.createElement("div");
+    line.className = "row";
+    line.setAttribute("role", "group");
+    line.setAttribute("aria-label", `Sentence ${row.number}`);
+    if (row.number !== null) {
+      const number = document.createElement("span");
+      number.className = "number";
+      number.textContent = row.number;
+      line.append(number);
+    }
+    const flow = document.createElement("div");
+    flow.className = "flow";
+    row.words.forEach((word) => {
+      const group = document.createElement("span");
+      group.className = `word tint${word.tint}`;
+      word.tokens.forEach((token) => {
+        const chip = document.createElement("button");
+        chip.type = "button";
+        chip.className = ["chip", ...token.marks].join(" ");
+        chip.textContent = token.piece;
+        chip.title = token.hint;
+        chip.dataset.place = `${row.index}:${token.position}`;
+        chip.setAttribute("aria-pressed", String(token.picked));
+        chip.tabIndex = token.picked ? 0 : -1;
+        if (data.clickable) {
+          chip.onclick = () => {
+            flow.querySelectorAll(".chip.picked").forEach((other) => other.classList.remove("picked"));
+            chip.classList.add("picked");
+            setTriggerValue("clicked", [row.index, token.position]);
+          };
+        } else {
+          chip.disabled = true;
+        }
+        group.append(chip);
+      });
+      flow.append(group);
+    });
+    const chips = [...flow.querySelectorAll(".chip")];
+    if (chips.length && !chips.some((chip) => chip.tabIndex === 0)) chips[0].tabIndex = 0;
+    flow.onkeydown = (event) => {
+      const here = chips.indexOf(event.target);
+      const steps = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: chips.length - 1 };
+      const next = chips[steps[event.key]];
+      if (!next) return;
+      event.preventDefault();
+      chips.forEach((chip) => (chip.tabIndex = -1));
+      next.tabIndex = 0;
+      next.focus();
+    };
+    line.append(flow);
+    root.append(line);
+  }
+  if (hadFocus) root.querySelector(`[data-place="${hadFocus}"]`)?.focus({ preventScroll: true });
+}

@@ -1,0 +1,131 @@
+"""Bars: a model's parameters, the norms of a token's parts, one vector's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+_PART_COLOURS = {
+    "word": theme.BLUE,
+    "position": theme.SKY,
+    "segment": theme.GREEN,
+    "projection": theme.OLIVE,
+    "attention": theme.ORANGE,
+    "feed-forward": theme.VERMILION,
+    "layer norm": theme.GREY,
+    "relative positions": theme.SKY,
+    "pooler": theme.PURPLE,
+}
+
+
+def parameter_bars(
+    groups: Sequence[str], parts: Sequence[str], counts: Sequence[int], title: str, scale: float = 1.0
+) -> go.Figure:
+    """Parameters by group (a bar each, in the order given, top down) and part (colours).
+
+    `groups`, `parts` and `counts` are aligned: one row for each part of a group.
+    """
+    order = list(dict.fromkeys(groups))
+    total = sum(counts)
+    figure = go.Figure()
+    for part in dict.fromkeys(parts):
+        rows = [i for i, name in enumerate(parts) if name == part]
+        figure.add_bar(
+            y=[groups[i] for i in rows],
+            x=[counts[i] for i in rows],
+            name=part,
+            orientation="h",
+            marker_color=_PART_COLOURS.get(part, theme.OLIVE),
+            customdata=[100 * counts[i] / total for i in rows],
+            hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} %)<extra></extra>",
+        )
+    figure.update_layout(
+        barmode="stack",
+        bargap=0.25,
+        legend={"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0, "traceorder": "normal"},
+    )
+    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], showgrid=False)
+    figure.update_xaxes(title="parameters", tickformat="~s")
+    return theme.finish(figure, title, 170 + 26 * len(order), scale)
+
+
+def part_norm_bars(
+    names: Sequence[str], tokens: Sequence[str], values: np.ndarray, title: str, scale: float = 1.0
+) -> go.Figure:
+    """Norms [part, token] as grouped bars, one group a token. Equal tokens stay apart by their position."""
+    places = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
+    colours = {**_PART_COLOURS, "sum": theme.ORANGE, "layer 0": theme.GREY}
+    figure = go.Figure(
+        [
+            go.Bar(
+                x=places,
+                y=np.asarray(row, np.float32),
+                name=name,
+                marker_color=colours.get(name, theme.PURPLE),
+                hovertemplate=f"%{{x}}<br>{name}: norm %{{y:.3f}}<extra></extra>",
+            )
+            for name, row in zip(names, values, strict=True)
+        ]
+    )
+    figure.update_layout(
+        barmode="group", legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"}
+    )
+    figure.update_yaxes(title="norm of the vector")
+    figure.update_xaxes(tickangle=-40)
+    figure = theme.finish(figure, title, 400, scale)
+    figure.update_layout(margin_t=figure.layout.margin.t + round(30 * scale))
+    return figure
+
+
+def vector_bars(values: np.ndarray, title: str, scale: float = 1.0) -> go.Figure:
+    """The values of one vector [dim], a bar a dimension; the three largest by size carry their number."""
+    figure = go.Figure(
+        go.Bar(
+            x=np.arange(len(values)),
+            y=np.asarray(values, np.float32),
+            marker_color=np.where(values >= 0, theme.ORANGE, theme.BLUE),
+            marker_line_width=0,
+            hovertemplate="dimension %{x}: %{y:.4f}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    for place in np.argsort(-np.abs(values))[:3]:
+        figure.add_annotation(
+            x=int(place),
+            y=float(values[place]),
+            text=f"dim {place}",
+            showarrow=False,
+            yshift=10 if values[place] >= 0 else -10,
+        )
+    figure.update_layout(bargap=0)
+    figure.update_xaxes(title="dimension", showgrid=False)
+    figure.update_yaxes(title="value")
+    return theme.finish(figure, title, 320, scale)
+
+
+def cosine_bars(
+    names: Sequence[str], labels: Sequence[str], values: np.ndarray, title: str, scale: float = 1.0
+) -> go.Figure:
+    """Cosines [pair, part] as grouped bars, one group a part, one colour a pair."""
+    figure = go.Figure(
+        [
+            go.Bar(
+                x=list(names),
+                y=np.asarray(row, np.float32),
+                name=theme.plain(label),
+                marker_color=theme.PALETTE[index % len(theme.PALETTE)],
+                hovertemplate=f"{theme.plain(label)}<br>%{{x}}: %{{y:.4f}}<extra></extra>",
+            )
+            for index, (label, row) in enumerate(zip(labels, values, strict=True))
+        ]
+    )
+    figure.update_layout(
+        barmode="group", legend={"orientation": "h", "yanchor": "top", "y": -0.15, "x": 0, "traceorder": "normal"}
+    )
+    figure.update_yaxes(title="cosine similarity")
+    figure.update_layout(showlegend=True)
+    return theme.finish(figure, title, 360, scale)

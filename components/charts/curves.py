@@ -1,0 +1,115 @@
+"""Cosine curves over the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+
+@dataclass(frozen=True, eq=False)
+class BandData:
+    """A yardstick to draw behind curves: arrays over layers 0..L."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    name: str
+
+
+def layer_curves(
+    values: np.ndarray,
+    labels: Sequence[str],
+    title: str,
+    *,
+    details: Sequence[str] | None = None,
+    band: BandData | None = None,
+    y_title: str = "cosine similarity",
+    y_range: tuple[float, float] | None = None,
+    mark_extremes: bool = True,
+    height: int = 440,
+    scale: float = 1.0,
+) -> go.Figure:
+    """One line for each row of `values` [curve, layer 0..L].
+
+    `details` is a longer name of each curve for the hover. The lowest and highest layer of each curve carry
+    a triangle down and up. NaN leaves a gap.
+    """
+    layers = np.arange(values.shape[1])
+    figure = go.Figure()
+    if band is not None:
+        _add_band(figure, layers, band)
+    for index, (row, label) in enumerate(zip(values, labels, strict=True)):
+        style = theme.line_style(index)
+        long_name = theme.plain(details[index] if details else label, 140)
+        figure.add_scatter(
+            x=layers,
+            y=np.asarray(row, np.float32),
+            name=theme.plain(label),
+            mode="lines+markers",
+            line=style,
+            marker=_extremes(row) if mark_extremes else {"size": 5},
+            hovertemplate=f"{long_name}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
+        )
+    figure.update_xaxes(title="layer (0 = embeddings, before any block)", tickmode="linear", dtick=_step(len(layers)))
+    figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0, "xanchor": "left", "traceorder": "normal"},
+        hovermode="closest",
+    )
+    return theme.finish(figure, title, height, scale)
+
+
+def _add_band(figure: go.Figure, layers: np.ndarray, band: BandData) -> None:
+    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    figure.add_scatter(x=layers, y=np.asarray(band.high, np.float32), name="95 %", **edge)
+    figure.add_scatter(
+        x=layers,
+        y=np.asarray(band.low, np.float32),
+        name="5 %",
+        fill="tonexty",
+        fillcolor="rgba(133,139,149,0.22)",
+        **edge,
+    )
+    figure.add_scatter(
+        x=layers,
+        y=np.asarray(band.mean, np.float32),
+        name=band.name,
+        mode="lines",
+        line={"color": theme.GREY, "dash": "dot", "width": 2},
+        customdata=np.stack([band.low, band.high], axis=1).astype(np.float32),
+        hovertemplate=(
+            f"{band.name}<br>layer %{{x}}: mean %{{y:.3f}}, 5–95 % %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}"
+            "<extra></extra>"
+        ),
+    )
+
+
+def _extremes(row: np.ndarray) -> dict[str, list[str] | list[int]]:
+    """Marker symbols: down at the lowest layer, up at the highest, small dots elsewhere."""
+    symbols, sizes = ["circle"] * len(row), [5] * len(row)
+    known = np.flatnonzero(~np.isnan(row))
+    if len(known) > 1 and np.ptp(row[known]) > 0:
+        low, high = known[np.argmin(row[known])], known[np.argmax(row[known])]
+        symbols[low], symbols[high] = "triangle-down", "triangle-up"
+        sizes[low] = sizes[high] = 13
+    return {"symbol": symbols, "size": sizes}
+
+
+def _step(layers: int) -> int:
+    return 1 if layers <= 14 else 2
+
+
+def shared_range(*groups: np.ndarray, floor: float | None = None) -> tuple[float, float]:
+    """One y range that holds all values of several figures, with a little air; NaN is ignored."""
+    known = np.concatenate([np.ravel(group)[~np.isnan(np.ravel(group))] for group in groups] or [np.empty(0)])
+    if not len(known):
+        return -1.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    air = max(0.04 * (high - low), 0.01)
+    return (low - air if floor is None else max(floor, low - air)), min(high + air, 1.0 + air)

@@ -1,0 +1,40 @@
+"""The input tensors as aligned grids of numbers, in HTML. Everything that comes from people is escaped."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def tensor_grids(
+    tensors: Sequence[tuple[str, np.ndarray]],
+    pieces: Sequence[Sequence[str]],
+    mask: np.ndarray,
+    first_row: int = 0,
+) -> str:
+    """Several tensors [sentence, token] under each other, columns aligned, padding grey.
+
+    `pieces` are each sentence's tokens, shown as the cell's tooltip; `first_row` numbers the sentences on.
+    """
+    rows, width = mask.shape
+    head = "".join(f'<th scope="col">{column}</th>' for column in range(width))
+    body = []
+    for name, values in tensors:
+        body.append(
+            f'<tr class="name"><th scope="rowgroup" colspan="{width + 1}"><span>{html.escape(name)}'
+            f" &nbsp;({rows} × {width})</span></th></tr>"
+        )
+        for row in range(rows):
+            cells = "".join(
+                f'<td title="{html.escape(pieces[row][column])}">{values[row, column]}</td>'
+                if mask[row, column]
+                else f'<td class="pad" title="padding">{values[row, column]}</td>'
+                for column in range(width)
+            )
+            body.append(f'<tr><th scope="row">{first_row + row + 1}</th>{cells}</tr>')
+    return (
+        '<div class="bi-grids" tabindex="0" role="region" aria-label="Input tensors"><table>'
+        f'<thead><tr><th scope="col">sentence</th>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+    )

@@ -1,0 +1,72 @@
+"""Matrices as colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+
+def similarity_heatmap(
+    matrix: np.ndarray,
+    labels: Sequence[str],
+    title: str,
+    *,
+    limits: tuple[float, float] | None = None,
+    show_values: bool = False,
+    scale: float = 1.0,
+) -> go.Figure:
+    """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty.
+
+    Labels are numbered, so that equal ones stay apart. `limits` fixes the colour scale.
+    """
+    names = [f"{number}  {theme.plain(label, 24)}" for number, label in enumerate(labels, start=1)]
+    low, high = limits if limits is not None else (float(np.nanmin(matrix)), float(np.nanmax(matrix)))
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(matrix, np.float32),
+            x=names,
+            y=names,
+            zmin=low,
+            zmax=high,
+            colorscale=theme.SEQUENTIAL,
+            colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14},
+            texttemplate="%{z:.2f}" if show_values else None,
+            hovertemplate="%{y}<br>%{x}<br>cosine %{z:.4f}<extra></extra>",
+            xgap=1,
+            ygap=1,
+        )
+    )
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(showgrid=False, tickangle=-45)
+    return theme.finish(figure, title, min(900, 260 + 22 * len(names)), scale)
+
+
+def layer_heatmap(
+    values: np.ndarray,
+    labels: Sequence[str],
+    title: str,
+    *,
+    limits: tuple[float, float] | None = None,
+    scale: float = 1.0,
+) -> go.Figure:
+    """Many curves as rows of colour: values [curve, layer 0..L], a column for each layer; NaN stays empty."""
+    low, high = limits if limits is not None else (float(np.nanmin(values)), float(np.nanmax(values)))
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(values, np.float32),
+            x=list(range(values.shape[1])),
+            y=[f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)],
+            zmin=low,
+            zmax=high,
+            colorscale=theme.SEQUENTIAL,
+            colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14},
+            hovertemplate="%{y}<br>layer %{x}: %{z:.4f}<extra></extra>",
+        )
+    )
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(title="layer (0 = embeddings, before any block)", dtick=1, showgrid=False)
+    return theme.finish(figure, title, min(900, 200 + 18 * len(labels)), scale)

@@ -1,0 +1,53 @@
+"""The dashboard's entry: page config, navigation, the shared sidebar, then the page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# `streamlit run dashboard/app.py` puts dashboard/ on sys.path, not the project's root, which holds the
+# packages `components` and `dashboard`.
+ROOT = str(Path(__file__).resolve().parent.parent)
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
+
+import streamlit as st  # noqa: E402
+
+from components.model.catalog import parse_model  # noqa: E402
+from dashboard import caching, feedback, navigation, sidebar, state  # noqa: E402
+
+SIDEBAR_WIDTH = 330  # pixels: the models' names fit
+
+
+def main() -> None:
+    # An icon of our own: a Material one would be fetched from a font host.
+    st.set_page_config(
+        page_title="BERT Internals",
+        page_icon=str(state.ASSETS / "icon.svg"),
+        layout="wide",
+        initial_sidebar_state=SIDEBAR_WIDTH,
+    )
+    projector = bool(st.session_state.get("projector", st.query_params.get("proj") == "1"))
+    pages = navigation.pages()
+    page = st.navigation(list(pages.values()), position="top" if projector else "sidebar")
+    key = page.url_path or "home"
+    state.read_address(key)
+    sidebar.enforce_allowed_models()
+    # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
+    caching.shelf().request(parse_model(state.get("model")))
+    style()
+    status = sidebar.draw()
+    feedback.notices()
+    page.run()
+    sidebar.status(status)  # last, when the page has waited for the model
+    state.write_address(key)
+
+
+def style() -> None:
+    """Our few corrections on Streamlit's look; in projector mode, larger type."""
+    st.html(state.ASSETS / "web" / "style.css")
+    if state.get("projector"):
+        st.html("<style>html { font-size: 135%; }</style>")
+
+
+main()

@@ -1,0 +1,115 @@
+"""Our two small browser components: clickable token chips, and the button that copies the link.
+
+Both are components of Streamlit's own kind (v2): a few lines of JavaScript from assets/web, no build step,
+no iframe. What they show travels as data and is set as text, never as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from components.model.trace import TokenizedSentence
+from dashboard.state import ASSETS
+
+TINTS = 6
+
+
+@dataclass(frozen=True)
+class ChipRow:
+    """One sentence's chips."""
+
+    index: int  # reported with a click
+    sentence: TokenizedSentence
+    picked: tuple[int, ...] = ()
+    numbered: bool = True
+
+
+def _web(name: str) -> str:
+    return (ASSETS / "web" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _components() -> dict[str, Any]:
+    chips = st.components.v2.component(
+        "bert_internals_chips", html='<div class="rows"></div>', css=_web("chips.css"), js=_web("chips.js")
+    )
+    copy_link = st.components.v2.component(
+        "bert_internals_copy_link",
+        html='<button type="button"><span></span></button>',
+        css=_web("copy.css"),
+        js=_web("copy.js"),
+    )
+    return {"chips": chips, "copy_link": copy_link}
+
+
+def chips(
+    rows: Sequence[ChipRow],
+    key: str,
+    on_click: Callable[[int, int], None] | None = None,
+    unknown_id: int | None = None,
+    scale: float = 1.0,
+) -> None:
+    """Draw tokens as chips. `on_click(row index, position)` runs before the page is drawn again."""
+
+    def clicked() -> None:
+        index, position = st.session_state[key].clicked
+        if on_click is not None:
+            on_click(int(index), int(position))
+
+    _components()["chips"](
+        key=key,
+        data={
+            "clickable": on_click is not None,
+            "scale": scale,
+            "rows": [_row(row, unknown_id) for row in rows],
+        },
+        on_clicked_change=clicked,
+    )
+
+
+def _row(row: ChipRow, unknown_id: int | None) -> dict[str, Any]:
+    words: list[dict[str, Any]] = []
+    last: tuple[bool, int] | None = None
+    for token in row.sentence.tokens:
+        owner = None if token.word is None else (token.in_pair, token.word)
+        if owner is None or owner != last:
+            tint = "x" if owner is None else str(sum(word["tint"] != "x" for word in words) % TINTS)
+            words.append({"tint": tint, "tokens": []})
+        last = owner
+        place = f"position {token.position}, id {token.id}"
+        if token.special:
+            place += ", special token"
+        else:
+            place += f", characters {token.start + 1}–{token.end}"
+        marks = [
+            name
+            for name, holds in (
+                ("special", token.special),
+                ("unknown", token.id == unknown_id),
+                ("picked", token.position in row.picked),
+            )
+            if holds
+        ]
+        words[-1]["tokens"].append(
+            {
+                "piece": token.piece,
+                "position": token.position,
+                "hint": place,
+                "marks": marks,
+                "picked": token.position in row.picked,
+            }
+        )
+    return {"index": row.index, "number": row.index + 1 if row.numbered else None, "words": words}
+
+
+def copy_link(key: str, enabled: bool) -> None:
+    """A button that copies the page's address; disabled when the address cannot hold the sentences."""
+    hint = "Copies an address that restores model, sentences and this page's choices"
+    if not enabled:
+        hint = "The sentences are too long for a link; download them instead"
+    _components()["copy_link"](key=key, data={"label": "Copy link", "enabled": enabled, "hint": hint})

@@ -1,0 +1,234 @@
+"""What people are told: guards, errors, how to read a figure, its data and downloads."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from components.errors import ModelError, PeopleError
+from components.model.catalog import EMBEDDED_KEY, parse_model
+from dashboard import caching, navigation, state
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from components.model.backend import Backend
+    from components.model.shelf import LoadJob
+
+log = logging.getLogger(__name__)
+
+
+def notices() -> None:
+    """What was wrong with a link, once."""
+    for text in state.take_notices():
+        st.warning(text, icon=":material/link_off:")
+
+
+def explain(problem: Exception, where: str) -> None:
+    """An error as a message for people; whatever is not meant for them goes to the server's log only."""
+    if isinstance(problem, PeopleError):
+        st.error(f"**{escape(problem.given)}** {escape(problem.expected)}\n\n{escape(problem.mend)}")
+        return
+    log.error("%s failed", where, exc_info=problem)
+    st.error(
+        f"**Something went wrong while {where}.** This is a fault of the dashboard, not yours; the server's log "
+        "tells more.\n\nChange the sentences or the model, or reset to the defaults in the sidebar."
+    )
+
+
+def escape(text: str) -> str:
+    """Text with Markdown's and HTML's signs made plain."""
+    return "".join(f"\\{char}" if char in "\\`*_{}[]()<>#+!|$~:" else char for char in text)
+
+
+def main_model() -> Backend:
+    """The chosen model, loaded; shows progress while it loads, and one clear screen when it cannot be had."""
+    spec = parse_model(state.get("model"))
+    job = caching.shelf().request(spec)
+    _wait(job, "main")
+    if job.backend is None:
+        _model_screen(job)
+        st.stop()
+    return job.backend
+
+
+def second_model() -> Backend | None:
+    """The model to compare with, if one is chosen and can be had; a message says why when it cannot."""
+    key = state.get("model2")
+    if not key or key == state.get("model"):
+        return None
+    job = caching.shelf().request(parse_model(key))
+    _wait(job, "second")
+    if job.backend is None:
+        with st.container(border=True):
+            st.markdown(f"##### The second model, {escape(job.spec.title)}, is not there")
+            explain(job.error or RuntimeError("no error given"), "loading the second model")
+            _retry_buttons(job, "model2", "", "Go on with one model")
+    return job.backend
+
+
+def _wait(job: LoadJob, which: str) -> None:
+    """Block until the job is done, drawing its progress; any click elsewhere interrupts the wait, not the job."""
+    if job.finished.wait(0.02):
+        return
+    place = st.empty()
+    with place.container():
+        bar = st.progress(0.0, text=job.message)
+        st.caption("The first time takes a moment; after that the model stays in memory.")
+        cancel_place = st.empty()
+    started, asked = time.monotonic(), False
+    while not job.finished.wait(0.1):
+        fraction = job.fraction
+        # Nothing is known of the time left while weights are read: the bar nears, but never claims, the end.
+        guess = 1 - 1 / (1 + (time.monotonic() - started) / 4)
+        bar.progress(fraction if fraction is not None else min(guess, 0.95), text=job.message)
+        if fraction is not None and not asked:
+            asked = True
+            cancel_place.button("Cancel the download", key=f"cancel_{which}_load", on_click=job.cancel.set)
+    place.empty()
+
+
+def _model_screen(job: LoadJob) -> None:
+    problem = job.error or RuntimeError("the model did not load and gave no error")
+    st.title("This model is not there yet")
+    explain(problem, f"loading {job.spec.title}")
+    facts = job.spec.facts
+    if facts is not None:
+        st.caption(
+            f"Known of {job.spec.title} all the same: {facts.layers} blocks, {facts.heads} heads, hidden size "
+            f"{facts.hidden_size}, {facts.parameters:,} parameters."
+        )
+    _retry_buttons(job, "model", EMBEDDED_KEY, "Go on with the embedded model")
+
+
+def _retry_buttons(job: LoadJob, setting: str, fallback: str, label: str) -> None:
+    with st.container(horizontal=True):
+        st.button(
+            label,
+            key=f"fallback_{setting}",
+            type="primary",
+            on_click=lambda: state.put(setting, fallback),
+            disabled=job.spec.key == fallback,
+        )
+        st.button("Try again", key=f"retry_{setting}", on_click=lambda: caching.shelf().forget(job.spec.key))
+
+
+def guarded(draw: Callable[[], None], where: str) -> None:
+    """Run a page's body; errors become messages, never tracebacks."""
+    try:
+        draw()
+    except (PeopleError, ModelError) as problem:
+        explain(problem, where)
+    except Exception as problem:  # noqa: BLE001 - the last place before Streamlit would show a traceback
+        explain(problem, where)
+
+
+def needs_sentences() -> None:
+    """Stop here with an empty state when there is no sentence."""
+    if state.get("sentences"):
+        return
+    st.info(
+        "**No sentence yet.** Type one in the sidebar, one a line, or start with an example.",
+        icon=":material/edit_note:",
+    )
+    st.button(
+        "Start with the bank sentences",
+        key="start_example",
+        type="primary",
+        on_click=lambda: state.put("sentences", state.ready_made_sets()["bank"].sentences),
+    )
+    st.stop()
+
+
+def figure(
+    chart: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    table: Callable[[], pd.DataFrame],
+    read: str = "",
+    not_shown: str = "",
+    message: str = "",
+) -> None:
+    """A figure with what belongs beside it: its message, how to read it, what it does not show, its data.
+
+    `table` is called only when somebody opens the data. The toolbar's camera saves PNG or SVG, as chosen in
+    the sidebar. Figures that share one `reading` leave `read` empty and call it themselves.
+    """
+    if message:
+        st.markdown(f":material/insights: {message}")
+    st.plotly_chart(
+        chart,
+        key=key,
+        alt=alt,
+        config={
+            "displaylogo": False,
+            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+            "toImageButtonOptions": {
+                "format": st.session_state.get("picture_format", "png"),
+                "filename": f"bert-internals-{key}",
+                "scale": 2,
+            },
+        },
+    )
+    data(key, table)
+    if read:
+        reading(read, not_shown)
+
+
+def reading(read: str, not_shown: str) -> None:
+    """How to read a figure, and what it does not show, side by side."""
+    left, right = st.columns(2)
+    left.markdown(f"**How to read this**  \n{read}")
+    right.markdown(f"**What it does not show**  \n{not_shown}")
+
+
+def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
+    """A figure's numbers as a table and a CSV, made when asked for."""
+    panel = st.expander("Data of this figure", icon=":material/table:", key=f"data_{key}", on_change="rerun")
+    if not panel.open:
+        return
+    with panel:
+        frame = table()
+        st.dataframe(frame, hide_index=True, key=f"table_{key}")
+        st.download_button(
+            "Download as CSV",
+            frame.to_csv(index=False).encode("utf-8-sig"),
+            file_name=f"bert-internals-{key}.csv",
+            mime="text/csv",
+            key=f"csv_{key}",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+
+
+def truncation(sentences: Any) -> None:
+    """Say exactly which text did not reach the model."""
+    cut = [(number, item) for number, sentence in enumerate(sentences, 1) for item in sentence.dropped]
+    for number, item in cut:
+        with st.container(border=True):
+            st.markdown(
+                f":orange[:material/content_cut:] **Sentence {number} is longer than the model's maximum length:** "
+                f"{item.tokens:,} tokens were cut away, from character {item.start + 1} on. The model never saw:"
+            )
+            st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
+
+
+def chosen_models() -> list[Backend]:
+    """The main model, and the second where one is chosen and can be had."""
+    main, second = main_model(), second_model()
+    return [main] if second is None else [main, second]
+
+
+def next_step(page: str) -> None:
+    """The link at a page's foot to the one after it on the path; to the start after the last."""
+    keys = [key for key, *_ in navigation.PATH]
+    after = navigation.PATH[(keys.index(page) + 1) % len(keys)]
+    label = f"Next: {after[1]}. {after[3]}" if after[0] != "home" else "Back to the start"
+    st.divider()
+    st.page_link(navigation.page_of(after[0]), label=label, icon=":material/arrow_forward:")

@@ -1,0 +1,258 @@
+"""The sidebar on every page: models, sentences, and the link that restores it all."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import streamlit as st
+
+from components.errors import PeopleError
+from components.model import hub
+from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec, parse_model
+from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
+from dashboard import caching, chips, state
+
+FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
+_NONE = "(none)"
+
+
+def draw() -> Any:
+    """Draw it, and return the place for the model's status.
+
+    In projector mode there is none, only a button on the page that brings it back.
+    """
+    if state.get("projector"):
+        st.button(
+            "Leave projector mode",
+            key="leave_projector",
+            icon=":material/close_fullscreen:",
+            on_click=lambda: state.put("projector", False),
+        )
+        return None
+    with st.sidebar:
+        place = _models()
+        _sentences()
+        _more()
+    return place
+
+
+def free_models_allowed() -> bool:
+    """Whether people may name any hub id or folder: yes, unless the operator sets the variable to 0."""
+    return os.environ.get(FREE_MODELS_VARIABLE, "1").strip().lower() not in {"0", "no", "off", "false"}
+
+
+def enforce_allowed_models() -> None:
+    """Put a model that the operator does not allow back to the default, with a notice."""
+    if free_models_allowed():
+        return
+    for name, fallback in (("model", EMBEDDED_KEY), ("model2", "")):
+        key = state.get(name)
+        if key and catalog_spec(key) is None:
+            state.put(name, fallback)
+            st.session_state.setdefault("_notices", []).append(
+                "Only the models of the list are allowed on this server; the link named another one."
+            )
+
+
+def _label(key: str) -> str:
+    if key == _NONE:
+        return "None"
+    spec = catalog_spec(key)
+    if spec is None:
+        return key
+    if spec.source == "embedded":
+        return f"{spec.title} · embedded"
+    if hub.cached_folder(spec.key) is not None:
+        return f"{spec.title} · cached"
+    return f"{spec.title} · download"
+
+
+def _models() -> Any:
+    catalog = [spec.key for spec in CATALOG]
+    for name, label, extra, help_text in (
+        ("model", "Model", [], "The encoder all pages look into. You can also type a hub id or a folder."),
+        ("model2", "Compare with", [_NONE], "A second model, shown beside the first where a page can do so."),
+    ):
+        chosen = state.get(name) or _NONE
+        options = extra + catalog + ([] if chosen in (*extra, *catalog) else [chosen])
+        widget = f"w_{name}"
+        st.session_state[widget] = chosen
+        st.selectbox(
+            label,
+            options,
+            format_func=_label,
+            key=widget,
+            on_change=_choose_model,
+            args=(name,),
+            accept_new_options=free_models_allowed(),
+            help=help_text,
+        )
+        problem = st.session_state.pop(f"_{name}_problem", None)
+        if problem:
+            st.error(problem)
+    place = st.empty()
+    status(place)
+    return place
+
+
+def _choose_model(name: str) -> None:
+    typed = st.session_state[f"w_{name}"]
+    if typed in (None, _NONE):
+        state.put(name, EMBEDDED_KEY if name == "model" else "")
+        return
+    try:
+        state.put(name, parse_model(typed).key)
+    except PeopleError as problem:
+        st.session_state[f"_{name}_problem"] = f"{problem.given} {problem.mend}"
+        return
+    caching.shelf().forget(state.get(name))
+
+
+def status(place: Any) -> None:
+    """Device, precision and memory of the chosen model, into its place in the sidebar."""
+    if place is None:
+        return
+    job = caching.shelf().request(parse_model(state.get("model")))
+    if job.backend is None:
+        place.caption("Not in memory yet.")
+        return
+    from components.model.device import memory
+
+    used = memory(job.backend.device)
+    text = f"Runs on **{job.backend.device}** in {job.backend.precision} · {used.process / 2**30:.1f} GiB in use"
+    if used.device_used is not None and used.device_total is not None:
+        text += f" · GPU {used.device_used / 2**30:.1f} of {used.device_total / 2**30:.0f} GiB"
+    place.caption(text)
+
+
+def _sentences() -> None:
+    sets = state.ready_made_sets()
+    current = state.get("sentences")
+    chosen = next((key for key, item in sets.items() if item.sentences == current), None)
+    st.session_state["w_set"] = chosen
+    st.selectbox(
+        "Ready-made sentences",
+        list(sets),
+        format_func=lambda key: sets[key].title,
+        key="w_set",
+        on_change=_choose_set,
+        placeholder="Your own sentences",
+        help="Each set shows one thing well; its hint stands below.",
+    )
+    if chosen:
+        st.caption(f":material/lightbulb: {sets[chosen].look_for}")
+    st.session_state["w_sentences"] = "\n".join(current)
+    st.text_area(
+        "Sentences, one a line",
+        key="w_sentences",
+        height=max(110, min(300, 34 + 26 * sum(1 + len(line) // 34 for line in current or ("",)))),
+        on_change=_edit_sentences,
+        placeholder="Type a sentence, press Enter for the next",
+        help=f"Up to {MAX_SENTENCES} sentences and {MAX_CHARACTERS:,} characters. Ctrl+Enter takes them over.",
+    )
+    if len(current) > 1:
+        with st.popover("Reorder or remove", icon=":material/swap_vert:", width="stretch"):
+            _arrange(current)
+
+
+def _choose_set() -> None:
+    key = st.session_state["w_set"]
+    if key is not None:
+        state.put("sentences", state.ready_made_sets()[key].sentences)
+
+
+def _edit_sentences() -> None:
+    state.put("sentences", state.clean_sentences(st.session_state["w_sentences"].splitlines()))
+
+
+def _arrange(current: tuple[str, ...]) -> None:
+    for place, sentence in enumerate(current):
+        text, up, down, out = st.columns([6, 1, 1, 1], vertical_alignment="center", gap="small")
+        text.text(f"{place + 1}  {sentence[:60]}{'…' if len(sentence) > 60 else ''}")
+        up.button(
+            "",
+            key=f"up_{place}",
+            icon=":material/arrow_upward:",
+            help="Move up",
+            type="tertiary",
+            disabled=place == 0,
+            on_click=_swap,
+            args=(place, place - 1),
+        )
+        down.button(
+            "",
+            key=f"down_{place}",
+            icon=":material/arrow_downward:",
+            help="Move down",
+            type="tertiary",
+            disabled=place == len(current) - 1,
+            on_click=_swap,
+            args=(place, place + 1),
+        )
+        out.button(
+            "",
+            key=f"remove_{place}",
+            icon=":material/close:",
+            help="Remove",
+            type="tertiary",
+            on_click=_remove,
+            args=(place,),
+        )
+
+
+def _swap(a: int, b: int) -> None:
+    lines = list(state.get("sentences"))
+    lines[a], lines[b] = lines[b], lines[a]
+    state.put("sentences", tuple(lines))
+
+
+def _remove(place: int) -> None:
+    lines = list(state.get("sentences"))
+    del lines[place]
+    state.put("sentences", tuple(lines))
+
+
+def _more() -> None:
+    chips.copy_link("copy_link", st.session_state.get("_address_complete", True))
+    with st.container(horizontal=True):
+        st.button("Reset", key="reset", icon=":material/restart_alt:", on_click=state.reset, help="All defaults back")
+        st.button(
+            "Projector",
+            key="projector_on",
+            icon=":material/present_to_all:",
+            help="Larger type, no sidebar",
+            on_click=lambda: state.put("projector", True),
+        )
+    with st.expander("More settings", icon=":material/tune:"):
+        job = caching.shelf().request(parse_model(state.get("model")))
+        limit = job.backend.tokenization.max_length if job.backend else 512
+        st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)
+        st.number_input(
+            "Maximum length in tokens",
+            min_value=3,
+            max_value=limit,
+            key="w_max_length",
+            on_change=lambda: state.put(
+                "max_length",
+                None if st.session_state["w_max_length"] == limit else st.session_state["w_max_length"],
+            ),
+            help=caching.glossary()["maximum length"],
+        )
+        st.segmented_control(
+            "A figure's camera saves",
+            ["png", "svg"],
+            format_func=str.upper,
+            default="png",
+            required=True,
+            key="picture_format",
+        )
+        st.download_button(
+            "Download the sentences",
+            "\n".join(state.get("sentences")).encode(),
+            file_name="sentences.txt",
+            mime="text/plain",
+            key="download_sentences",
+            icon=":material/download:",
+            on_click="ignore",
+        )

@@ -1,0 +1,225 @@
+"""Every session key, its default, and how it stands in the address.
+
+SETTINGS is the one table of what an address can carry. Values live in session keys that are no widget's,
+because Streamlit forgets a widget's value when its page is left. A value from an address is parsed, checked,
+and replaced by the default with a notice when it makes no sense; it is never evaluated or put into HTML.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from components.errors import PeopleError
+from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
+
+ASSETS = Path(__file__).resolve().parent.parent / "assets"
+PAGES = ("home", "tokens", "model", "layers")
+ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
+
+
+@dataclass(frozen=True)
+class ReadyMadeSet:
+    key: str
+    title: str
+    look_for: str
+    sentences: tuple[str, ...]
+
+
+@cache
+def ready_made_sets() -> dict[str, ReadyMadeSet]:
+    """The sets of assets/sets.json by key, in their order."""
+    rows = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))
+    return {row["key"]: ReadyMadeSet(**{**row, "sentences": tuple(row["sentences"])}) for row in rows}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One value of a session that an address can carry."""
+
+    name: str  # the session key
+    short: str  # the address key
+    default: Any
+    parse: Callable[[list[str]], Any]  # raises ValueError (or PeopleError) for nonsense
+    show: Callable[[Any], list[str]]
+    pages: tuple[str, ...] = PAGES  # where it means something
+
+
+def _one(values: list[str]) -> str:
+    if len(values) != 1:
+        raise ValueError("given more than once")
+    return values[0]
+
+
+def _choice(name: str, short: str, options: tuple[str, ...], pages: tuple[str, ...]) -> Setting:
+    def parse(values: list[str]) -> str:
+        value = _one(values)
+        if value not in options:
+            raise ValueError(f"not one of {', '.join(options)}")
+        return value
+
+    return Setting(name, short, options[0], parse, lambda value: [value], pages)
+
+
+def _flag(name: str, short: str, default: bool, pages: tuple[str, ...] = PAGES) -> Setting:
+    def parse(values: list[str]) -> bool:
+        value = _one(values)
+        if value not in {"0", "1"}:
+            raise ValueError("not 0 or 1")
+        return value == "1"
+
+    return Setting(name, short, default, parse, lambda value: [str(int(value))], pages)
+
+
+def _number(name: str, short: str, default: int | None, most: int, pages: tuple[str, ...] = PAGES) -> Setting:
+    def parse(values: list[str]) -> int:
+        return _whole(_one(values), most)
+
+    return Setting(name, short, default, parse, lambda value: [str(value)], pages)
+
+
+def _positions(name: str, short: str, pages: tuple[str, ...]) -> Setting:
+    def parse(values: list[str]) -> tuple[int, ...]:
+        if len(values) > MAX_SENTENCES:
+            raise ValueError(f"more than {MAX_SENTENCES}")
+        return tuple(_whole(value, 100_000) for value in values)
+
+    return Setting(name, short, (), parse, lambda value: [str(place) for place in value], pages)
+
+
+def _text(name: str, short: str, pages: tuple[str, ...]) -> Setting:
+    return Setting(name, short, "", lambda values: clean_text(_one(values))[:100], lambda value: [value], pages)
+
+
+def _whole(text: str, most: int) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text[:9]) > most:
+        raise ValueError(f"not a whole number from 0 to {most}")
+    return int(text[:9])
+
+
+def _model(name: str, short: str, default: str) -> Setting:
+    def parse(values: list[str]) -> str:
+        return parse_model(_one(values)).key
+
+    return Setting(name, short, default, parse, lambda value: [value])
+
+
+def clean_sentences(lines: list[str]) -> tuple[str, ...]:
+    """Lines as sentences: empty ones dropped, half characters replaced; nothing else is changed."""
+    return tuple(clean_text(line) for line in lines if line.strip())
+
+
+def _parse_sentences(values: list[str]) -> tuple[str, ...]:
+    found = clean_sentences([" ".join(value.splitlines()) for value in values])
+    if len(found) > MAX_SENTENCES or sum(map(len, found)) > MAX_CHARACTERS:
+        raise ValueError(f"more than {MAX_SENTENCES} sentences or {MAX_CHARACTERS:,} characters")
+    return found
+
+
+DEFAULT_SET = "bank"
+LAYERS, TOKENS, MODEL = ("layers",), ("tokens",), ("model",)
+
+SETTINGS: tuple[Setting, ...] = (
+    # Shared by all pages
+    _model("model", "m", EMBEDDED_KEY),
+    _model("model2", "m2", ""),
+    Setting(
+        "sentences", "s", ready_made_sets()[DEFAULT_SET].sentences, _parse_sentences, lambda value: list(value) or [""]
+    ),
+    _number("max_length", "len", None, 100_000),
+    _flag("projector", "proj", False),
+    # Tokens of interest: one position for each sentence, [CLS] at 0
+    _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS)),
+    # Tokens
+    _choice("tokens_view", "view", ("pieces", "tensors", "decoding", "vocabulary", "compare"), TOKENS),
+    _number("sentence", "n", 0, MAX_SENTENCES - 1, (*TOKENS, *MODEL)),
+    _text("vocabulary_query", "q", TOKENS),
+    _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
+    # Model
+    _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
+    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS)),
+    # Layers
+    _choice("layers_view", "view", ("tokens", "sentences"), LAYERS),
+    _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),
+    _number("second_token", "t2", None, 100_000, LAYERS),
+    _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
+    _flag("whole_word", "word", True, LAYERS),
+    _choice("pooling", "pool", ("mean", "cls", "max"), LAYERS),
+    _flag("include_special", "sp", True, LAYERS),
+    _flag("centred", "c", False, LAYERS),
+    _flag("show_baseline", "b", True, LAYERS),
+)
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+def get(name: str) -> Any:
+    """The session's value of a setting."""
+    return st.session_state.get(name, _BY_NAME[name].default)
+
+
+def put(name: str, value: Any) -> None:
+    """Set a setting. Raises KeyError for a name that is not in the table."""
+    if name not in _BY_NAME:
+        raise KeyError(name)
+    st.session_state[name] = value
+
+
+def reset() -> None:
+    """Every setting back to its default."""
+    for setting in SETTINGS:
+        st.session_state.pop(setting.name, None)
+
+
+def read_address(page: str) -> None:
+    """Take the address over into the session, where it was not written by this session itself.
+
+    That is so for the first run (somebody opened a link) and for the browser's back button. A page change
+    clears the address, which says nothing about what the person wants: then the session's values stand.
+    """
+    here = {key: st.query_params.get_all(key) for key in st.query_params}
+    written = st.session_state.get("_address")
+    if here == written or (not here and written is not None):
+        return
+    notices = st.session_state.setdefault("_notices", [])
+    for setting in SETTINGS:
+        if page not in setting.pages:
+            continue
+        if setting.short not in here:
+            # A link that leaves a value out means its default.
+            st.session_state.pop(setting.name, None)
+            continue
+        try:
+            put(setting.name, setting.parse(here[setting.short]))
+        except (ValueError, PeopleError) as problem:
+            st.session_state.pop(setting.name, None)
+            shown = ", ".join(here[setting.short])[:60]
+            notices.append(f"The link's value for “{setting.short}” ({shown!r}) was not understood: {problem}")
+    st.session_state["_address"] = here
+
+
+def write_address(page: str) -> None:
+    """Put the page's settings that differ from their defaults into the address."""
+    wanted: dict[str, list[str]] = {}
+    for setting in SETTINGS:
+        value = get(setting.name)
+        if page in setting.pages and value != setting.default:
+            wanted[setting.short] = setting.show(value)
+    if sum(len(key) + 3 * len(text) for key, texts in wanted.items() for text in texts) > ADDRESS_LIMIT:
+        wanted.pop("s", None)
+        wanted.pop("t", None)
+    st.session_state["_address_complete"] = "s" in wanted or get("sentences") == _BY_NAME["sentences"].default
+    if {key: st.query_params.get_all(key) for key in st.query_params} != wanted:
+        st.query_params.from_dict(wanted)
+    st.session_state["_address"] = wanted
+
+
+def take_notices() -> list[str]:
+    """What the person should be told once; the list is emptied."""
+    return st.session_state.pop("_notices", [])

@@ -1,0 +1,1 @@
+"""One file a page; each reads like a table of contents."""

@@ -1,0 +1,58 @@
+"""Model: what is inside, in numbers, and the vectors it gives for the current sentences."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import controls, feedback, state
+from dashboard import model_sections as sections
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+VIEWS = {
+    "facts": "Sizes and parameters",
+    "vectors": "Outputs and vectors",
+    "zero": "Layer 0 taken apart",
+    "catalog": "All models on offer",
+}
+
+
+def render() -> None:
+    st.title("What is inside the model?")
+    st.markdown(
+        "An encoder is a table of word vectors and a stack of equal blocks. These are its sizes, where its parameters "
+        "are, and the numbers it gives for your sentences."
+    )
+    backend = feedback.main_model()
+
+    @st.fragment
+    def body() -> None:
+        view = controls.choice("model_view", "Look at", VIEWS, show_label=False)
+        feedback.guarded(partial(_view, backend, view), "drawing the model")
+        state.write_address("model")
+
+    body()
+    feedback.next_step("model")
+
+
+def _view(backend: Backend, view: str) -> None:
+    if view == "facts":
+        sections.sizes(backend)
+        sections.parameters(backend)
+        sections.provenance(backend)
+        return
+    if view == "catalog":
+        sections.catalog()
+        return
+    feedback.needs_sentences()
+    trace = controls.current_trace(backend)
+    feedback.truncation(trace.sentences)
+    if view == "vectors":
+        sections.outputs(backend, trace)
+        sections.vector(backend, trace)
+    else:
+        sections.layer_zero(backend, trace)

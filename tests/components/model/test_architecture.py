@@ -1,0 +1,170 @@
+"""What differs between architectures: sizes, parts, positions, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
+
+from components.errors import ModelError
+from components.model import architecture
+from components.model.architecture import ParameterPart, parameter_parts
+from components.model.backend import Backend
+from tests import tiny
+
+
+@pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
+def model(request):
+    return tiny.tiny_model(request.param)[0]
+
+
+def counts(model):
+    return {(part.group, part.part): part.count for part in parameter_parts(model)}
+
+
+def test_parts_sum_to_all_parameters(model):
+    parts = parameter_parts(model)
+    assert sum(part.count for part in parts) == architecture.facts_of(model.config, model).parameters
+    assert sum(part.count for part in parts) == sum(parameter.numel() for parameter in model.parameters())
+    assert len({(part.group, part.part) for part in parts}) == len(parts)
+
+
+def test_blocks_are_alike_and_in_order(model):
+    parts = parameter_parts(model)
+    groups = list(dict.fromkeys(part.group for part in parts if part.group.startswith("Block")))
+    assert groups == ["Block 0", "Block 1", "Block 2"]
+    assert parts[0].group == "Embeddings"
+
+    def block(number):
+        return [(part.part, part.count) for part in parts if part.group == f"Block {number}"]
+
+    assert block(0) == block(1) == block(2)
+    # Four square matrices with biases; two matrices to 64 and back; two norms of scale and shift.
+    assert dict(block(0)) == {
+        "attention": 4 * (32 * 32 + 32),
+        "feed-forward": 32 * 64 + 64 + 64 * 32 + 32,
+        "layer norm": 2 * (32 + 32),
+    }
+
+
+def test_the_parts_of_the_embedded_model(embedded):
+    found = counts(embedded._fast)
+    assert found["Embeddings", "word"] == 30522 * 384
+    assert found["Embeddings", "position"] == 512 * 384
+    assert found["Embeddings", "segment"] == 2 * 384
+    assert found["Embeddings", "layer norm"] == 2 * 384
+    assert found["Pooler", "pooler"] == 384 * 384 + 384
+    assert len({group for group, _ in found}) == 6 + 2
+    assert sum(found.values()) == 22_713_216
+
+
+def test_parts_that_only_some_architectures_have():
+    found = {name: counts(tiny.tiny_model(name)[0]) for name in ("electra", "mpnet", "distilbert", "bert")}
+    assert found["electra"]["Embeddings", "projection"] == 16 * 32 + 32
+    assert found["mpnet"]["Shared by the blocks", "relative positions"] == 32 * 4
+    assert ("Embeddings", "segment") not in found["distilbert"]
+    assert ("Embeddings", "segment") not in found["mpnet"]
+    assert not any(group in {"Pooler", "Shared by the blocks"} for group, _ in found["distilbert"])
+    assert ParameterPart("Pooler", "pooler", 32 * 32 + 32) in parameter_parts(tiny.tiny_model("bert")[0])
+
+
+def test_the_longest_input_is_read_off_the_position_table(model):
+    """64 tokens fit and 65 do not, whatever rows the table keeps for padding."""
+    longest = architecture.max_positions(model.config)
+    assert longest == 64
+    ids = torch.full((1, longest + 1), 5)
+    with torch.inference_mode():
+        assert model(input_ids=ids[:, :longest]).last_hidden_state.shape == (1, 64, 32)
+        with pytest.raises((IndexError, RuntimeError)):
+            model(input_ids=ids)
+
+
+def test_position_ids_are_those_the_model_reads(model):
+    """Checked by swapping rows of the position table, which must move exactly the vectors of these positions."""
+    padding = model.config.pad_token_id
+    ids = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, padding, padding]])
+    rows = architecture.position_ids(model, ids)
+    table = model.embeddings.position_embeddings.weight
+    with torch.inference_mode():
+        word, position, segment = architecture.embedding_parts(model, ids, None)
+        np.testing.assert_array_equal(position.expand_as(word), table[rows.expand_as(ids)])
+        total = word + position + (0 if segment is None else segment)
+        projected = model.embeddings.LayerNorm(total)
+        if hasattr(model, "embeddings_project"):
+            projected = model.embeddings_project(projected)
+        mask = (ids != padding).long()
+        layer_0 = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[0]
+    np.testing.assert_allclose(projected, layer_0, atol=1e-6, rtol=0)
+
+
+def refusal(folder):
+    with pytest.raises(ModelError) as caught:
+        Backend.load(str(folder), device_name="cpu")
+    return caught.value
+
+
+def with_config(folder, **changes):
+    """The folder with other values in its config.json."""
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return folder
+
+
+@pytest.fixture
+def folder(tiny_folder, tmp_path):
+    return shutil.copytree(tiny_folder("bert"), tmp_path / "model")
+
+
+def test_a_decoder_of_another_family_is_refused(tmp_path):
+    GPT2Model(GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=40, n_positions=16)).save_pretrained(tmp_path)
+    tiny.byte_level_tokenizer().save_pretrained(tmp_path)
+    problem = refusal(tmp_path)
+    assert problem.problem == "unsupported"
+    assert "'gpt2'" in problem.given
+    assert "bert, distilbert, roberta" in problem.expected
+
+
+def test_a_bert_that_decodes_is_refused(folder):
+    assert refusal(with_config(folder, is_decoder=True)).problem == "unsupported"
+
+
+def test_relative_positions_are_refused(folder):
+    problem = refusal(with_config(folder, position_embedding_type="relative_key"))
+    assert problem.problem == "unsupported"
+    assert "'relative_key'" in problem.given
+
+
+def test_a_model_that_needs_code_of_its_own_is_refused_and_the_code_is_not_run(folder, tmp_path):
+    trace = tmp_path / "the code was run"
+    (folder / "modeling_own.py").write_text(f"open({str(trace)!r}, 'w').close()\n")
+    own = {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
+    problem = refusal(with_config(folder, model_type="own-bert", auto_map=own))
+    assert problem.problem == "unsupported"
+    assert "'own-bert'" in problem.given
+    assert not trace.exists()
+
+
+def test_code_beside_a_supported_model_is_not_run(folder, tmp_path):
+    trace = tmp_path / "the code was run"
+    (folder / "modeling_own.py").write_text(f"open({str(trace)!r}, 'w').close()\n")
+    own = {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
+    backend = Backend.load(str(with_config(folder, auto_map=own)), device_name="cpu")
+    assert type(backend._fast) is BertModel
+    assert not trace.exists()
+
+
+def test_a_model_type_that_is_unknown_or_missing_is_refused(folder):
+    assert refusal(with_config(folder, model_type="of next year")).problem == "unsupported"
+    assert refusal(with_config(folder, model_type=None)).problem == "unsupported"
+
+
+def test_supported_configurations_pass():
+    for name in tiny.ARCHITECTURES:
+        config = tiny.tiny_model(name)[0].config
+        assert config.model_type in architecture.SUPPORTED
+    assert {tiny.tiny_model(name)[0].config.model_type for name in tiny.ARCHITECTURES} == set(architecture.SUPPORTED)
+    assert architecture.check_supported(BertConfig(), "bert") is None

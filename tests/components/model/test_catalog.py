@@ -1,0 +1,178 @@
+"""The facts of the catalog against models built from them, and names that people type."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    ElectraConfig,
+    ElectraModel,
+    MPNetConfig,
+    MPNetModel,
+    RobertaConfig,
+    RobertaModel,
+)
+
+from components.errors import InputError
+from components.model import architecture
+from components.model.catalog import CATALOG, ModelSpec, catalog_spec, parse_model, with_facts
+
+
+def model_of(facts):
+    """A model of these sizes on the meta device: every parameter has a shape, none takes memory."""
+    sizes = {
+        "vocab_size": facts.vocabulary_size,
+        "hidden_size": facts.hidden_size,
+        "num_hidden_layers": facts.layers,
+        "num_attention_heads": facts.heads,
+        "intermediate_size": facts.feed_forward_size,
+        "max_position_embeddings": facts.max_positions,
+    }
+    # RoBERTa and MPNet count positions from 2: two rows of their table are never a token's.
+    offset = {**sizes, "max_position_embeddings": facts.max_positions + 2, "pad_token_id": 1}
+    with torch.device("meta"):
+        if facts.architecture == "bert":
+            return BertModel(BertConfig(**sizes, type_vocab_size=facts.segments))
+        if facts.architecture == "electra":
+            return ElectraModel(
+                ElectraConfig(**sizes, type_vocab_size=facts.segments, embedding_size=facts.hidden_size)
+            )
+        if facts.architecture == "roberta":
+            return RobertaModel(RobertaConfig(**offset, type_vocab_size=facts.segments))
+        if facts.architecture == "mpnet":
+            return MPNetModel(MPNetConfig(**offset))
+        assert facts.architecture == "distilbert"
+        return DistilBertModel(
+            DistilBertConfig(
+                vocab_size=facts.vocabulary_size,
+                dim=facts.hidden_size,
+                n_layers=facts.layers,
+                n_heads=facts.heads,
+                hidden_dim=facts.feed_forward_size,
+                max_position_embeddings=facts.max_positions,
+            )
+        )
+
+
+@pytest.mark.parametrize("spec", CATALOG, ids=lambda spec: spec.key)
+def test_a_model_built_from_an_entrys_facts_has_exactly_these_facts(spec):
+    model = model_of(spec.facts)
+    assert architecture.facts_of(model.config, model) == spec.facts
+
+
+def test_bert_base_reads_as_published():
+    facts = catalog_spec("google-bert/bert-base-uncased").facts
+    assert (facts.layers, facts.heads, facts.hidden_size, facts.feed_forward_size) == (12, 12, 768, 3072)
+    assert (facts.max_positions, facts.vocabulary_size, facts.parameters) == (512, 30522, 109_482_240)
+
+
+def test_the_embedded_entry_is_what_the_package_holds(embedded):
+    entry = catalog_spec("embedded")
+    assert embedded.facts == entry.facts
+    assert embedded.spec == entry
+
+
+def test_the_embedded_model_comes_first_and_keys_are_unique():
+    assert CATALOG[0].key == "embedded"
+    assert [spec.source for spec in CATALOG] == ["embedded"] + ["hub"] * (len(CATALOG) - 1)
+    assert len({spec.key for spec in CATALOG}) == len(CATALOG)
+
+
+@pytest.mark.parametrize("spec", CATALOG, ids=lambda spec: spec.key)
+def test_every_key_names_its_own_entry(spec):
+    assert parse_model(spec.key) is spec
+    assert parse_model(f"  {spec.key}\n") is spec
+
+
+@pytest.mark.parametrize(
+    ("alias", "key"),
+    [
+        ("bert-base-uncased", "google-bert/bert-base-uncased"),
+        ("distilbert-base-uncased", "distilbert/distilbert-base-uncased"),
+        ("roberta-base", "FacebookAI/roberta-base"),
+        ("bert-base-multilingual-cased", "google-bert/bert-base-multilingual-cased"),
+    ],
+)
+def test_older_names_of_the_hub_still_work(alias, key):
+    assert parse_model(alias).key == catalog_spec(alias).key == key
+
+
+@pytest.mark.parametrize("name", ["prajjwal1/bert-tiny", "gpt2", "Owner-1/Model_v1.5-large", "a/b"])
+def test_other_names_are_taken_as_hub_ids(name):
+    assert catalog_spec(name) is None
+    assert parse_model(name) == ModelSpec(name, "hub", name, "from the Hugging Face hub")
+
+
+def test_a_folder_is_named_by_its_place(tmp_path, monkeypatch):
+    (tmp_path / "my model").mkdir()
+    expected = str((tmp_path / "my model").resolve())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for text in (expected, "./my model", "~/my model", f"{expected}/../my model/", f" {expected} "):
+        spec = parse_model(text)
+        assert (spec.key, spec.source, spec.title) == (expected, "folder", "my model")
+    os.symlink(expected, tmp_path / "link")
+    assert parse_model("./link").key == expected  # one model, one key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "a/b/c",
+        "owner/",
+        "/owner",
+        "-rf",
+        "owner/-model",
+        "owner//model",
+        "models--owner--name",
+        "owner/na me",
+        "owner/../../etc/passwd",
+        "owner/..",
+        "..",
+        "../no such folder",
+        "./no such folder",
+        "~/no such folder",
+        "~nobody-of-this-name/model",
+        "/no/such/folder",
+        "/etc/passwd",
+        "C:\\models\\bert",
+        "C:/models/bert",
+        "\\\\server\\share",
+        "file:///etc",
+        "https://huggingface.co/bert-base-uncased",
+        "owner/model@main",
+        "owner/model?x=1",
+        "owner/<script>",
+        "/\u0000",
+        "./\ud800",
+        "./" + "a" * 5_000,
+        "a" * 97,
+        "a" * 97 + "/b",
+        "größe/modell",
+        "owner/modell-größe",
+        "owner/mo\ndel",
+    ],
+)
+def test_text_that_is_no_models_name(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path / "..")  # so that ".." is not the repository
+    if text == "..":
+        monkeypatch.setattr(Path, "is_dir", lambda self: False)
+    with pytest.raises(InputError) as caught:
+        parse_model(text)
+    assert len(caught.value.given) < 300
+    assert caught.value.given.isprintable()
+    assert "hub" in caught.value.expected + caught.value.mend
+
+
+def test_what_is_learnt_at_loading_is_added(embedded):
+    spec = with_facts(ModelSpec("a/b", "hub", "b"), embedded.facts, masked_lm=True)
+    assert spec == ModelSpec("a/b", "hub", "b", facts=embedded.facts, masked_lm=True)

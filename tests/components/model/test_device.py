@@ -1,0 +1,82 @@
+"""Which device is chosen, and what is said of memory."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+import torch
+
+from components.errors import ModelError
+from components.model.backend import Backend
+from components.model.device import DEVICE_VARIABLE, choose_device, memory
+
+
+@pytest.fixture
+def only_a_cpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def two_gpus(monkeypatch, only_a_cpu):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+
+
+def test_the_best_device_is_chosen(only_a_cpu, monkeypatch):
+    assert choose_device() == torch.device("cpu")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert choose_device() == torch.device("mps")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device() == torch.device("cuda")
+
+
+def test_the_environment_overrides_and_an_argument_overrides_it(two_gpus, monkeypatch):
+    assert choose_device() == torch.device("cuda")
+    monkeypatch.setenv(DEVICE_VARIABLE, " CPU ")
+    assert choose_device() == torch.device("cpu")
+    assert choose_device("cuda:1") == torch.device("cuda:1")
+
+
+def test_a_model_is_loaded_onto_the_device_of_the_environment(two_gpus, monkeypatch, tiny_folder):
+    monkeypatch.setenv(DEVICE_VARIABLE, "cpu")
+    backend = Backend.load(str(tiny_folder("bert")))
+    assert backend.device == torch.device("cpu")
+    assert {parameter.device.type for parameter in backend._fast.parameters()} == {"cpu"}
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps", "tpu", "gpu", "cpu:0:0", "\u0000"])
+def test_a_device_this_machine_does_not_have(only_a_cpu, name):
+    with pytest.raises(ModelError) as caught:
+        choose_device(name)
+    assert caught.value.problem == "device"
+    assert repr(name) in caught.value.given
+    assert caught.value.expected == "This machine has: cpu."
+    assert DEVICE_VARIABLE in caught.value.mend
+
+
+def test_the_devices_there_are_named(two_gpus):
+    with pytest.raises(ModelError) as caught:
+        choose_device("cuda:2")
+    assert caught.value.expected == "This machine has: cpu, cuda, cuda:0, cuda:1."
+
+
+def test_a_missing_device_is_found_out_before_anything_is_loaded(only_a_cpu, monkeypatch):
+    monkeypatch.setenv(DEVICE_VARIABLE, "cuda")
+    with pytest.raises(ModelError) as caught:
+        Backend.load("nobody/nothing")
+    assert caught.value.problem == "device"
+
+
+def test_memory_of_a_cpu():
+    used = memory(torch.device("cpu"))
+    assert used.machine_total == psutil.virtual_memory().total
+    assert 50e6 < used.process < used.machine_total  # torch alone takes more than 50 MB
+    assert (used.device_used, used.device_total) == (None, None)
+
+
+def test_memory_of_an_accelerator(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (30, 100))
+    used = memory(torch.device("cuda"))
+    assert (used.device_used, used.device_total) == (70, 100)

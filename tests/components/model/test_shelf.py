@@ -1,0 +1,210 @@
+"""Models in memory: loaded once for everybody, the last few kept, a failure remembered for a moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+import types
+
+import pytest
+
+from components.errors import ModelError
+from components.model import shelf as shelf_module
+from components.model.backend import Backend
+from components.model.catalog import ModelSpec, catalog_spec
+from components.model.shelf import LoadJob, ModelShelf
+from components.model.store import TraceStore
+from tests.hub_server import HubServer, use_hub
+
+
+def spec_of(key):
+    return ModelSpec(key, "hub", f"title of {key}")
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Backend.load replaced by a stand-in that notes what it was asked for and obeys `then`."""
+    asked = types.SimpleNamespace(keys=[], then=lambda spec, progress, cancelled: None)
+
+    def load(spec, store, progress, cancelled):
+        asked.keys.append(spec.key)
+        asked.then(spec, progress, cancelled)
+        return types.SimpleNamespace(spec=spec, store=store)
+
+    monkeypatch.setattr(Backend, "load", load)
+    return asked
+
+
+@pytest.fixture
+def shelf():
+    return ModelShelf(TraceStore(1_000), capacity=2)
+
+
+def finished(job):
+    assert job.finished.wait(20)
+    return job
+
+
+def failing(problem="offline"):
+    def then(spec, progress, cancelled):
+        raise ModelError(problem, "given", "expected", "mend")
+
+    return then
+
+
+def test_thirty_requests_cost_one_load(shelf, loads):
+    everybody_asked = threading.Event()
+    loads.then = lambda *_: everybody_asked.wait(10)
+    jobs = [None] * 30
+
+    def work(number):
+        jobs[number] = shelf.request(spec_of("a"))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not jobs[0].finished.is_set()
+    everybody_asked.set()
+    finished(jobs[0])
+    assert {id(job) for job in jobs} == {id(jobs[0])}
+    assert loads.keys == ["a"]
+    assert jobs[0].backend.store is shelf.store
+    assert shelf.request(spec_of("a")).backend is jobs[0].backend
+    assert loads.keys == ["a"]
+
+
+def test_a_failure_is_remembered_and_forgotten_on_demand(shelf, loads):
+    loads.then = failing()
+    job = finished(shelf.request(spec_of("a")))
+    assert job.error.problem == "offline"
+    assert job.backend is None
+    assert shelf.request(spec_of("a")) is job
+    assert loads.keys == ["a"]
+
+    shelf.forget("a")
+    loads.then = lambda *_: None
+    again = finished(shelf.request(spec_of("a")))
+    assert again is not job
+    assert again.backend is not None
+    assert loads.keys == ["a", "a"]
+
+
+def test_a_failure_is_forgotten_after_a_while(shelf, loads, monkeypatch):
+    loads.then = failing()
+    job = finished(shelf.request(spec_of("a")))
+    later = time.monotonic() + shelf_module.FAILURE_KEPT_SECONDS
+    monkeypatch.setattr(shelf_module, "time", types.SimpleNamespace(monotonic=lambda: later - 1))
+    assert shelf.request(spec_of("a")) is job
+    monkeypatch.setattr(shelf_module, "time", types.SimpleNamespace(monotonic=lambda: later + 1))
+    assert finished(shelf.request(spec_of("a"))) is not job
+    assert loads.keys == ["a", "a"]
+
+
+def test_forget_leaves_loaded_models_and_unknown_keys_alone(shelf, loads):
+    job = finished(shelf.request(spec_of("a")))
+    shelf.forget("a")
+    shelf.forget("never asked for")
+    assert shelf.request(spec_of("a")) is job
+    assert shelf.loaded() == ["a"]
+
+
+def test_an_unexpected_exception_belongs_to_the_job(shelf, loads):
+    def broken(*_):
+        raise ZeroDivisionError("a fault of ours")
+
+    loads.then = broken
+    job = finished(shelf.request(spec_of("a")))
+    assert isinstance(job.error, ZeroDivisionError)
+    assert shelf.loaded() == []
+
+
+def test_beyond_capacity_the_least_recently_used_goes(shelf, loads):
+    for key in ("a", "b"):
+        finished(shelf.request(spec_of(key)))
+    shelf.request(spec_of("a"))  # used again, after b
+    finished(shelf.request(spec_of("c")))
+    assert shelf.loaded() == ["a", "c"]
+    finished(shelf.request(spec_of("b")))
+    assert shelf.loaded() == ["c", "b"]
+    assert loads.keys == ["a", "b", "c", "b"]
+
+
+def test_a_failure_takes_no_place(shelf, loads):
+    for key in ("a", "b"):
+        finished(shelf.request(spec_of(key)))
+    loads.then = failing()
+    finished(shelf.request(spec_of("c")))
+    assert shelf.loaded() == ["a", "b"]
+
+
+def test_what_follows_a_load_runs_once_for_each(loads):
+    ran = []
+    shelf = ModelShelf(TraceStore(1_000), after_load=lambda: ran.append(1))
+    for key in ("a", "b", "a"):
+        finished(shelf.request(spec_of(key)))
+    assert len(ran) == 2
+
+
+def test_progress_can_be_read_while_it_loads(shelf, loads):
+    half, go_on = threading.Event(), threading.Event()
+
+    def then(spec, progress, cancelled):
+        progress(30_000_000, 60_000_000)
+        half.set()
+        go_on.wait(10)
+        progress(60_000_000, 60_000_000)
+
+    loads.then = then
+    job = shelf.request(spec_of("a"))
+    assert half.wait(10)
+    assert (job.fraction, job.message) == (0.5, "Fetching title of a: 30 of 60 MB")
+    go_on.set()
+    finished(job)
+    assert (job.fraction, job.message) == (1.0, "Loading title of a into memory")
+
+
+def test_without_a_download_there_is_no_fraction():
+    job = LoadJob(spec_of("a"))
+    assert (job.fraction, job.message) == (None, "Loading title of a into memory")
+
+
+def test_a_cancel_is_heard(shelf, loads):
+    started = threading.Event()
+
+    def then(spec, progress, cancelled):
+        started.set()
+        end = time.monotonic() + 10
+        while not cancelled() and time.monotonic() < end:
+            time.sleep(0.001)
+        failing("cancelled" if cancelled() else "offline")(spec, progress, cancelled)
+
+    loads.then = then
+    job = shelf.request(spec_of("a"))
+    assert started.wait(10)
+    job.cancel.set()
+    assert finished(job).error.problem == "cancelled"
+
+
+def test_a_cancelled_download_of_the_real_client_can_be_asked_for_again(monkeypatch, tmp_path, embedded_folder):
+    monkeypatch.setenv("BERT_INTERNALS_DEVICE", "cpu")
+    shelf = ModelShelf(TraceStore(1 << 20))
+    spec = catalog_spec("sentence-transformers/all-MiniLM-L6-v2")
+    with HubServer({spec.key: embedded_folder}) as server:
+        use_hub(monkeypatch, server.address, tmp_path / "cache")
+        server.pause = 0.02
+        job = shelf.request(spec)
+        end = time.monotonic() + 10
+        while job.done_bytes < 15_000_000 and time.monotonic() < end:
+            time.sleep(0.005)
+        assert 0 < job.fraction < 1
+        job.cancel.set()
+        assert finished(job).error.problem == "cancelled"
+        server.pause = 0.0
+        shelf.forget(spec.key)
+        again = finished(shelf.request(spec))
+        assert again.error is None
+        assert again.fraction == 1.0
+        assert again.backend.revision == server.commit(spec.key)
+        assert shelf.loaded() == [spec.key]

@@ -1,0 +1,187 @@
+"""The store of traces: bounded by bytes, one computation for all who ask."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from components.errors import InputError
+from components.model import store as store_module
+from components.model.store import DEFAULT_BYTES, TraceStore, configured_bytes, parse_bytes
+from components.model.trace import Trace
+
+
+def trace_of(kilobytes, name="m"):
+    """A trace whose arrays take exactly that many times 1,000 bytes."""
+    empty = np.zeros((0, 0), dtype=np.int64)
+    trace = Trace(name, "r", (), empty, empty.copy(), None, np.zeros((1, 1, 1, 250 * kilobytes), dtype=np.float32))
+    assert trace.nbytes == 1_000 * kilobytes
+    return trace
+
+
+def in_threads(count, work):
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def wait_for(condition):
+    """Poll until the condition holds; a test that waits in vain fails at what it asserts next."""
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def test_the_least_recently_used_goes_first():
+    store = TraceStore(10_000)
+    for key, kilobytes in (("a", 4), ("b", 4)):
+        store.get(key, lambda kilobytes=kilobytes: trace_of(kilobytes))
+    store.get("a", pytest.fail)  # kept, and now used later than b
+    store.get("c", lambda: trace_of(4))
+    statistics = store.statistics
+    assert (statistics.entries, statistics.bytes, statistics.evictions) == (2, 8_000, 1)
+    assert (statistics.hits, statistics.misses) == (1, 3)
+    store.get("a", pytest.fail)
+    store.get("c", pytest.fail)
+    again = trace_of(1)
+    assert store.get("b", lambda: again) is again
+
+
+def test_room_is_made_in_bytes_not_in_entries():
+    store = TraceStore(10_000)
+    for number in range(10):
+        store.get(number, lambda: trace_of(1))
+    assert store.statistics.entries == 10
+    store.get("large", lambda: trace_of(9))
+    statistics = store.statistics
+    assert (statistics.entries, statistics.bytes, statistics.evictions) == (2, 10_000, 9)
+    store.get(9, pytest.fail)
+
+
+def test_a_kept_trace_is_the_very_same_object():
+    store = TraceStore(10_000)
+    first = store.get("a", lambda: trace_of(1))
+    assert store.get("a", pytest.fail) is first
+
+
+def test_a_trace_larger_than_the_store_is_handed_out_but_not_kept():
+    store = TraceStore(5_000)
+    small = store.get("small", lambda: trace_of(2))
+    large = trace_of(6)
+    assert store.get("large", lambda: large) is large
+    statistics = store.statistics
+    assert (statistics.entries, statistics.bytes, statistics.evictions) == (1, 2_000, 0)
+    assert store.get("small", pytest.fail) is small
+
+
+def test_thirty_threads_cost_one_computation():
+    store = TraceStore(10_000)
+    calls = []
+
+    def compute():
+        calls.append(1)
+        wait_for(lambda: store.statistics.hits == 29)  # the others have come and wait
+        return trace_of(1)
+
+    results = [None] * 30
+
+    def work(number):
+        results[number] = store.get("a", compute)
+
+    in_threads(30, work)
+    assert len(calls) == 1
+    assert {id(result) for result in results} == {id(results[0])}
+    assert (store.statistics.hits, store.statistics.misses) == (29, 1)
+
+
+def test_different_keys_are_computed_side_by_side():
+    store = TraceStore(10_000)
+    both = threading.Barrier(2, timeout=10)
+
+    def compute():
+        both.wait()  # breaks unless the other computation runs at the same time
+        return trace_of(1)
+
+    in_threads(2, lambda number: store.get(number, compute))
+    assert store.statistics.entries == 2
+
+
+def test_an_exception_reaches_everybody_who_waits_and_is_not_kept():
+    store = TraceStore(10_000)
+    calls = []
+
+    def fail():
+        calls.append(1)
+        wait_for(lambda: store.statistics.hits == 9)
+        raise RuntimeError("no memory")
+
+    caught = []
+
+    def work(_):
+        try:
+            store.get("a", fail)
+        except RuntimeError as problem:
+            caught.append(str(problem))
+
+    in_threads(10, work)
+    assert caught == ["no memory"] * 10
+    assert len(calls) == 1
+    assert store.statistics.entries == 0
+    healthy = trace_of(1)
+    assert store.get("a", lambda: healthy) is healthy
+
+
+def test_clear_forgets_what_is_kept_and_leaves_what_is_under_way():
+    store = TraceStore(10_000)
+    store.get("kept", lambda: trace_of(3))
+
+    def compute():
+        store.clear()
+        return trace_of(2)
+
+    arrived = store.get("under way", compute)
+    assert (store.statistics.entries, store.statistics.bytes) == (1, 2_000)
+    assert store.get("under way", pytest.fail) is arrived
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1073741824", 1 << 30),
+        ("512M", 512 << 20),
+        ("512m", 512 << 20),
+        ("512MB", 512 << 20),
+        ("512 MiB", 512 << 20),
+        ("2 GiB", 2 << 30),
+        ("2G", 2 << 30),
+        ("1.5K", 1536),
+        (" 7 B ", 7),
+        ("1e3", 1000),
+    ],
+)
+def test_sizes_are_read(text, expected):
+    assert parse_bytes(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "B", "G", "0", "0.4", "-1G", "1T", "ten", "1 2", "nan", "inf", "1e999", "½G"]
+)
+def test_sizes_that_cannot_be_read(text):
+    with pytest.raises(InputError) as caught:
+        parse_bytes(text)
+    assert repr(text) in caught.value.given
+    assert "BERT_INTERNALS_TRACE_BYTES" in caught.value.mend
+
+
+def test_the_environment_sets_the_size(monkeypatch):
+    monkeypatch.delenv(store_module.BYTES_VARIABLE, raising=False)
+    assert configured_bytes() == TraceStore().max_bytes == DEFAULT_BYTES == 1 << 30
+    monkeypatch.setenv(store_module.BYTES_VARIABLE, "3M")
+    assert configured_bytes() == TraceStore().max_bytes == 3 << 20
+    assert TraceStore(5).max_bytes == 5

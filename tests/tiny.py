@@ -29,9 +29,10 @@ from transformers import (
     XLMRobertaModel,
 )
 
-WORDS = (
-    "the a cat dog bank river money sat ran walk ##ing ##ed red hat on in by . , ! ? é 你 x ##x we will put"
-).split()
+WORDS = [
+    *("the", "a", "cat", "dog", "bank", "river", "money", "sat", "ran", "walk", "##ing", "##ed", "red", "hat", "on"),
+    *("in", "by", ".", ",", "!", "?", "é", "你", "x", "##x", "we", "will", "put"),
+]
 ARCHITECTURES = ("bert", "distilbert", "roberta", "electra", "mpnet", "multilingual", "xlm-roberta", "camembert")
 
 

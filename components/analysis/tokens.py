@@ -179,8 +179,17 @@ def shared_word(sentences: Sequence[TokenizedSentence]) -> SharedWord | None:
     return SharedWord(word, tuple(found[word] for found in places))
 
 
-def default_positions(sentences: Sequence[TokenizedSentence]) -> tuple[int, ...]:
-    """The token of interest in each sentence before anybody chose: the shared word, else the longest word."""
+def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> tuple[int, ...]:
+    """The token of interest in each sentence before anybody chose.
+
+    `focus` names a word for each sentence (case ignored); without it, or where a sentence lacks its word, it
+    is the word that all sentences share, else each sentence's longest.
+    """
+    if len(focus) == len(sentences):
+        wanted = [_first_places(sentence).get(word.lower()) for sentence, word in zip(sentences, focus, strict=True)]
+        found = tuple(place for place in wanted if place is not None)
+        if len(found) == len(sentences):
+            return found
     shared = shared_word(sentences)
     if shared is not None:
         return shared.positions

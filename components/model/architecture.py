@@ -7,6 +7,7 @@ LayerNorm(word + position [+ segment]) and whose blocks are alike. Anything else
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -36,6 +37,15 @@ def check_supported(config: Any, name: str) -> None:
             "Absolute position embeddings were expected; layer 0 is taken apart by them.",
             "Pick another model.",
         )
+
+
+def check_supported_file(values: dict[str, Any], name: str) -> None:
+    """`check_supported` on the bare values of a config.json, before transformers reads it (or its weights are fetched).
+
+    Of a type it does not know, or that needs code of its own, transformers only says that the file is at fault.
+    """
+    if "model_type" in values:
+        check_supported(SimpleNamespace(**values), name)
 
 
 def max_positions(config: Any) -> int:

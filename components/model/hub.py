@@ -6,6 +6,7 @@ Only safetensors weights are ever fetched or read: pickled weights can run code 
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -110,8 +111,6 @@ def has_weights(folder: Path) -> bool:
     index = folder / "model.safetensors.index.json"
     if not index.exists():
         return False
-    import json
-
     try:
         parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
         return bool(parts) and all((folder / part).exists() for part in parts)
@@ -159,6 +158,7 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
     # The hub's chunk store (hf_xet) prints an exception of the progress callback and goes on, so a cancel would
     # not be heard before the file's end, and it counts each byte twice: arrived, and written. Plain HTTP is exact.
     constants.HF_HUB_DISABLE_XET = True
+    constants.HF_HUB_DISABLE_TELEMETRY = True  # the first request would otherwise be a report on this program
     info = HfApi(endpoint=endpoint()).model_info(repo_id, revision=revision, files_metadata=True, timeout=20)
     # Files of sub-folders (onnx/, openvino/, 1_Pooling/) are other forms of the model or other modules.
     files = {
@@ -205,6 +205,7 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
             progress(before, total)
         if name == "config.json":
             folder = Path(path).parent
+            _check_config(Path(path), repo_id)
     if folder is None:
         raise ModelError(
             "unsupported",
@@ -214,6 +215,13 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
         )
     _remember_branch(repo_id, revision, info.sha)
     return folder
+
+
+def _check_config(path: Path, repo_id: str) -> None:
+    """Refuse a model of another kind now, before its weights are fetched."""
+    from components.model.architecture import check_supported_file
+
+    check_supported_file(json.loads(path.read_text(encoding="utf-8")), repo_id)
 
 
 def _remember_branch(repo_id: str, revision: str | None, sha: str | None) -> None:

@@ -67,3 +67,6 @@ def _cards() -> None:
             st.image(state.ASSETS / "cards" / f"{key}.svg", width="stretch", alt=f"Small picture of the {title} page")
             st.page_link(navigation.page_of(key), label=f"**{title}**", icon=icon)
             st.caption(question)
+
+
+render()

@@ -56,3 +56,6 @@ def _view(backend: Backend, view: str) -> None:
         sections.vector(backend, trace)
     else:
         sections.layer_zero(backend, trace)
+
+
+render()

@@ -57,3 +57,6 @@ def _view(backend: Backend, view: str) -> None:
         sections.vocabulary(backend)
     else:
         sections.another_tokenizer(backend, sentences)
+
+
+render()

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
+from transformers import BertModel, GPT2Config, GPT2Model
 
 from components.errors import ModelError
 from components.model import architecture
@@ -157,14 +157,17 @@ def test_code_beside_a_supported_model_is_not_run(folder, tmp_path):
     assert not trace.exists()
 
 
-def test_a_model_type_that_is_unknown_or_missing_is_refused(folder):
-    assert refusal(with_config(folder, model_type="of next year")).problem == "unsupported"
-    assert refusal(with_config(folder, model_type=None)).problem == "unsupported"
+def test_a_model_type_that_transformers_does_not_know_is_refused(folder):
+    problem = refusal(with_config(folder, model_type="of next year"))
+    assert problem.problem == "unsupported"
+    assert "'of next year'" in problem.given
 
 
-def test_supported_configurations_pass():
-    for name in tiny.ARCHITECTURES:
-        config = tiny.tiny_model(name)[0].config
-        assert config.model_type in architecture.SUPPORTED
+def test_a_configuration_that_names_no_type_is_refused(folder):
+    (folder / "config.json").write_text("{}")
+    assert refusal(folder).problem == "damaged"
+
+
+def test_every_supported_type_has_a_tiny_model():
+    """So that "supported" is what the tests of this folder cover."""
     assert {tiny.tiny_model(name)[0].config.model_type for name in tiny.ARCHITECTURES} == set(architecture.SUPPORTED)
-    assert architecture.check_supported(BertConfig(), "bert") is None

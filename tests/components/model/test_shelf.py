@@ -193,7 +193,7 @@ def test_a_cancelled_download_of_the_real_client_can_be_asked_for_again(monkeypa
     spec = catalog_spec("sentence-transformers/all-MiniLM-L6-v2")
     with HubServer({spec.key: embedded_folder}) as server:
         use_hub(monkeypatch, server.address, tmp_path / "cache")
-        server.pause = 0.02
+        server.pause = 0.04
         job = shelf.request(spec)
         end = time.monotonic() + 10
         while job.done_bytes < 15_000_000 and time.monotonic() < end:

@@ -15,10 +15,11 @@ from tests import tiny
 
 KINDS = ("embedded", "bert", "multilingual", "roberta", "xlm-roberta", "mpnet")
 # Words of the tiny vocabularies, subwords, accents, scripts, signs and spaces that tokenizers treat apart.
-FRAGMENTS = (
-    "the bank cat river money walking Walked BANK élan É naïve Zürich 你好 שלום مرحبا हिन्दी e\u0301 ﬁne ½ 3.14 can't "
-    "co-op #tag @x <b> </s> _ ... !? 🏦 👩🏽‍🚀 unaffable zzzz"
-).split()
+FRAGMENTS = [
+    *("the", "bank", "cat", "river", "money", "walking", "Walked", "BANK", "élan", "É", "naïve", "Zürich", "e\u0301"),
+    *("你好", "שלום", "مرحبا", "हिन्दी", "ﬁne", "½", "3.14", "can't", "co-op", "#tag", "@x", "<b>", "</s>", "_", "..."),
+    *("!?", "🏦", "👩🏽‍🚀", "unaffable", "zzzz"),
+]
 SPACES = (" ", "  ", "\t", "\n", " \u00a0", "", "\u200b", "\u0000", "\u00ad", " \u202e")
 
 

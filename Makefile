@@ -1,0 +1,55 @@
+# `make run` starts the dashboard, `make test` runs every test. Both make the environment they need.
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8501
+VENV := .venv
+BIN := $(VENV)/bin
+# Stamps carry the time of the last install: it happens again only when the requirements change.
+RUN_READY := $(VENV)/.run-ready
+TEST_READY := $(VENV)/.test-ready
+
+.PHONY: run test test-fast test-gpu lint format bench browser clean
+
+run: $(RUN_READY)
+	$(BIN)/python -m streamlit run dashboard/app.py \
+		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false
+
+test: $(TEST_READY) browser
+	$(BIN)/python -m pytest -m "not gpu and not benchmark"
+
+test-fast: $(TEST_READY)
+	$(BIN)/python -m pytest -m "not gpu and not benchmark and not browser"
+
+test-gpu: $(TEST_READY)
+	$(BIN)/python -m pytest tests/gpu -m gpu
+
+lint: $(TEST_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(TEST_READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(TEST_READY) browser
+	$(BIN)/python -m pytest tests/benchmarks -m benchmark -s
+
+# Finds a Chromium or Chrome, else installs one; fails with the reason where it cannot be had.
+browser: $(TEST_READY)
+	$(BIN)/python -m tests.browser.chromium
+
+$(VENV)/bin/pip:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_READY): requirements.txt | $(VENV)/bin/pip
+	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(TEST_READY): tests/requirements.txt $(RUN_READY)
+	$(BIN)/python -m pip install --disable-pip-version-check -r tests/requirements.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

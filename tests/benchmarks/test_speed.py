@@ -1,0 +1,155 @@
+"""Issue-level promises of speed and memory, each as a ratio or a growth measured in one run (`make bench -s`)."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.conftest import Server, browser, figure, settle, start_server, stop_server  # noqa: F401
+
+ROUNDS = 15
+
+
+def report(text: str) -> None:
+    sys.stdout.write(f"\n    {text}\n")
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    started: list[Server] = []
+
+    def start(script: str = "dashboard/app.py") -> Server:
+        started.append(start_server(tmp_path / f"log{len(started)}.txt", script))
+        return started[-1]
+
+    yield start
+    for one in started:
+        stop_server(one)
+
+
+def median_time(page: Page, act: Callable[[int], None], drawn: Callable[[int], str]) -> float:
+    """Median seconds from an action to the moment the browser's figure shows its effect."""
+    taken = []
+    for number in range(ROUNDS + 3):
+        condition = drawn(number)
+        started = time.perf_counter()
+        act(number)
+        page.wait_for_function(condition, polling="raf", timeout=20_000)
+        taken.append(time.perf_counter() - started)
+        page.wait_for_timeout(150)
+    return statistics.median(taken[3:])  # the first ones warm up
+
+
+def title_is(text: str) -> str:
+    return f"() => document.querySelector('.js-plotly-plot')?.layout.title?.text?.includes({text!r})"
+
+
+def has_trace(name: str) -> str:
+    return f"() => document.querySelector('.js-plotly-plot')?._fullData?.some((trace) => trace.name === {name!r})"
+
+
+def trivial_interaction(browser: Browser, servers: Callable[..., Server]) -> float:  # noqa: F811
+    page = browser.new_page()
+    page.goto(servers("tests/benchmarks/trivial_page.py").url)
+    settle(page)
+    page.wait_for_function(title_is("value 50"))
+    slider = page.get_by_role("slider")
+    slider.focus()
+    taken = median_time(page, lambda _: slider.press("ArrowRight"), lambda number: title_is(f"value {51 + number}"))
+    page.close()
+    return taken
+
+
+def test_interactions_cost_at_most_two_and_a_half_trivial_ones(
+    browser: Browser,  # noqa: F811
+    servers: Callable[..., Server],
+) -> None:
+    trivial = trivial_interaction(browser, servers)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"{servers().url}/layers")
+    settle(page)
+    page.wait_for_function(has_trace("two unrelated tokens"), timeout=60_000)
+    row = page.locator(".row").nth(2)
+    words = ["money", "bank"]
+
+    def chip(number: int) -> None:
+        row.get_by_role("button", name=words[number % 2], exact=True).click()
+
+    token = median_time(page, chip, lambda number: has_trace(f"1 bank – 3 {words[number % 2]}"))
+    axes = ["centred cosine", "cosine similarity"]
+
+    def axis_is(number: int) -> str:
+        return f"() => document.querySelector('.js-plotly-plot')?.layout.yaxis?.title?.text === {axes[number % 2]!r}"
+
+    # A switch: one click turns it over.
+    switch = median_time(page, lambda _: page.get_by_text("Centred vectors").click(), axis_is)
+    page.get_by_text("A whole sentence", exact=True).click()
+    page.wait_for_function(title_is("Sentence vectors (mean)"))
+    poolings = [("Maximum in each dimension", "max"), ("Mean of all tokens", "mean")]
+    pooling = median_time(
+        page,
+        lambda number: page.get_by_text(poolings[number % 2][0], exact=True).click(),
+        lambda number: title_is(f"Sentence vectors ({poolings[number % 2][1]})"),
+    )
+    page.close()
+    measured = {"token": token, "switch": switch, "pooling": pooling}
+    report(
+        f"trivial {1000 * trivial:.0f} ms; "
+        + ", ".join(f"{name} {1000 * taken:.0f} ms = {taken / trivial:.2f}" for name, taken in measured.items())
+    )
+    for name, taken in measured.items():
+        assert taken <= 2.5 * trivial, name
+
+
+def test_the_first_figure_comes_within_one_and_a_half_plain_starts(
+    browser: Browser,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """From process start to the drawn figure, against a script that imports, loads and runs one sentence."""
+    root = Path(__file__).resolve().parents[2]
+    plain, ours = [], []
+    for number in range(4):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "tests/benchmarks/plain_script.py"], cwd=root, check=True, capture_output=True)
+        plain.append(time.perf_counter() - started)
+        page = browser.new_page()
+        page.goto("about:blank")
+        started = time.perf_counter()
+        server = start_server(tmp_path / f"log{number}.txt")
+        page.goto(server.url)
+        page.wait_for_function("() => document.querySelector('.js-plotly-plot .js-line')", timeout=60_000)
+        ours.append(time.perf_counter() - started)
+        page.close()
+        stop_server(server)
+    ratio = statistics.median(ours[1:]) / statistics.median(plain[1:])  # the first fills the disk cache
+    times = f"plain start {statistics.median(plain[1:]):.2f} s, first figure {statistics.median(ours[1:]):.2f} s"
+    report(f"{times} = {ratio:.2f}")
+    assert ratio <= 1.5
+
+
+def test_sessions_do_not_pile_up_memory(browser: Browser, servers: Callable[..., Server]) -> None:  # noqa: F811
+    """Resident memory of the server after the 5th and after the 20th session opened and closed."""
+    server = servers()
+    process = psutil.Process(server.process.pid)
+    resident = []
+    for _ in range(20):
+        context = browser.new_context()
+        page = context.new_page()
+        for path in ("/layers", "/model?view=vectors"):
+            page.goto(server.url + path)
+            settle(page)
+            figure(page)
+        context.close()
+        time.sleep(0.2)
+        resident.append(process.memory_info().rss / 2**20)
+    growth = resident[-1] - resident[4]
+    report(f"after 5 sessions {resident[4]:.0f} MiB, after 20 {resident[-1]:.0f} MiB: growth {growth:.1f} MiB")
+    assert growth <= 30

@@ -1,0 +1,193 @@
+"""A real server and a real Chromium. Every request that leaves the machine, and every console error, is a failure."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+
+from tests.browser import chromium
+
+ROOT = Path(__file__).resolve().parents[2]
+FAILURES = Path(__file__).parent / "failures"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """A dashboard in a process of its own."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+def start_server(log: Path, script: str = "dashboard/app.py", **environment: str) -> Server:
+    """Start Streamlit on a free port and wait until it answers."""
+    port = free_port()
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)],
+            cwd=ROOT,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
+        )
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return Server(url, process, log)
+        except OSError:
+            time.sleep(0.05)
+        if process.poll() is not None:
+            break
+    process.kill()
+    raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+
+
+def stop_server(server: Server) -> None:
+    server.process.terminate()
+    try:
+        server.process.wait(10)
+    except subprocess.TimeoutExpired:
+        server.process.kill()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = start_server(tmp_path_factory.mktemp("server") / "log.txt")
+    yield running
+    stop_server(running)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium.find()
+    if path is None:
+        pytest.fail("no Chromium: run `python -m tests.browser.chromium` (make test does)")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(chromium.ARGUMENTS))
+        yield started
+        started.close()
+
+
+@dataclass
+class Watch:
+    """What a page did that it should not."""
+
+    outside: list[str] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
+
+    def attach(self, context: BrowserContext) -> None:
+        def route(route: Route) -> None:
+            if route.request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+                route.fallback()
+            else:
+                self.outside.append(route.request.url)
+                route.abort()
+
+        context.route("**/*", route)
+
+    def listen(self, page: Page) -> None:
+        page.on("pageerror", lambda problem: self.console.append(str(problem)))
+        page.on("console", self._message)
+
+    def _message(self, message: Any) -> None:
+        # Opened below its root, Streamlit's page first probes for its server under that path: two 404 of its own.
+        probing = "/_stcore/" in message.location.get("url", "") and "404" in message.text
+        if message.type == "error" and not probing:
+            self.console.append(f"{message.text} ({message.location.get('url')})")
+
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(browser: Browser, server: Server, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """Opens a page of the dashboard and waits until it is drawn; afterwards nothing bad may have happened."""
+    watch, contexts = Watch(), []
+
+    def opened(path: str = "/", dark: bool = False, phone: bool = False) -> Page:
+        context = browser.new_context(
+            viewport={"width": 390, "height": 844} if phone else {"width": 1440, "height": 900},
+            color_scheme="dark" if dark else "light",
+        )
+        contexts.append(context)
+        watch.attach(context)
+        page = context.new_page()
+        watch.listen(page)
+        page.goto(server.url + path)
+        settle(page)
+        return page
+
+    yield opened
+    failed = getattr(request.node, "failed_call", False)
+    for context in contexts:
+        for number, page in enumerate(context.pages):
+            if failed:
+                FAILURES.mkdir(exist_ok=True)
+                page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
+        context.close()
+    assert watch.outside == []
+    assert watch.console == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.when == "call":
+        item.failed_call = report.failed  # type: ignore[attr-defined]  # read by the visit fixture
+    return report
+
+
+def settle(page: Page, timeout: float = 60_000) -> None:
+    """Wait until the page has a title and the server has nothing left to send."""
+    page.wait_for_selector("h1", timeout=timeout)
+    page.wait_for_function(
+        "() => document.querySelector('.stApp')?.getAttribute('data-test-script-state') === 'notRunning'"
+        " && !document.querySelector('[data-stale=\"true\"]')",
+        timeout=timeout,
+    )
+
+
+def figure(page: Page, number: int = 0) -> dict[str, Any]:
+    """A drawn plotly figure: its title, and name to values of its traces, as the browser holds them."""
+    page.wait_for_function(f"() => document.querySelectorAll('.js-plotly-plot').length > {number}", timeout=60_000)
+    return page.evaluate(
+        """(number) => {
+            const plot = document.querySelectorAll('.js-plotly-plot')[number];
+            const lines = plot.querySelectorAll('.scatterlayer .js-line').length;
+            const values = (array) => array && array._inputArray ? [...array._inputArray] : [...(array || [])];
+            return {
+                title: plot.layout.title?.text,
+                lines,
+                traces: Object.fromEntries(plot._fullData.map((trace) => [trace.name, values(trace.y)])),
+                types: plot._fullData.map((trace) => trace.type),
+            };
+        }""",
+        number,
+    )

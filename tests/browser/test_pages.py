@@ -1,0 +1,184 @@
+"""The pages as drawn in a browser."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, quote, urlparse
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Visit, figure, settle
+
+BANK = {
+    "1 bank – 2 bank": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
+    "1 bank – 3 bank": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
+    "2 bank – 3 bank": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
+}
+
+
+def editor_of(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Sentences, one a line")
+
+
+def has_bank_curves(page: Page) -> None:
+    # The band arrives a moment after the curves, when it is measured for the first time.
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].some("
+        "(plot) => plot._fullData?.some((trace) => trace.name === 'two unrelated tokens'))",
+        timeout=60_000,
+    )
+    drawn = figure(page)
+    assert drawn["lines"] >= 4  # three pairs and the mean of the band
+    for name, values in BANK.items():
+        assert drawn["traces"][name] == pytest.approx(values, abs=0.002)
+
+
+def test_home_draws_the_bank_curves_and_leads_to_the_pages(visit: Visit) -> None:
+    page = visit("/")
+    has_bank_curves(page)
+    for key in ("tokens", "model", "layers"):
+        picture = page.locator(f".st-key-card_{key} img")
+        expect(picture).to_be_visible()
+        assert picture.evaluate("(image) => image.naturalWidth") > 0
+    page.locator(".st-key-card_layers a").click()
+    page.wait_for_url("**/layers")
+    expect(page.get_by_role("heading", level=1)).to_have_text("How does a word's vector change?")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_layers_draws_the_bank_curves(visit: Visit, dark: bool) -> None:
+    page = visit("/layers", dark=dark)
+    has_bank_curves(page)
+    background = page.locator(".stApp").evaluate("(app) => getComputedStyle(app).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") is not dark
+
+
+def test_clicking_a_chip_changes_curve_and_address(visit: Visit) -> None:
+    page = visit("/layers")
+    has_bank_curves(page)
+    page.get_by_role("button", name="money", exact=True).click()
+    page.wait_for_function(
+        "() => document.querySelector('.js-plotly-plot')._fullData.some((t) => t.name === '1 bank – 3 money')"
+    )
+    settle(page)
+    assert parse_qs(urlparse(page.url).query)["t"] == ["5", "7", "3"]
+    pressed = page.locator("button.chip.picked")
+    expect(pressed).to_have_text(["bank", "bank", "money"])
+
+
+def test_chips_are_worked_by_keyboard(visit: Visit) -> None:
+    page = visit("/layers")
+    has_bank_curves(page)
+    page.locator("button.chip.picked").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "() => document.querySelector('.js-plotly-plot')._fullData.some((t) => t.name === '1 next – 2 bank')"
+    )
+
+
+def test_a_link_restores_the_view_in_another_browser(visit: Visit) -> None:
+    first = visit("/layers")
+    has_bank_curves(first)
+    first.get_by_role("button", name="river", exact=True).click()
+    first.get_by_text("A whole sentence", exact=True).click()
+    first.get_by_text("Maximum in each dimension", exact=True).click()
+    first.wait_for_url("**pool=max*")
+    first.get_by_text("A word", exact=True).click()
+    first.wait_for_function("() => !location.search.includes('view=')")
+    settle(first)
+    second = visit(first.url[first.url.index("/layers") :])
+    expect(second.locator("button.chip.picked")).to_have_text(["bank", "river", "bank"])
+    second.get_by_text("A whole sentence", exact=True).click()
+    second.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('(max)')")
+
+
+def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:
+    page = visit("/layers")
+    has_bank_curves(page)
+    page.get_by_role("button", name="money", exact=True).click()
+    page.wait_for_url("**t=5&t=7&t=3*")
+    page.get_by_role("button", name="river", exact=True).click()
+    page.wait_for_url("**t=5&t=10&t=3*")
+    page.go_back()
+    expect(page.locator("button.chip.picked")).to_have_text(["bank", "bank", "money"])
+
+
+def test_copy_link_copies_the_address(visit: Visit) -> None:
+    page = visit("/layers?t=3&t=3&t=2")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Link copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+
+
+def test_sentences_are_typed_and_stay_from_page_to_page(visit: Visit) -> None:
+    page = visit("/tokens")
+    editor = editor_of(page)
+    editor.fill("A red kite.\nA kite in the wind.")
+    editor.press("Control+Enter")
+    expect(page.get_by_role("button", name="wind", exact=True)).to_be_visible()
+    page.get_by_role("link", name=re.compile("^.*Next: Model")).click()
+    page.wait_for_url("**/model*")
+    settle(page)
+    expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Layers").click()
+    page.wait_for_function(
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 kite – 2 kite')"
+    )
+
+
+def test_markup_in_sentences_is_inert_on_every_page(visit: Visit) -> None:
+    nasty = '<img src=x onerror="window.pwned=1"> <script>window.pwned=1</script> **bold** $x$ [a](javascript:1)'
+    for path in ("/tokens", "/tokens?view=tensors", "/tokens?view=decoding", "/model?view=zero", "/layers"):
+        join = "&" if "?" in path else "?"
+        page = visit(f"{path}{join}s={quote(nasty)}&s={quote('the img tag')}")
+        assert page.evaluate("window.pwned") is None
+        assert page.locator(".stMain img[src=x]").count() == 0
+        page.context.close()
+
+
+def test_the_vector_and_parameter_bars_are_drawn(visit: Visit) -> None:
+    page = visit("/model")
+    assert set(figure(page)["types"]) == {"bar"}
+    page.get_by_text("Outputs and vectors", exact=True).click()
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('384 values')")
+    slider = page.get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowLeft")
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('layer 5')")
+    assert page.locator(".js-plotly-plot .barlayer .point").count() >= 384
+
+
+def test_projector_mode_hides_the_sidebar_and_comes_back(visit: Visit) -> None:
+    page = visit("/layers")
+    size = "() => parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)"
+    before = page.evaluate(size)
+    page.get_by_role("button", name="Projector").click()
+    leave = page.get_by_role("button", name="Leave projector mode")
+    expect(leave).to_be_visible()
+    expect(editor_of(page)).to_have_count(0)
+    assert page.evaluate(size) > 1.2 * before
+    leave.click()
+    expect(editor_of(page)).to_have_value(re.compile("^We will rob a bank"))
+
+
+@pytest.mark.parametrize("path", ["/", "/tokens", "/tokens?view=tensors", "/model", "/model?view=zero", "/layers"])
+def test_nothing_is_wider_than_a_phone(visit: Visit, path: str) -> None:
+    page = visit(path, phone=True)
+    page.wait_for_timeout(300)
+    main = page.locator("[data-testid=stMain]")
+    assert main.evaluate("(element) => element.scrollWidth - element.clientWidth") <= 1
+
+
+def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
+    page = visit("/layers")
+    has_bank_curves(page)
+    page.get_by_text("Data of this figure").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV").click()
+    text = download.value.path().read_text(encoding="utf-8-sig")
+    header, first = text.splitlines()[:2]
+    assert header.startswith("pair,layer 0,layer 1")
+    assert first.startswith("1 bank – 2 bank,0.96")

@@ -1,0 +1,61 @@
+"""Curves hold the values they are given, and mark what they say they mark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.charts.curves import BandData, layer_curves, shared_range
+
+VALUES = np.array([[0.9, 0.5, 0.7], [0.2, np.nan, 0.4]])
+
+
+def drawn(figure: object, name: str) -> object:
+    return next(trace for trace in figure.data if trace.name == name)
+
+
+def test_traces_hold_the_values_as_float32() -> None:
+    figure = layer_curves(VALUES, ["a – b", "a – c"], "Title")
+    for label, row in zip(["a – b", "a – c"], VALUES, strict=True):
+        trace = drawn(figure, label)
+        assert trace.y.dtype == np.float32
+        np.testing.assert_array_equal(trace.y, row.astype(np.float32))
+        np.testing.assert_array_equal(trace.x, [0, 1, 2])
+    assert figure.layout.title.text == "Title"
+
+
+def test_lowest_and_highest_layer_carry_triangles() -> None:
+    figure = layer_curves(VALUES, ["a – b", "a – c"], "Title")
+    assert list(drawn(figure, "a – b").marker.symbol) == ["triangle-up", "triangle-down", "circle"]
+    assert list(drawn(figure, "a – c").marker.symbol) == ["triangle-down", "circle", "triangle-up"]
+
+
+def test_a_flat_curve_has_no_extremes() -> None:
+    figure = layer_curves(np.ones((1, 3)), ["a"], "Title")
+    assert set(figure.data[0].marker.symbol) == {"circle"}
+
+
+def test_the_band_lies_behind_with_its_edges() -> None:
+    band = BandData(np.array([0.2, 0.3, 0.1]), np.array([0.0, 0.1, 0.0]), np.array([0.4, 0.5, 0.2]), "unrelated")
+    figure = layer_curves(VALUES, ["a – b", "a – c"], "Title", band=band)
+    assert [trace.name for trace in figure.data] == ["95 %", "5 %", "unrelated", "a – b", "a – c"]
+    assert drawn(figure, "5 %").fill == "tonexty"
+    np.testing.assert_allclose(drawn(figure, "unrelated").y, band.mean, rtol=1e-6)
+
+
+def test_names_are_text() -> None:
+    figure = layer_curves(VALUES, ["<i>a</i>", "b"], "Title", details=["<a href='javascript:1'>", "d"])
+    assert figure.data[0].name == "&lt;i&gt;a&lt;/i&gt;"
+    assert "<a" not in figure.data[0].hovertemplate
+
+
+def test_as_many_labels_as_curves() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        layer_curves(VALUES, ["only one"], "Title")
+
+
+def test_shared_range_holds_everything_and_ignores_nan() -> None:
+    low, high = shared_range(VALUES, np.array([-0.1]))
+    assert low < -0.1
+    assert 0.9 < high < 1
+    assert shared_range(np.array([np.nan])) == (-1.0, 1.0)

@@ -1,0 +1,66 @@
+"""Heatmaps, bars and grids hold what they are given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars
+from components.charts.grids import tensor_grids
+from components.charts.heatmap import layer_heatmap, similarity_heatmap
+
+
+def test_similarity_heatmap_keeps_equal_labels_apart() -> None:
+    matrix = np.array([[1, 0.25], [0.25, 1]])
+    figure = similarity_heatmap(matrix, ["bank", "bank"], "Title", limits=(0, 1))
+    heat = figure.data[0]
+    np.testing.assert_array_equal(heat.z, matrix.astype(np.float32))
+    assert list(heat.x) == ["1  bank", "2  bank"]
+    assert (heat.zmin, heat.zmax) == (0, 1)
+    assert figure.layout.yaxis.autorange == "reversed"  # row 1 on top, as in the table
+
+
+def test_layer_heatmap_has_a_column_for_each_layer() -> None:
+    values = np.arange(6).reshape(2, 3) / 6
+    heat = layer_heatmap(values, ["a", "b"], "Title").data[0]
+    np.testing.assert_allclose(heat.z, values, rtol=1e-6)
+    assert list(heat.x) == [0, 1, 2]
+
+
+def test_parameter_bars_count_everything_once_in_order() -> None:
+    groups = ["Embeddings", "Embeddings", "Block 0", "Block 0"]
+    figure = parameter_bars(groups, ["word", "layer norm", "attention", "layer norm"], [10, 1, 5, 2], "Title")
+    assert sum(sum(bar.x) for bar in figure.data) == 18
+    assert list(figure.layout.yaxis.categoryarray) == ["Block 0", "Embeddings"]  # drawn from the bottom up
+    norm = next(bar for bar in figure.data if bar.name == "layer norm")
+    assert dict(zip(norm.y, norm.x, strict=True)) == {"Embeddings": 1, "Block 0": 2}
+
+
+def test_part_norms_keep_equal_tokens_apart() -> None:
+    figure = part_norm_bars(["word", "sum"], ["the", "the"], np.array([[1.0, 2.0], [3.0, 4.0]]), "Title")
+    assert list(figure.data[0].x) == ["0 the", "1 the"]
+    np.testing.assert_array_equal(figure.data[1].y, [3, 4])
+
+
+def test_vector_bars_name_the_three_largest() -> None:
+    values = np.zeros(10, np.float32)
+    values[[2, 5, 7]] = [1, -3, 2]
+    figure = vector_bars(values, "Title")
+    np.testing.assert_array_equal(figure.data[0].y, values)
+    assert {note.text for note in figure.layout.annotations} == {"dim 2", "dim 5", "dim 7"}
+
+
+def test_cosine_bars_hold_pairs_by_part() -> None:
+    figure = cosine_bars(["word", "layer 0"], ["1 – 2"], np.array([[1.0, 0.9]]), "Title")
+    assert list(figure.data[0].x) == ["word", "layer 0"]
+    np.testing.assert_allclose(figure.data[0].y, [1, 0.9], rtol=1e-6)
+
+
+def test_grids_align_grey_the_padding_and_escape() -> None:
+    ids, mask = np.array([[7, 8], [9, 0]]), np.array([[1, 1], [1, 0]])
+    html = tensor_grids([("<ids>", ids), ("mask", mask)], [["a", "<script>"], ["b", ""]], mask, first_row=4)
+    assert html.count("<td") == 8
+    assert html.count('class="pad"') == 2
+    assert "<script>" not in html
+    assert "<ids>" not in html
+    assert '<td title="&lt;script&gt;">8</td>' in html
+    assert '<th scope="row">5</th>' in html

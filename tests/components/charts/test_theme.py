@@ -1,0 +1,60 @@
+"""The palette can be told from both backgrounds, and labels are text."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pytest
+
+from components.charts import theme
+
+CONFIG = tomllib.loads((Path(__file__).resolve().parents[3] / ".streamlit" / "config.toml").read_text())
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2.2, relative luminance."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colour", [*theme.PALETTE, theme.GREY])
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_every_hue_stands_out_on_both_backgrounds(colour: str, mode: str) -> None:
+    assert contrast(colour, CONFIG["theme"][mode]["backgroundColor"]) >= 2.4
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_text_and_buttons_are_readable(mode: str) -> None:
+    colours = {**CONFIG["theme"], **CONFIG["theme"][mode]}
+    assert contrast(colours["textColor"], colours["backgroundColor"]) >= 7
+    assert contrast(colours["textColor"], colours["secondaryBackgroundColor"]) >= 7
+    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5  # a chosen chip's text
+
+
+def test_twenty_eight_curves_all_look_different() -> None:
+    looks = {(style["color"], style["dash"]) for style in map(theme.line_style, range(28))}
+    assert len(looks) == 28
+
+
+def test_labels_show_markup_as_typed_and_are_cut() -> None:
+    assert theme.plain("<b>a & b</b>") == "&lt;b&gt;a &amp; b&lt;/b&gt;"
+    assert theme.plain("x" * 100, 10) == "x" * 9 + "…"
+
+
+def test_long_titles_wrap_and_get_room() -> None:
+    short = theme.finish(go.Figure(), "Short", 300)
+    long = theme.finish(go.Figure(), "word " * 20, 300)
+    assert long.layout.title.text.count("<br>") == 2
+    assert long.layout.margin.t > short.layout.margin.t
+
+
+def test_a_projector_gets_larger_type() -> None:
+    assert theme.finish(go.Figure(), "t", 300, 1.5).layout.font.size == 1.5 * theme.FONT_SIZE

@@ -1,0 +1,84 @@
+"""The dashboard under Streamlit's AppTest: no browser, the real server-side code."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = str(ROOT / "dashboard" / "app.py")
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Opens a page in a new session, as from a link with these address values; the hub is never asked."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def opened(page: str = "home", **address: str | list[str]) -> AppTest:
+        app = AppTest.from_file(APP, default_timeout=60)
+        if page == "home":
+            app.query_params.update(address)
+            return app.run()
+        # AppTest knows the pages only after a first run, which is Home's and takes no address.
+        app.run()
+        app.session_state["_address"] = None
+        app.query_params.update(address)
+        return app.switch_page(f"views/{page}.py").run()
+
+    return opened
+
+
+def figures(app: AppTest) -> list[dict[str, Any]]:
+    """The page's figures as plotly dictionaries, arrays decoded."""
+    return [_decoded(json.loads(chart.proto.spec)) for chart in app.get("plotly_chart")]
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) >= {"dtype", "bdata"}:
+            array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
+            shape = [int(part) for part in value["shape"].split(",")] if "shape" in value else [-1]
+            return array.reshape(shape)
+        return {key: _decoded(item) for key, item in value.items()}
+    return [_decoded(item) for item in value] if isinstance(value, list) else value
+
+
+def traces(app: AppTest, figure: int = 0) -> dict[str, np.ndarray]:
+    """Name to values of a figure's traces."""
+    return {trace["name"]: np.asarray(trace["y"], float) for trace in figures(app)[figure]["data"]}
+
+
+def texts(app: AppTest) -> str:
+    """All that the page says, in one string."""
+    kinds = ("title", "markdown", "caption", "info", "warning", "error", "subheader", "text")
+    return "\n".join(str(item.value) for kind in kinds for item in getattr(app, kind))
+
+
+def chips(app: AppTest) -> dict[str, Any]:
+    """The data of the page's first chips component."""
+    for element in app.main:
+        found = _find_bidi(element)
+        if found is not None:
+            return found
+    raise AssertionError("no chips on this page")
+
+
+def _find_bidi(element: Any) -> dict[str, Any] | None:
+    proto = getattr(element, "proto", None)
+    raw = getattr(proto, "json", None)
+    if isinstance(raw, str) and '"rows"' in raw:
+        return json.loads(raw)
+    for child in getattr(element, "children", {}).values():
+        found = _find_bidi(child)
+        if found is not None:
+            return found
+    return None

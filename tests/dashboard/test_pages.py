@@ -1,0 +1,467 @@
+"""Every page under AppTest: what it shows, what it costs, what it says when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.analysis.pooling import pool
+from components.analysis.similarity import cosine
+from dashboard import caching, state
+from tests.dashboard.conftest import Open, chips, figures, texts, traces
+from tests.tiny import save_tiny
+
+BANK = state.ready_made_sets()["bank"].sentences
+
+
+def backend() -> Any:
+    """The embedded backend that the pages use."""
+    from components.model.catalog import parse_model
+
+    loaded = caching.shelf().request(parse_model("embedded"))
+    assert loaded.finished.wait(60)
+    return loaded.backend
+
+
+@pytest.mark.parametrize(
+    ("page", "title"),
+    [
+        ("home", "See what happens inside BERT"),
+        ("tokens", "How does text become numbers?"),
+        ("model", "What is inside the model?"),
+        ("layers", "How does a word's vector change?"),
+    ],
+)
+def test_a_page_opens_with_its_title_and_without_errors(open_page: Open, page: str, title: str) -> None:
+    app = open_page(page)
+    assert [item.value for item in app.title] == [title]
+    assert not app.exception
+    assert not app.error
+    assert not app.warning
+
+
+# --- Layers
+
+
+def test_the_bank_curves_read_what_plain_transformers_gives(open_page: Open) -> None:
+    curves = traces(open_page("layers"))
+    expected = {
+        "1 bank – 2 bank": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
+        "1 bank – 3 bank": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
+        "2 bank – 3 bank": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(curves[name], values, atol=0.002)
+
+
+def test_the_band_is_the_models_baseline(open_page: Open) -> None:
+    curves = traces(open_page("layers"))
+    band = caching.baseline(backend()).tokens.raw
+    np.testing.assert_allclose(curves["two unrelated tokens"], band.mean, atol=1e-6)
+    np.testing.assert_allclose(curves["5 %"], band.low, atol=1e-6)
+    np.testing.assert_allclose(curves["95 %"], band.high, atol=1e-6)
+
+
+def test_controls_cost_no_forward_pass(open_page: Open) -> None:
+    app = open_page("layers")
+    model = backend()
+    caching.baseline(model)
+    before = model.forward_passes
+    app.toggle(key="w_centred").set_value(True).run()
+    app.toggle(key="w_whole_word").set_value(False).run()
+    app.toggle(key="w_show_baseline").set_value(False).run()
+    app.session_state["tokens"] = (1, 2, 3)
+    app.run()
+    app.segmented_control(key="w_layers_view").set_value("sentences").run()
+    for pooling in ("cls", "max", "mean"):
+        app.segmented_control(key="w_pooling").set_value(pooling).run()
+    app.toggle(key="w_include_special").set_value(False).run()
+    app.switch_page("views/model.py").run()
+    app.segmented_control(key="w_model_view").set_value("vectors").run()
+    app.slider(key="w_layer").set_value(2).run()
+    assert not app.error
+    assert model.forward_passes == before
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_sentence_curves_are_the_pooled_cosines(open_page: Open, pooling: str) -> None:
+    app = open_page("layers", view="sentences", pool=pooling)
+    vectors = pool(backend().trace(BANK), pooling)
+    curves = traces(app)
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        np.testing.assert_allclose(curves[f"{a + 1} – {b + 1}"], cosine(vectors[:, a], vectors[:, b]), atol=1e-6)
+
+
+def test_centred_curves_subtract_the_samples_mean(open_page: Open) -> None:
+    app = open_page("layers", c="1")
+    centre = caching.baseline(backend()).tokens.centre
+    trace = backend().trace(BANK)
+    a = trace.token_vectors(0, [5])[:, 0] - centre
+    b = trace.token_vectors(2, [6])[:, 0] - centre
+    np.testing.assert_allclose(traces(app)["1 bank – 3 bank"], cosine(a, b), atol=1e-5)
+
+
+def test_a_chosen_token_changes_the_curves_and_the_address(open_page: Open) -> None:
+    app = open_page("layers", t=["3", "3", "2"])
+    assert [row["words"][3]["tokens"][0]["picked"] for row in chips(app)["rows"]][:2] == [True, True]
+    assert "1 rob – 2 skipped" in traces(app)
+    assert app.query_params["t"] == ["3", "3", "2"]
+
+
+def test_two_tokens_of_one_sentence(open_page: Open) -> None:
+    app = open_page("layers", cmp="within", t=["5", "7", "6"], t2="3")
+    trace = backend().trace(BANK)
+    expected = cosine(trace.token_vectors(0, [5])[:, 0], trace.token_vectors(0, [3])[:, 0])
+    np.testing.assert_allclose(traces(app)["5 bank – 3 rob"], expected, atol=1e-6)
+
+
+def test_one_token_against_all_others(open_page: Open) -> None:
+    app = open_page("layers", cmp="against")
+    names = [name for name in traces(app) if "–" in name]
+    assert len(names) == len(backend().trace(BANK).sentences[0]) - 1
+    assert all(name.startswith("5 bank – ") for name in names)
+
+
+def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
+    nine = state.ready_made_sets()["nine-scenes"].sentences
+    app = open_page("layers", s=list(nine), view="sentences", l="4")
+    figure = figures(app)[0]
+    assert figure["data"][0]["type"] == "heatmap"
+    vectors = pool(backend().trace(nine), "mean")[4]
+    expected = cosine(vectors[:, None], vectors[None])
+    np.testing.assert_allclose(figure["data"][0]["z"], expected, atol=1e-5)
+
+
+def test_many_tokens_against_one_become_rows(open_page: Open) -> None:
+    text = state.ready_made_sets()["paragraph"].sentences[0]
+    figure = figures(open_page("layers", s=[text], cmp="against"))[0]
+    assert figure["data"][0]["type"] == "heatmap"
+    assert figure["data"][0]["z"].shape[1] == 7
+
+
+def test_one_sentence_is_compared_within_itself(open_page: Open) -> None:
+    app = open_page("layers", s=["The cat sat on the mat."])
+    assert "One sentence has no other" in texts(app)
+    assert len(figures(app)) == 1
+    app.segmented_control(key="w_layers_view").set_value("sentences").run()
+    assert "Add a second one" in texts(app)
+    assert not figures(app)
+
+
+def test_a_second_model_stands_beside_the_first_on_one_scale(open_page: Open, tmp_path: Path) -> None:
+    folder = save_tiny(tmp_path / "tiny", "roberta")
+    app = open_page("layers", m2=str(folder))
+    first, second = figures(app)
+    assert first["layout"]["yaxis"]["range"] == second["layout"]["yaxis"]["range"]
+    assert len(first["data"][-1]["x"]) == 7
+    assert len(second["data"][-1]["x"]) == 4
+    assert "tiny" in second["layout"]["title"]["text"]
+
+
+def test_data_comes_as_a_table_with_all_layers(open_page: Open) -> None:
+    app = open_page("layers")
+    app.session_state["data_words_0"] = True
+    app.run()
+    frame = app.dataframe[0].value
+    assert list(frame["pair"][:3]) == ["1 bank – 2 bank", "1 bank – 3 bank", "2 bank – 3 bank"]
+    assert frame["layer 6"][0] == pytest.approx(0.773, abs=0.002)
+    assert frame["lowest"][0] == 6
+    assert frame["highest"][1] == 0
+
+
+# --- Tokens
+
+
+def test_chips_are_the_tokenizers_pieces(open_page: Open) -> None:
+    app = open_page("tokens", s=["An unputdownable book 😀"])
+    words = chips(app)["rows"][0]["words"]
+    assert [token["piece"] for token in words[2]["tokens"]] == ["un", "##put", "##down", "##able"]
+    assert words[0]["tokens"][0]["marks"] == ["special"]
+    assert "unknown" in words[4]["tokens"][0]["marks"]
+    assert "does not know “😀”" in texts(app)
+
+
+def test_a_picked_token_shows_its_facts(open_page: Open) -> None:
+    app = open_page("tokens", n="1", t=["5", "7", "6"])
+    shown = {
+        label.value: value.value
+        for column in app.main.columns
+        for label, value in zip(column.caption, column.text, strict=False)
+    }
+    assert shown == {
+        "Piece": "bank",
+        "Id": "2924",
+        "Position": "7",
+        "Sentence": "2",
+        "Stands for": "bank",
+        "Characters": "36 to 39",
+        "Word": "bank",
+        "Segment (token type)": "0",
+        "Attention mask": "1",
+        "Special token": "no",
+    }
+
+
+def test_tensor_grids_show_ids_and_grey_padding(open_page: Open) -> None:
+    app = open_page("tokens", view="tensors")
+    html = next(item.proto.body for item in app.get("html") if "bi-grids" in item.proto.body)
+    assert html.count('class="pad"') == 3 * (3 + 4)  # padding of two shorter sentences, in three tensors
+    for name in ("input_ids", "token_type_ids", "attention_mask"):
+        assert name in html
+    assert 'title="bank">2924<' in html
+
+
+def test_markup_in_a_sentence_is_text(open_page: Open) -> None:
+    app = open_page("tokens", s=["<img src=x onerror=alert(1)> & <script>"], view="tensors")
+    html = next(item.proto.body for item in app.get("html") if "bi-grids" in item.proto.body)
+    assert "<img" not in html
+    assert "<script" not in html
+
+
+def test_decoding_names_what_was_lost(open_page: Open) -> None:
+    app = open_page("tokens", s=["Hello  Zoë", "plain words"], view="decoding")
+    frame = app.dataframe[0].value
+    assert list(frame["decoded"]) == ["[CLS] hello zoe [SEP]", "[CLS] plain words [SEP]"]
+    assert list(frame["lost or changed"]) == ["capital letters, accents, spacing", "nothing"]
+    roles = app.dataframe[1].value
+    assert dict(zip(roles["token"], roles["id"], strict=True))["[MASK]"] == 103
+
+
+def test_vocabulary_search(open_page: Open) -> None:
+    app = open_page("tokens", view="vocabulary", q="bankr")
+    assert set(app.dataframe[0].value["piece"]) >= {"bankrupt", "bankruptcy"}
+    app.segmented_control(key="w_vocabulary_mode").set_value("id").run()
+    assert "is not an id" in texts(app)
+    app.text_input(key="w_vocabulary_query").set_value("2924").run()
+    assert list(app.dataframe[0].value["piece"]) == ["bank"]
+
+
+def test_another_tokenizer_is_aligned(open_page: Open, tmp_path: Path) -> None:
+    app = open_page("tokens", s=["a bank"], view="compare")
+    assert "Choose a second model" in texts(app)
+    folder = save_tiny(tmp_path / "other", "roberta")
+    app = open_page("tokens", s=["a bank"], view="compare", m2=str(folder))
+    frame = app.dataframe[0].value
+    assert list(frame["text"]) == ["a", "bank"]
+    assert list(frame.iloc[:, 1]) == ["a", "bank"]
+    assert list(frame.iloc[:, 2]) == ["a", "Ġbank"]
+
+
+def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
+    app = open_page("tokens", s=["one two three four five six"], len="5")
+    assert "3 tokens were cut away, from character 15 on" in texts(app)
+    assert "four five six" in [item.value for item in app.text]
+
+
+# --- Model
+
+
+def test_sizes_of_the_embedded_model(open_page: Open) -> None:
+    app = open_page("model")
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown == {
+        "Blocks": "6",
+        "Attention heads": "12",
+        "Hidden size": "384",
+        "Feed-forward size": "1,536",
+        "Maximum positions": "512",
+        "Vocabulary size": "30,522",
+        "Segments": "2",
+        "Parameters": "22,713,216",
+    }
+    bars = figures(app)[0]["data"]
+    assert sum(int(np.sum(bar["x"])) for bar in bars) == 22_713_216
+
+
+def test_bert_base_is_known_without_a_download(open_page: Open) -> None:
+    frame = open_page("model", view="catalog").dataframe[0].value
+    row = frame[frame["name"] == "google-bert/bert-base-uncased"].iloc[0]
+    assert [
+        row[column] for column in ("blocks", "heads", "hidden", "feed-forward", "positions", "vocabulary", "parameters")
+    ] == [12, 12, 768, 3072, 512, 30522, "109,482,240"]
+
+
+def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
+    app = open_page("model", view="vectors", n="1", l="3", t=["5", "7", "6"])
+    shapes = dict(zip(app.table[0].value["output"], app.table[0].value["shape"], strict=True))
+    assert shapes == {
+        "hidden_states": "7 of (3, 13, 384)",
+        "last_hidden_state": "(3, 13, 384)",
+        "pooler_output": "(3, 384)",
+        "attentions": "6 of (3, 12, 13, 13)",
+    }
+    values = backend().trace(BANK).token_vectors(1, [7])[3, 0]
+    np.testing.assert_array_equal(figures(app)[0]["data"][0]["y"], values)
+    assert app.metric[0].value == f"{np.linalg.norm(values.astype(float)):.3f}"
+
+
+def test_layer_zero_parts(open_page: Open) -> None:
+    app = open_page("model", view="zero")
+    norms, cosines = figures(app)
+    parts = backend().trace(BANK).embedding_parts
+    by_name = {trace["name"]: trace["y"] for trace in norms["data"]}
+    np.testing.assert_allclose(by_name["position"], np.linalg.norm(parts.position[0, :10], axis=-1), rtol=1e-5)
+    first_pair = dict(zip(cosines["data"][0]["x"], cosines["data"][0]["y"], strict=True))
+    assert first_pair["word"] == pytest.approx(1, abs=1e-6)
+    assert first_pair["position"] < 0.9
+    assert 0.95 < first_pair["layer 0"] < 1
+
+
+# --- The frame
+
+
+def test_sentences_and_model_stay_when_the_page_changes(open_page: Open) -> None:
+    app = open_page("tokens")
+    app.text_area(key="w_sentences").set_value("a river bank\n\n  \na money bank").run()
+    for page in ("model", "layers", "home", "tokens"):
+        app.switch_page(f"views/{page}.py").run()
+        assert app.session_state["sentences"] == ("a river bank", "a money bank")
+    assert app.query_params["s"] == ["a river bank", "a money bank"]
+
+
+def test_a_ready_made_set_and_its_hint(open_page: Open) -> None:
+    app = open_page("layers")
+    app.selectbox(key="w_set").set_value("weather").run()
+    assert app.session_state["sentences"] == state.ready_made_sets()["weather"].sentences
+    assert "Do opposite words part" in texts(app)
+    assert "1 nice – 2 bad" in traces(app)
+
+
+def test_reorder_remove_and_reset(open_page: Open) -> None:
+    app = open_page("layers")
+    app.button(key="down_0").click().run()
+    assert app.session_state["sentences"] == (BANK[1], BANK[0], BANK[2])
+    app.button(key="remove_1").click().run()
+    assert app.session_state["sentences"] == (BANK[1], BANK[2])
+    app.toggle(key="w_centred").set_value(True).run()
+    app.button(key="reset").click().run()
+    assert app.query_params == {}
+    assert "1 bank – 3 bank" in traces(app)
+
+
+def test_a_choice_follows_its_sentence(open_page: Open) -> None:
+    app = open_page("layers", t=["3", "3", "2"])
+    app.button(key="down_0").click().run()
+    assert "1 skipped – 2 rob" in traces(app)
+
+
+@pytest.mark.parametrize("page", ["tokens", "layers"])
+def test_no_sentence_is_an_empty_state_with_a_way_out(open_page: Open, page: str) -> None:
+    app = open_page(page, s=[""])
+    assert "No sentence yet" in texts(app)
+    assert not app.error
+    app.button(key="start_example").click().run()
+    assert app.session_state["sentences"] == BANK
+
+
+@pytest.mark.parametrize(
+    ("sentences", "words"),
+    [
+        ("\n".join(f"sentence {number}" for number in range(65)), "There are 65 sentences"),
+        ("word " * 4_100, "At most 20,000 are shown"),
+    ],
+)
+def test_limits_are_said_and_the_page_lives_on(open_page: Open, sentences: str, words: str) -> None:
+    app = open_page("layers")
+    app.text_area(key="w_sentences").set_value(sentences).run()
+    assert words in texts(app).replace("\\", "")
+    assert not app.exception
+    app.selectbox(key="w_set").set_value("bank").run()
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    "text", ["שלום עולם", "😀😀", "a\x00b\x07c\u200bd", "你好", "Ⅷ ½ ﬁ", "e\u0301\u0301", "\u202eabc"]
+)
+def test_unusual_text_gives_a_page_not_an_error(open_page: Open, text: str) -> None:
+    app = open_page("layers", s=[text, "a bank"])
+    assert not app.error
+    assert not app.exception
+    assert len(figures(app)) == 1
+
+
+def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
+    app = open_page("layers", pool="median", m="a b c", t=["x"])
+    assert len(app.warning) == 3
+    assert app.session_state["_address"] == {}
+    assert "1 bank – 2 bank" in traces(app)
+
+
+def test_an_absent_model_gives_one_clear_screen(open_page: Open) -> None:
+    app = open_page("layers", m="google-bert/bert-base-uncased")
+    said = texts(app).replace("\\", "")
+    assert "This model is not there yet" in said
+    assert "hf download google-bert/bert-base-uncased" in said
+    assert "109,482,240 parameters" in said
+    assert not figures(app)
+    app.button(key="fallback_model").click().run()
+    assert "1 bank – 2 bank" in traces(app)
+
+
+def test_an_absent_second_model_leaves_the_first_working(open_page: Open) -> None:
+    app = open_page("layers", m2="google-bert/bert-base-uncased")
+    assert "out of reach" in texts(app)
+    assert len(figures(app)) == 1
+    app.button(key="fallback_model2").click().run()
+    assert not app.error
+
+
+def test_an_operator_can_keep_people_to_the_list(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_FREE_MODELS", "0")
+    folder = save_tiny(tmp_path / "tiny")
+    app = open_page("layers", m=str(folder), m2=str(folder))
+    assert app.selectbox(key="w_model").value == "embedded"
+    assert len(figures(app)) == 1
+    assert texts(app).count("only the models of the list are allowed") == 2
+    assert not app.error
+
+
+def test_projector_mode_and_back(open_page: Open) -> None:
+    app = open_page("layers")
+    size = figures(app)[0]["layout"]["font"]["size"]
+    app.button(key="projector_on").click().run()
+    assert app.query_params["proj"] == "1"
+    assert figures(app)[0]["layout"]["font"]["size"] > size
+    app.button(key="leave_projector").click().run()
+    assert figures(app)[0]["layout"]["font"]["size"] == size
+
+
+def test_a_fault_is_said_without_a_traceback_and_logged(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = open_page("tokens")
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("secret path /x/y")
+
+    monkeypatch.setattr("dashboard.token_sections.pieces", broken)
+    app.run()
+    assert "Something went wrong while drawing the tokens" in texts(app)
+    assert "secret" not in texts(app)
+    assert not app.exception
+    assert "secret path /x/y" in caplog.text
+
+
+def test_every_figure_has_a_title_axes_and_an_alternative_text(open_page: Open) -> None:
+    seen = 0
+    for page, address in (
+        ("home", {}),
+        ("layers", {}),
+        ("layers", {"view": "sentences"}),
+        ("model", {}),
+        ("model", {"view": "vectors"}),
+        ("model", {"view": "zero"}),
+    ):
+        app = open_page(page, **address)
+        for chart, figure in zip(app.get("plotly_chart"), figures(app), strict=True):
+            seen += 1
+            assert figure["layout"]["title"]["text"]
+            assert chart.proto.alt
+            axes = [figure["layout"][axis].get("title", {}).get("text") for axis in ("xaxis", "yaxis")]
+            assert any(axes), figure["layout"]["title"]
+    assert seen == 7

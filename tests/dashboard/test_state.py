@@ -1,0 +1,117 @@
+"""The table of settings: what an address carries, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.errors import PeopleError
+from dashboard import state
+
+EXAMPLES = {
+    "model": "google-bert/bert-base-uncased",
+    "model2": "distilbert/distilbert-base-uncased",
+    "sentences": ("A & b = c?", "日本語 😀", 'quotes " and <b>'),
+    "max_length": 17,
+    "projector": True,
+    "tokens": (0, 3, 12),
+    "tokens_view": "vocabulary",
+    "sentence": 2,
+    "vocabulary_query": "##ing",
+    "vocabulary_mode": "contains",
+    "model_view": "zero",
+    "layer": 0,
+    "layers_view": "sentences",
+    "comparison": "within",
+    "second_token": 4,
+    "layers_sentence": 1,
+    "whole_word": False,
+    "pooling": "max",
+    "include_special": False,
+    "centred": True,
+    "show_baseline": False,
+}
+SETTINGS = {setting.name: setting for setting in state.SETTINGS}
+
+
+def test_every_setting_has_an_example_that_is_not_its_default() -> None:
+    assert EXAMPLES.keys() == SETTINGS.keys()
+    assert all(EXAMPLES[name] != setting.default for name, setting in SETTINGS.items())
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_value_survives_the_address(name: str) -> None:
+    setting = SETTINGS[name]
+    shown = setting.show(EXAMPLES[name])
+    assert all(isinstance(text, str) for text in shown)
+    assert setting.parse(shown) == EXAMPLES[name]
+
+
+def test_short_keys_are_unique_on_every_page() -> None:
+    for page in state.PAGES:
+        keys = [setting.short for setting in state.SETTINGS if page in setting.pages]
+        assert len(keys) == len(set(keys)), page
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("model", ["../../etc/passwd"]),
+        ("model", ["/no/such/folder"]),
+        ("model", ["a b c"]),
+        ("model", ["x", "y"]),
+        ("sentences", ["word"] * 65),
+        ("sentences", ["x" * 20_001]),
+        ("tokens", ["-1"]),
+        ("tokens", ["1.5"]),
+        ("tokens", ["٣"]),  # a digit, but not one of ours
+        ("tokens", ["9" * 40]),
+        ("centred", ["yes"]),
+        ("pooling", ["median"]),
+        ("layer", ["__import__('os')"]),
+        ("layers_view", ["facts"]),
+    ],
+)
+def test_nonsense_is_refused(name: str, values: list[str]) -> None:
+    with pytest.raises((ValueError, PeopleError)):
+        SETTINGS[name].parse(values)
+
+
+def test_sentences_keep_their_text_but_not_line_breaks_or_half_characters() -> None:
+    parse = SETTINGS["sentences"].parse
+    assert parse(["two\nlines", "  ", "tab\there"]) == ("two lines", "tab\there")
+    assert parse(["half \ud83d emoji"]) == ("half \ufffd emoji",)
+    assert parse([""]) == ()
+
+
+def test_a_folder_that_exists_is_a_model(tmp_path: Path) -> None:
+    assert SETTINGS["model"].parse([str(tmp_path)]) == str(tmp_path.resolve())
+
+
+def test_the_ready_made_sets_are_complete() -> None:
+    sets = state.ready_made_sets()
+    asked_for = {
+        "bank": 3,
+        "bank-accounts": 3,
+        "weather": 3,
+        "vehicles": 3,
+        "idiom": 3,
+        "outcome": 3,
+        "pair": 2,
+        "three-groups": 9,
+        "five": 5,
+        "nine-scenes": 9,
+        "red-cat": 2,
+        "cloze": 3,
+    }
+    assert {key: len(sets[key].sentences) for key in asked_for} == asked_for
+    assert len(sets) >= len(asked_for) + 8
+    assert sets["bank"].sentences == (
+        "We will rob a bank next week!",
+        "The children skipped stones by the bank of the river.",
+        "I put money in the bank.",
+    )
+    for item in sets.values():
+        assert len(item.look_for) > 30
+        assert state.clean_sentences(list(item.sentences)) == item.sentences

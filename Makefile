@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 TEST_READY := $(VENV)/.test-ready
 
-.PHONY: run test test-fast test-gpu lint format bench browser clean
+.PHONY: run test test-fast test-gpu lint format bench browser screenshots clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
@@ -50,6 +50,9 @@ $(RUN_READY): requirements.txt | $(VENV)/bin/pip
 $(TEST_READY): tests/requirements.txt $(RUN_READY)
 	$(BIN)/python -m pip install --disable-pip-version-check -r tests/requirements.txt
 	touch $@
+
+screenshots: $(TEST_READY) browser
+	$(BIN)/python -m tests.browser.screenshots
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -65,7 +65,7 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             "Stands for": surface if surface else "no text of yours",
             "Characters": "–" if token.special else f"{token.start + 1} to {token.end}",
             "Word": word,
-            "Segment (token type)": str(token.segment) if backend.facts.segments > 1 else "this model has none",
+            "Token type (segment)": str(token.segment) if backend.facts.segments > 1 else "this model has none",
             "Attention mask": "1",
             "Special token": "yes" if token.special else "no",
         }
@@ -107,7 +107,7 @@ def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None
     columns[0].metric("Tokens", f"{counted.tokens:,}", help="Special tokens included: what the model reads.")
     columns[1].metric("Words", f"{counted.words:,}", help="As the tokenizer splits; punctuation marks count.")
     columns[2].metric("Pieces a word", f"{counted.pieces_per_word:.2f}", help="1.00: every word is in the vocabulary.")
-    columns[3].metric("Words in several pieces", f"{counted.split_words:,}")
+    columns[3].metric("Split words", f"{counted.split_words:,}", help="Words of two or more pieces.")
     columns[4].metric("Unknown pieces", f"{100 * counted.unknown_share:.1f} %")
 
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
@@ -32,13 +33,14 @@ ARGUMENTS = (
 )
 
 
-def candidates() -> list[str]:
+def candidates() -> Iterator[str]:
     """Browsers of this machine, best first."""
     named = os.environ.get("CHROMIUM")
-    found = [named] if named else []
-    found += [path for name in NAMES if (path := shutil.which(name))]
-    found += [path for path in APPS if Path(path).exists()]
-    return found + playwrights_own()
+    if named:
+        yield named
+    yield from (path for name in NAMES if (path := shutil.which(name)))
+    yield from (path for path in APPS if Path(path).exists())
+    yield from playwrights_own()
 
 
 def playwrights_own() -> list[str]:

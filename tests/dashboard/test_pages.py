@@ -199,7 +199,7 @@ def test_a_picked_token_shows_its_facts(open_page: Open) -> None:
         "Stands for": "bank",
         "Characters": "36 to 39",
         "Word": "bank",
-        "Segment (token type)": "0",
+        "Token type (segment)": "0",
         "Attention mask": "1",
         "Special token": "no",
     }

@@ -1,0 +1,45 @@
+"""Draws README's pictures anew: `python -m tests.browser.screenshots` (or make screenshots)."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.browser import chromium
+from tests.browser.conftest import ROOT, settle, start_server, stop_server
+
+# Name, address, dark, height
+SHOTS = (
+    ("layers", "/layers", False, 1010),
+    ("layers-dark", "/layers?cmp=against", True, 1010),
+    ("tokens", "/tokens?s=An+unputdownable+novella+about+antihistamines.&s=I+love+na%C3%AFve+caf%C3%A9s.", False, 720),
+    ("model", "/model", False, 900),
+)
+
+
+def main() -> None:
+    folder = ROOT / "assets" / "screenshots"
+    folder.mkdir(exist_ok=True)
+    path_of_browser = chromium.find()  # before Playwright starts: it may have to ask Playwright itself
+    server = start_server(Path(tempfile.mkdtemp()) / "log.txt")
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path_of_browser, args=list(chromium.ARGUMENTS))
+            for name, path, dark, height in SHOTS:
+                page = browser.new_page(
+                    viewport={"width": 1280, "height": height}, color_scheme="dark" if dark else "light"
+                )
+                page.goto(server.url + path)
+                settle(page)
+                page.wait_for_timeout(1_500)  # the figure's last animation
+                page.screenshot(path=folder / f"{name}.png")
+                page.close()
+            browser.close()
+    finally:
+        stop_server(server)
+
+
+if __name__ == "__main__":
+    main()

@@ -81,6 +81,9 @@ def _wait(job: LoadJob, which: str) -> None:
         bar = st.progress(0.0, text=job.message)
         st.caption("The first time takes a moment; after that the model stays in memory.")
         cancel_place = st.empty()
+        with st.container(key="preload"):
+            # Hidden: the browser fetches and reads plotly's code (5 MB) now, while it has nothing else to do.
+            st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{which}", alt="Nothing yet")
     started, asked = time.monotonic(), False
     while not job.finished.wait(0.1):
         fraction = job.fraction

@@ -23,15 +23,15 @@ def scale() -> float:
 
 def current_trace(backend: Backend) -> Trace:
     """The trace of the session's sentences. Raises InputError."""
-    return backend.trace(state.get("sentences"), max_length=_length_for(backend))
+    return backend.trace(state.get("sentences"), max_length=length_for(backend))
 
 
 def current_tokens(backend: Backend) -> tuple[TokenizedSentence, ...]:
     """The tokens of the session's sentences, without a forward pass. Raises InputError."""
-    return backend.tokenize(state.get("sentences"), max_length=_length_for(backend))
+    return backend.tokenize(state.get("sentences"), max_length=length_for(backend))
 
 
-def _length_for(backend: Backend) -> int | None:
+def length_for(backend: Backend) -> int | None:
     """The chosen maximum length, where this model allows as much."""
     chosen = state.get("max_length")
     return None if chosen is None or chosen >= backend.tokenization.max_length else max(3, chosen)
@@ -93,6 +93,24 @@ def layer(n_layers: int, label: str = "Layer") -> int:
     return int(st.session_state["w_layer"])
 
 
+def number(setting: str, label: str, least: int, most: int, default: int, help_text: str | None = None) -> int:
+    """A whole number as a slider; `default` before anybody chose, or where the choice does not fit."""
+    if least == most:
+        return least
+    widget = f"w_{setting}"
+    chosen = state.get(setting)
+    st.session_state[widget] = default if chosen is None or not least <= chosen <= most else chosen
+    st.slider(
+        label,
+        least,
+        most,
+        key=widget,
+        on_change=lambda: state.put(setting, st.session_state[widget]),
+        help=help_text,
+    )
+    return int(st.session_state[widget])
+
+
 def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", label: str = "Sentence") -> int:
     """Which of the sentences, 0-based."""
     if len(sentences) == 1:
@@ -103,6 +121,38 @@ def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", 
         label,
         range(len(sentences)),
         format_func=lambda row: f"{row + 1}  {sentences[row].text[:70]}",
+        key=widget,
+        on_change=lambda: state.put(setting, st.session_state[widget]),
+    )
+    return int(st.session_state[widget])
+
+
+def several(setting: str, label: str, count: int) -> tuple[int, ...]:
+    """Some of the numbers 0..count-1; all of them when none is chosen."""
+    widget = f"w_{setting}"
+    chosen = tuple(number for number in state.get(setting) if number < count)
+    st.session_state[widget] = list(chosen)
+    st.multiselect(
+        label,
+        range(count),
+        key=widget,
+        on_change=lambda: state.put(setting, tuple(sorted(st.session_state[widget]))),
+        placeholder="all",
+    )
+    return chosen or tuple(range(count))
+
+
+def sentence_of(texts: Sequence[str], setting: str, label: str, default: int, none: str = "") -> int:
+    """One of the session's texts, 0-based; with `none`, 0 stands for that and texts count from 1."""
+    widget = f"w_{setting}"
+    shift = 1 if none else 0
+    chosen = state.get(setting)
+    most = len(texts) - 1 + shift
+    st.session_state[widget] = min(default, most) if chosen is None or chosen > most else chosen
+    st.selectbox(
+        label,
+        range(most + 1),
+        format_func=lambda row: none if none and row == 0 else f"{row + 1 - shift}  {texts[row - shift][:60]}",
         key=widget,
         on_change=lambda: state.put(setting, st.session_state[widget]),
     )

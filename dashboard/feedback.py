@@ -184,9 +184,9 @@ def figure(
         reading(read, not_shown)
 
 
-def reading(read: str, not_shown: str) -> None:
-    """How to read a figure, and what it does not show, side by side."""
-    left, right = st.columns(2)
+def reading(read: str, not_shown: str, stacked: bool = False) -> None:
+    """How to read a figure, and what it does not show, side by side (or `stacked`)."""
+    left, right = (st.container(), st.container()) if stacked else st.columns(2)
     left.markdown(f"**How to read this**  \n{read}")
     right.markdown(f"**What it does not show**  \n{not_shown}")
 

@@ -12,6 +12,8 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("tokens", "Tokens", ":material/match_word:", "How does text become numbers?"),
     ("model", "Model", ":material/layers:", "What is inside the model?"),
     ("layers", "Layers", ":material/show_chart:", "How does a word's vector change?"),
+    ("heatmaps", "Heatmaps", ":material/grid_on:", "What does each block do to each token?"),
+    ("attention", "Attention", ":material/visibility:", "Which token looks at which?"),
 )
 
 

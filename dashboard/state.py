@@ -17,13 +17,14 @@ from typing import Any
 
 import streamlit as st
 
+from components.analysis.head_patterns import PATTERNS
 from components.errors import PeopleError
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
-PAGES = ("home", "tokens", "model", "layers")
+PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention")
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
 
 
@@ -33,6 +34,7 @@ class ReadyMadeSet:
     title: str
     look_for: str
     sentences: tuple[str, ...]
+    pair: bool = False  # its two sentences belong together: question and answer
     focus: tuple[str, ...] = ()  # the word of interest in each sentence, where the hint speaks of one
 
 
@@ -49,6 +51,11 @@ def ready_made_sets() -> dict[str, ReadyMadeSet]:
 def focus_of(sentences: tuple[str, ...]) -> tuple[str, ...]:
     """The words of interest that a ready-made set names; empty for people's own sentences."""
     return next((item.focus for item in ready_made_sets().values() if item.sentences == sentences), ())
+
+
+def is_pair(sentences: tuple[str, ...]) -> bool:
+    """Whether these are a ready-made set that is a pair."""
+    return any(item.pair and item.sentences == sentences for item in ready_made_sets().values())
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
 
 
 DEFAULT_SET = "bank"
-LAYERS, TOKENS, MODEL = ("layers",), ("tokens",), ("model",)
+LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 
 SETTINGS: tuple[Setting, ...] = (
     # Shared by all pages
@@ -164,17 +171,46 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
-    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS)),
+    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS)),
     # Layers
     _choice("layers_view", "view", ("tokens", "sentences"), LAYERS),
     _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),
     _number("second_token", "t2", None, 100_000, LAYERS),
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
     _flag("whole_word", "word", True, LAYERS),
-    _choice("pooling", "pool", ("mean", "cls", "max"), LAYERS),
-    _flag("include_special", "sp", True, LAYERS),
+    _choice("pooling", "pool", ("mean", "cls", "max"), (*LAYERS, *HEATMAPS)),
+    _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS)),
     _flag("centred", "c", False, LAYERS),
     _flag("show_baseline", "b", True, LAYERS),
+    # Heatmaps and Attention: sentence A and B (B: number + 1, 0 for none), 0-based
+    _number("sentence_a", "sa", 0, MAX_SENTENCES - 1, (*HEATMAPS, *ATTENTION)),
+    _number("sentence_b", "sb", None, MAX_SENTENCES, (*HEATMAPS, *ATTENTION)),
+    # Heatmaps
+    _choice("heatmaps_view", "view", ("blocks", "inside", "tokens", "layers", "sentences"), HEATMAPS),
+    _number("first_block", "b1", None, 1_000, HEATMAPS),
+    _number("second_block", "b2", None, 1_000, HEATMAPS),
+    _number("sentence_c", "sc", None, MAX_SENTENCES, HEATMAPS),
+    _flag("own_scale", "own", False, HEATMAPS),
+    _flag("clustered", "clu", False, HEATMAPS),
+    # Attention
+    _choice(
+        "attention_view",
+        "view",
+        ("head", "model", "neuron", "matrix", "glance", "patterns", "flow", "mask"),
+        ATTENTION,
+    ),
+    _number("block", "l", 0, 1_000, ATTENTION),
+    _number("head", "h", 0, 1_000, ATTENTION),
+    _choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), ATTENTION),
+    _choice("combination", "agg", ("one", "mean", "max"), ATTENTION),
+    _positions("chosen_blocks", "bs", ATTENTION),
+    _positions("chosen_heads", "hs", ATTENTION),
+    _positions("queries", "qt", ATTENTION),
+    _flag("merge_words", "word", False, ATTENTION),
+    _choice("special_tokens", "sp", ("shown", "hidden", "renormalised"), ATTENTION),
+    _choice("pattern", "p", PATTERNS, ATTENTION),
+    _choice("flow", "fl", ("rollout", "norms"), ATTENTION),
+    _number("masked", "mp", None, 100_000, ATTENTION),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 

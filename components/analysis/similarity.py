@@ -45,6 +45,11 @@ def cosine(a: np.ndarray, b: np.ndarray) -> NDArray[np.float64]:
     return np.where(norms > 0, np.clip(value, -1.0, 1.0), np.nan)
 
 
+def turn(before: np.ndarray, after: np.ndarray) -> NDArray[np.float64]:
+    """Degrees between two states of the same tokens, [token, dim] each, to [token]; NaN for a zero vector."""
+    return np.degrees(np.arccos(cosine(before, after)))
+
+
 def cosine_matrix(vectors: np.ndarray) -> NDArray[np.float64]:
     """Cosines of all vectors with all at each layer: [layer, n, dim] to [layer, n, n]."""
     wide = np.asarray(vectors, np.float64)

@@ -19,6 +19,11 @@ _PART_COLOURS = {
     "layer norm": theme.GREY,
     "relative positions": theme.SKY,
     "pooler": theme.PURPLE,
+    "residual (layer in)": theme.GREY,
+    "attention output": theme.ORANGE,
+    "feed-forward output": theme.VERMILION,
+    "attention step": theme.ORANGE,
+    "feed-forward step": theme.VERMILION,
 }
 
 
@@ -54,9 +59,15 @@ def parameter_bars(
 
 
 def part_norm_bars(
-    names: Sequence[str], tokens: Sequence[str], values: np.ndarray, title: str, scale: float = 1.0
+    names: Sequence[str],
+    tokens: Sequence[str],
+    values: np.ndarray,
+    title: str,
+    scale: float = 1.0,
+    quantity: str = "norm of the vector",
+    logarithmic: bool = False,
 ) -> go.Figure:
-    """Norms [part, token] as grouped bars, one group a token. Equal tokens stay apart by their position."""
+    """Values [part, token] (norms, by default) as grouped bars, a group a token. Equal tokens stay apart by position."""
     places = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
     colours = {**_PART_COLOURS, "sum": theme.ORANGE, "layer 0": theme.GREY}
     figure = go.Figure(
@@ -66,7 +77,7 @@ def part_norm_bars(
                 y=np.asarray(row, np.float32),
                 name=name,
                 marker_color=colours.get(name, theme.PURPLE),
-                hovertemplate=f"%{{x}}<br>{name}: norm %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"%{{x}}<br>{name}: %{{y:.3f}}<extra></extra>",
             )
             for name, row in zip(names, values, strict=True)
         ]
@@ -74,7 +85,7 @@ def part_norm_bars(
     figure.update_layout(
         barmode="group", legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"}
     )
-    figure.update_yaxes(title="norm of the vector")
+    figure.update_yaxes(title=quantity, type="log" if logarithmic else "linear")
     figure.update_xaxes(tickangle=-40)
     figure = theme.finish(figure, title, 400, scale)
     figure.update_layout(margin_t=figure.layout.margin.t + round(30 * scale))

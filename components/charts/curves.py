@@ -65,6 +65,40 @@ def layer_curves(
     return theme.finish(figure, title, height, scale)
 
 
+def block_curves(values: np.ndarray, labels: Sequence[str], title: str, *, scale: float = 1.0) -> go.Figure:
+    """Cosines before and after every block, values [token, block]: a thin line a token, the mean thick."""
+    blocks = np.arange(values.shape[1])
+    figure = go.Figure()
+    for index, (row, label) in enumerate(zip(values, labels, strict=True)):
+        figure.add_scatter(
+            x=blocks,
+            y=np.asarray(row, np.float32),
+            name=label,
+            mode="lines+markers",
+            line={"color": theme.PALETTE[index % len(theme.PALETTE)], "width": 1.2},
+            marker={"size": 4},
+            opacity=0.75,
+            hovertemplate=f"{label}<br>block %{{x}}: %{{y:.4f}}<extra></extra>",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=blocks,
+        y=np.nanmean(values, axis=0).astype(np.float32),
+        name="mean of all tokens",
+        mode="lines",
+        line={"color": theme.GREY, "width": 5},
+        hovertemplate="mean<br>block %{x}: %{y:.4f}<extra></extra>",
+    )
+    figure.update_xaxes(
+        title="block (block b turns layer b into layer b+1)", tickmode="linear", dtick=_step(len(blocks))
+    )
+    figure.update_yaxes(title="cosine before and after", zeroline=False)
+    figure.update_layout(
+        showlegend=True, hovermode="closest", legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0}
+    )
+    return theme.finish(figure, title, 380, scale)
+
+
 def _add_band(figure: go.Figure, layers: np.ndarray, band: BandData) -> None:
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     figure.add_scatter(x=layers, y=np.asarray(band.high, np.float32), name="95 %", **edge)

@@ -18,31 +18,36 @@ def similarity_heatmap(
     limits: tuple[float, float] | None = None,
     show_values: bool = False,
     scale: float = 1.0,
+    numbers: Sequence[int] | None = None,
 ) -> go.Figure:
     """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty.
 
-    Labels are numbered, so that equal ones stay apart. `limits` fixes the colour scale.
+    Rows carry number and label, columns the number alone. Labels are numbered (1, 2, ..., or by `numbers`), so that equal ones stay apart. `limits` fixes the colours.
     """
-    names = [f"{number}  {theme.plain(label, 24)}" for number, label in enumerate(labels, start=1)]
+    names = [
+        f"{number}  {theme.plain(label, 24)}"
+        for number, label in zip(numbers or range(1, len(labels) + 1), labels, strict=True)
+    ]
     low, high = limits if limits is not None else (float(np.nanmin(matrix)), float(np.nanmax(matrix)))
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(matrix, np.float32),
-            x=names,
+            x=[name.split("  ")[0] for name in names],
             y=names,
             zmin=low,
             zmax=high,
             colorscale=theme.SEQUENTIAL,
             colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14},
             texttemplate="%{z:.2f}" if show_values else None,
-            hovertemplate="%{y}<br>%{x}<br>cosine %{z:.4f}<extra></extra>",
+            customdata=np.broadcast_to(np.array(names, dtype=object), matrix.shape),
+            hovertemplate="%{y}<br>%{customdata}<br>cosine %{z:.4f}<extra></extra>",
             xgap=1,
             ygap=1,
         )
     )
     figure.update_yaxes(autorange="reversed", showgrid=False)
-    figure.update_xaxes(showgrid=False, tickangle=-45)
-    return theme.finish(figure, title, min(900, 260 + 22 * len(names)), scale)
+    figure.update_xaxes(showgrid=False, type="category", tickangle=0)
+    return theme.finish(figure, title, min(900, 150 + 34 * len(names)), scale)
 
 
 def layer_heatmap(

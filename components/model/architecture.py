@@ -112,6 +112,50 @@ def _part_of(name: str) -> tuple[str, str]:
     return group, "attention" if "attention" in steps else "feed-forward"
 
 
+@dataclass(frozen=True)
+class BlockModules:
+    """The modules of one encoder block whose outputs are looked at, in the order of the forward pass.
+
+    after attention = attention_norm(block's input + attention_dense), and the block's output is
+    feed_forward_norm(after attention + feed_forward_dense): all supported architectures are post-LayerNorm.
+    """
+
+    query: torch.nn.Linear
+    key: torch.nn.Linear
+    value: torch.nn.Linear
+    attention_dense: torch.nn.Linear  # the output projection, which mixes the heads
+    attention_norm: torch.nn.LayerNorm
+    feed_forward_dense: torch.nn.Linear  # the second of the two, back to the hidden size
+    feed_forward_norm: torch.nn.LayerNorm
+
+
+# Where each architecture keeps its blocks, and in a block the modules above, in their order.
+_BLOCKS = {"distilbert": "transformer.layer"}
+_BERT_BLOCKS = "encoder.layer"
+_BERT_BLOCK = (
+    *("attention.self.query", "attention.self.key", "attention.self.value"),
+    *("attention.output.dense", "attention.output.LayerNorm", "output.dense", "output.LayerNorm"),
+)
+_BLOCK = {
+    "distilbert": (
+        *("attention.q_lin", "attention.k_lin", "attention.v_lin"),
+        *("attention.out_lin", "sa_layer_norm", "ffn.lin2", "output_layer_norm"),
+    ),
+    "mpnet": (
+        *("attention.attn.q", "attention.attn.k", "attention.attn.v"),
+        *("attention.attn.o", "attention.LayerNorm", "output.dense", "output.LayerNorm"),
+    ),
+}
+
+
+def block_modules(model: Any) -> list[BlockModules]:
+    """The modules of every block of an encoder, block 0 first."""
+    kind = model.config.model_type
+    names = _BLOCK.get(kind, _BERT_BLOCK)
+    blocks: Any = model.get_submodule(_BLOCKS.get(kind, _BERT_BLOCKS))
+    return [BlockModules(*(block.get_submodule(name) for name in names)) for block in blocks]
+
+
 def embedding_parts(
     model: Any, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:

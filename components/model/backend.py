@@ -19,12 +19,13 @@ import numpy as np
 import torch
 
 from components.errors import InputError, ModelError
-from components.model import architecture, device, sources
+from components.model import architecture, device, inside, sources
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model, with_facts
 from components.model.hub import Progress
+from components.model.inside import InsideBlocks, OutputProjection
 from components.model.store import TraceStore
 from components.model.tokenization import Tokenization, check_texts
-from components.model.trace import EmbeddingParts, Float32, MaskLogits, TokenizedSentence, Trace
+from components.model.trace import EmbeddingParts, Float32, Int64, MaskLogits, TokenizedSentence, Trace
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Backend:
         self._fast = model.eval()
         self._eager: Any = None
         self._masked_lm: Any = None
+        self._projection: OutputProjection | None = None
         self._folder = folder
         self._lock = threading.RLock()  # held around hook, forward, remove
         self.facts: ModelFacts = architecture.facts_of(model.config, model)
@@ -103,6 +105,15 @@ class Backend:
         key = (self.spec.key, self.revision, str(self.device), tuple(texts), tuple(pairs or ()), options)
         return self.store.get(key, lambda: self.run(texts, pairs, options))
 
+    def inside(self, text: str, pair: str | None = None, max_length: int | None = None) -> InsideBlocks:
+        """What happens inside each block for one sentence or pair: one pass, kept in the store like a trace.
+
+        Raises InputError where `trace` does for one sentence.
+        """
+        check_texts([text], [pair])
+        key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length)
+        return self.store.get(key, lambda: self._run_inside(text, pair, max_length))
+
     def tokenize(
         self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, max_length: int | None = None
     ) -> tuple[TokenizedSentence, ...]:
@@ -123,10 +134,7 @@ class Backend:
         sentences = self.tokenize(texts, pairs, options.max_length)
         ids, mask, segments = self.tokenization.arrays(sentences)
         self._check_size(ids.shape, options)
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if segments is not None:
-            inputs["token_type_ids"] = segments
-        tensors = {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
+        tensors = self._tensors(ids, mask, segments)
         # inference_mode is thread-local, so it is entered here and not once at start.
         with self._lock, torch.inference_mode():
             wrapper = self._module(options)
@@ -158,12 +166,35 @@ class Backend:
             mask_logits=logits,
         )
 
+    def _run_inside(self, text: str, pair: str | None, max_length: int | None) -> InsideBlocks:
+        sentences = self.tokenize([text], [pair], max_length)
+        width = len(sentences[0])
+        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, width), 1, width)
+        tensors = self._tensors(*self.tokenization.arrays(sentences))
+        with self._lock, torch.inference_mode():
+            twin = self._module(TraceOptions(attentions=True))
+            if self._projection is None:
+                self._projection = inside.output_projection(twin)
+            self.forward_passes += 1
+            arrays = inside.run_with_hooks(twin, tensors)
+        return InsideBlocks(sentence=sentences[0], projection=self._projection, **arrays)
+
+    def _tensors(self, ids: Int64, mask: Int64, segments: Int64 | None) -> dict[str, torch.Tensor]:
+        """The encoder's arguments, on its device."""
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if segments is not None:
+            inputs["token_type_ids"] = segments
+        return {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
+
     def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:
         sentences, tokens = shape
         facts = self.facts
         need = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1)
         if options.attentions:
             need += 4 * sentences * tokens * tokens * facts.heads * facts.layers
+        self._refuse_beyond_the_store(need, sentences, tokens)
+
+    def _refuse_beyond_the_store(self, need: int, sentences: int, tokens: int) -> None:
         if need > self.store.max_bytes:
             raise InputError(
                 f"{sentences} sentences of up to {tokens} tokens take {need / 2**20:,.0f} MiB in this model.",

@@ -1,4 +1,7 @@
-"""Traces kept for everybody: bounded by bytes, least recently used out first, one pass for all who ask.
+"""Records kept for everybody: bounded by bytes, least recently used out first, one pass for all who ask.
+
+A record is anything that says how many bytes it takes: a Trace, or what happens inside the blocks. All kinds
+share one budget, so that the operator's number is what the process keeps, whatever people look at.
 
 Thirty people opening the same example at once cost one forward pass: the first computes, the rest wait for
 its result (single flight). A result larger than the whole store is handed out but not kept.
@@ -12,13 +15,23 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, cast
 
 from components.errors import InputError
-from components.model.trace import Trace
 
 DEFAULT_BYTES = 1 << 30  # 1 GiB
 BYTES_VARIABLE = "BERT_INTERNALS_TRACE_BYTES"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class HasBytes(Protocol):
+    """What can be kept: a record that knows the memory it takes, which must not change once it is made."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+Record = TypeVar("Record", bound=HasBytes)
 
 
 def parse_bytes(text: str) -> int:
@@ -55,25 +68,26 @@ class StoreStatistics:
 
 
 class TraceStore:
-    """A thread-safe LRU of traces; see the module's docstring."""
+    """A thread-safe LRU of records; see the module's docstring."""
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self.max_bytes = configured_bytes() if max_bytes is None else max_bytes
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, Trace] = OrderedDict()
-        self._under_way: dict[Hashable, Future[Trace]] = {}
+        self._kept: OrderedDict[Hashable, HasBytes] = OrderedDict()
+        self._under_way: dict[Hashable, Future[Any]] = {}
         self._bytes = self._hits = self._misses = self._evictions = 0
 
-    def get(self, key: Hashable, compute: Callable[[], Trace]) -> Trace:
-        """The trace of `key`: kept, under way in another thread, or computed now.
+    def get(self, key: Hashable, compute: Callable[[], Record]) -> Record:
+        """The record of `key`: kept, under way in another thread, or computed now.
 
-        An exception of `compute` reaches everyone who waits for it, and nothing is kept.
+        A key stands for one kind of record: whoever asks gets what was kept under it, unchecked. An exception
+        of `compute` reaches everyone who waits for it, and nothing is kept.
         """
         with self._lock:
             if key in self._kept:
                 self._hits += 1
                 self._kept.move_to_end(key)
-                return self._kept[key]
+                return cast(Record, self._kept[key])
             future = self._under_way.get(key)
             mine = future is None
             if future is None:
@@ -82,9 +96,9 @@ class TraceStore:
             else:
                 self._hits += 1
         if not mine:
-            return future.result()
+            return cast(Record, future.result())
         try:
-            trace = compute()
+            record = compute()
         except BaseException as problem:
             with self._lock:
                 del self._under_way[key]
@@ -92,15 +106,15 @@ class TraceStore:
             raise
         with self._lock:
             del self._under_way[key]
-            self._keep(key, trace)
-        future.set_result(trace)
-        return trace
+            self._keep(key, record)
+        future.set_result(record)
+        return record
 
-    def _keep(self, key: Hashable, trace: Trace) -> None:
-        if trace.nbytes > self.max_bytes:
+    def _keep(self, key: Hashable, record: HasBytes) -> None:
+        if record.nbytes > self.max_bytes:
             return
-        self._kept[key] = trace
-        self._bytes += trace.nbytes
+        self._kept[key] = record
+        self._bytes += record.nbytes
         while self._bytes > self.max_bytes:
             _, oldest = self._kept.popitem(last=False)
             self._bytes -= oldest.nbytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 
@@ -99,6 +100,23 @@ def test_position_ids_are_those_the_model_reads(model):
         mask = (ids != padding).long()
         layer_0 = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[0]
     np.testing.assert_allclose(projected, layer_0, atol=1e-6, rtol=0)
+
+
+def test_the_modules_of_a_block_are_where_the_table_says(model):
+    """Each is a part of its own of its block; between them they hold all of a block but the first dense layer."""
+    blocks = architecture.block_modules(model)
+    assert len(blocks) == 3
+    names = {id(module): name for name, module in model.named_modules()}
+    for number, block in enumerate(blocks):
+        modules = [getattr(block, field.name) for field in dataclasses.fields(block)]
+        assert len({id(module) for module in modules}) == 7
+        for module, shape in zip(modules, [(32, 32)] * 4 + [(32,), (32, 64), (32,)], strict=True):
+            assert isinstance(module, torch.nn.Linear if len(shape) == 2 else torch.nn.LayerNorm)
+            assert tuple(module.weight.shape) == shape
+            assert f"layer.{number}." in names[id(module)]
+        held = sum(parameter.numel() for module in modules for parameter in module.parameters())
+        whole = sum(part.count for part in parameter_parts(model) if part.group == f"Block {number}")
+        assert whole - held == 32 * 64 + 64
 
 
 def refusal(folder):

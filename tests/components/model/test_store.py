@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -135,6 +136,24 @@ def test_an_exception_reaches_everybody_who_waits_and_is_not_kept():
     assert store.statistics.entries == 0
     healthy = trace_of(1)
     assert store.get("a", lambda: healthy) is healthy
+
+
+def test_anything_that_knows_its_size_can_be_kept():
+    """Records of several kinds share the store, its budget and its order."""
+
+    @dataclass(frozen=True)
+    class Record:
+        nbytes: int
+
+    store = TraceStore(10_000)
+    record, trace = Record(6_000), trace_of(4)
+    assert store.get(("inside", "a"), lambda: record) is record
+    assert store.get("a", lambda: trace) is trace
+    assert store.get(("inside", "a"), pytest.fail) is record
+    assert store.statistics.bytes == 10_000
+    store.get("b", lambda: trace_of(1))  # the trace is the least recently used
+    assert (store.statistics.bytes, store.statistics.evictions) == (7_000, 1)
+    assert store.get(("inside", "a"), pytest.fail) is record
 
 
 def test_clear_forgets_what_is_kept_and_leaves_what_is_under_way():

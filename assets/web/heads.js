@@ -1,0 +1,99 @@
+// Blocks x heads as tiles of one canvas. Each tile is a matrix of bytes; a click, or Enter on the tile that the
+// arrow keys reached, reports [block, head]. Text is set with textContent only.
+export default function ({ data, parentElement, setTriggerValue }) {
+  // data: four bytes with the length of a JSON text, that text, 256 x RGB of the colour scale, then the cells.
+  const bytes = new Uint8Array(data);
+  const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
+  const layout = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  const palette = bytes.subarray(4 + length, 4 + length + 768);
+  const cells = bytes.subarray(4 + length + 768);
+  const { blocks, heads, size, hints, selected, scale } = layout;
+  const canvas = parentElement.querySelector("canvas");
+  const hint = parentElement.querySelector(".hint");
+  const left = Math.round(34 * scale);
+  const top = Math.round(22 * scale);
+  const gap = 4;
+  let [block, head] = selected ?? [0, 0];
+
+  const tileImage = (at) => {
+    const image = new ImageData(size, size);
+    for (let i = 0; i < size * size; i++) {
+      const colour = 3 * cells[at * size * size + i];
+      image.data.set([palette[colour], palette[colour + 1], palette[colour + 2], 255], 4 * i);
+    }
+    return image;
+  };
+  const sheet = document.createElement("canvas");
+  sheet.width = size * heads;
+  sheet.height = size * blocks;
+  const sheetContext = sheet.getContext("2d");
+  for (let b = 0; b < blocks; b++)
+    for (let h = 0; h < heads; h++) sheetContext.putImageData(tileImage(b * heads + h), h * size, b * size);
+
+  let tile = 0;
+  const draw = () => {
+    const style = getComputedStyle(canvas);
+    const width = canvas.parentElement.clientWidth;
+    tile = Math.max(18, Math.min(110, Math.floor((width - left) / heads) - gap));
+    const ratio = window.devicePixelRatio || 1;
+    const shownWidth = left + heads * (tile + gap);
+    const shownHeight = top + blocks * (tile + gap);
+    canvas.width = shownWidth * ratio;
+    canvas.height = shownHeight * ratio;
+    canvas.style.width = `${shownWidth}px`;
+    canvas.style.height = `${shownHeight}px`;
+    const context = canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    context.imageSmoothingEnabled = size > tile;
+    context.fillStyle = style.color;
+    context.font = `${Math.round(12 * scale)}px ${style.fontFamily}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (let h = 0; h < heads; h++) context.fillText(h, left + h * (tile + gap) + tile / 2, top / 2);
+    for (let b = 0; b < blocks; b++) {
+      context.fillText(b, left / 2, top + b * (tile + gap) + tile / 2);
+      for (let h = 0; h < heads; h++)
+        context.drawImage(sheet, h * size, b * size, size, size, left + h * (tile + gap), top + b * (tile + gap), tile, tile);
+    }
+    context.lineWidth = 3;
+    context.strokeStyle = style.getPropertyValue("--st-primary-color") || "#2463A6";
+    context.strokeRect(left + head * (tile + gap) - 1, top + block * (tile + gap) - 1, tile + 2, tile + 2);
+    canvas.dataset.drawn = `${blocks}x${heads}x${size}`;
+  };
+  const say = (b, h) => (hint.textContent = hints[b * heads + h]);
+  const at = (event) => {
+    const h = Math.floor((event.offsetX - left) / (tile + gap));
+    const b = Math.floor((event.offsetY - top) / (tile + gap));
+    return b >= 0 && b < blocks && h >= 0 && h < heads ? [b, h] : null;
+  };
+  canvas.onmousemove = (event) => {
+    const place = at(event);
+    canvas.style.cursor = place ? "pointer" : "default";
+    if (place) say(...place);
+  };
+  canvas.onclick = (event) => {
+    const place = at(event);
+    if (!place) return;
+    [block, head] = place;
+    draw();
+    setTriggerValue("clicked", place);
+  };
+  canvas.onkeydown = (event) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (step) {
+      block = Math.max(0, Math.min(blocks - 1, block + step[0]));
+      head = Math.max(0, Math.min(heads - 1, head + step[1]));
+      draw();
+      say(block, head);
+    } else if (event.key === "Enter" || event.key === " ") {
+      setTriggerValue("clicked", [block, head]);
+    } else return;
+    event.preventDefault();
+  };
+  canvas.setAttribute("aria-label", layout.label);
+  say(block, head);
+  draw();
+  const observer = new ResizeObserver(draw);
+  observer.observe(canvas.parentElement);
+  return () => observer.disconnect();
+}

@@ -1,0 +1,169 @@
+"""How alike two layers, or the layers of two models, arrange the same tokens: linear CKA.
+
+Linear centred kernel alignment (Kornblith et al. 2019, "Similarity of Neural Network Representations
+Revisited", sections 2 and 3) compares the similarities between tokens, not the vectors themselves:
+
+    CKA(X, Y) = ||Y^T X||^2 / (||X^T X|| ||Y^T Y||) = <K, L> / (||K|| ||L||),   K = X X^T, L = Y Y^T,
+
+with X [n, dim1] and Y [n, dim2] centred, row i of both being the same token. It is 1 when Y is X turned,
+mirrored or scaled, 0 when no direction of Y goes with any of X; widths may differ.
+
+Few tokens make it meaningless. With n tokens in dim dimensions, n not far above dim, all tokens are about at
+right angles to each other, K and L are both near the unit matrix, and CKA is near 1 for vectors that have
+nothing to do with each other: dim / (n + dim) for unrelated normal vectors, so 0.5 at n = dim and 0.1 at
+n = 9 dim. Layers of real models use far fewer directions than they have. What counts is therefore measured:
+`chance` is the mean CKA over all ways to match the rows of X and Y at random, tr K tr L / ((n - 1) ||K|| ||L||)
+exactly. Values are worth reading as far as they stand above it (Murphy et al. 2024, "Correcting Biased Centered
+Kernel Alignment Measures", on this bias).
+
+What it does not show: which tokens differ, or whether both layers hold the same information. A few directions
+with large variance, such as [CLS] and [SEP] standing apart, can decide the value alone (Davari et al. 2023,
+"Reliability of CKA"): compare with special tokens left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import InputError
+from components.model.trace import read_only
+
+Judgement = Literal["too few", "few", "enough"]
+
+TOO_FEW, FEW = 0.5, 0.1  # chance levels from which on tokens are too few, or few
+NOTHING = 0.9  # a chance level that leaves no room above it
+MOST_TOKENS = 1_000  # the cost grows with the square: a second for 13 layers of 768 dimensions on two cores
+SEED = 20_190
+_CHUNK = 1 << 23  # numbers in a piece of all layers' similarities, 64 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCKA:
+    """CKA of each layer of one run with each layer of another (or the same) on the same tokens."""
+
+    matrix: NDArray[np.float64]  # [layer_a, layer_b], 0..1; NaN for a layer whose vectors are all the same
+    chance: NDArray[np.float64]  # [layer_a, layer_b]: the mean value with tokens matched at random
+    tokens: int  # rows compared
+
+    @property
+    def judgement(self) -> Judgement:
+        """Whether the tokens suffice, by the highest chance level of all pairs of layers."""
+        known = self.chance[~np.isnan(self.chance)]
+        return _judge(float(known.max())) if len(known) else "too few"
+
+
+def enough_tokens(n: int, dim: int) -> Judgement:
+    """Whether n tokens would do for vectors that fill `dim` dimensions evenly, before anything is computed.
+
+    "too few" where unrelated vectors reach 0.5 (n <= dim), "few" where they reach 0.1 (n <= 9 dim), else
+    "enough". This is the worst case: a layer uses fewer directions than its width. LayerCKA.judgement is about
+    the vectors at hand.
+    """
+    return _judge(dim / (n + dim)) if n > 0 else "too few"
+
+
+def linear_cka(first: np.ndarray, second: np.ndarray) -> float:
+    """CKA of two sets of vectors [n, dim1] and [n, dim2], 0..1; all n rows count.
+
+    NaN when the vectors of one set are all the same. Raises InputError as layer_cka does.
+    """
+    return float(layer_cka(first[None], second[None], most=len(first)).matrix[0, 0])
+
+
+def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = MOST_TOKENS) -> LayerCKA:
+    """CKA of all layers of `first` [layer, n, dim] with all of `second` (or of `first` itself).
+
+    Row i must be the same token in both (see components.analysis.matched_words for two models). Of more than
+    `most` tokens a sample drawn with a fixed seed is taken. Raises InputError when there are so few tokens
+    that even a random matching reaches 0.9 between all layers, ValueError when the numbers of rows differ.
+    """
+    count = first.shape[1]
+    if second is not None and second.shape[1] != count:
+        raise ValueError(f"{count} and {second.shape[1]} vectors cannot be matched row by row")
+    rows = np.arange(count)
+    if count > most:
+        rows = np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
+    a = _centred(first, rows)
+    b = a if second is None else _centred(second, rows)
+    cross, norms_a, norms_b = _alignments(a, b)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = norms_a[:, None] * norms_b[None, :]  # ||K|| ||L||
+        matrix = np.where(scale > 0, cross / scale, np.nan)
+        traces = _traces(a)[:, None] * _traces(b)[None, :]
+        chance = np.where(scale > 0, traces / ((len(rows) - 1) * scale), np.nan)
+    known = chance[~np.isnan(chance)]
+    if len(rows) < 3 or (len(known) and known.min() >= NOTHING):
+        raise InputError(
+            f"Layers were to be compared by {len(rows)} tokens.",
+            "So few lie at right angles to each other in any layer, and unrelated layers would look the same; "
+            "a hundred or more were expected.",
+            "Add sentences, or take longer ones.",
+        )
+    return LayerCKA(read_only(np.clip(matrix, 0.0, 1.0)), read_only(np.clip(chance, 0.0, 1.0)), len(rows))
+
+
+def _judge(chance: float) -> Judgement:
+    if chance >= TOO_FEW:
+        return "too few"
+    return "few" if chance >= FEW else "enough"
+
+
+def _centred(vectors: np.ndarray, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[layer, n, dim] to the chosen rows in float64 with mean 0; all zero where only rounding is left."""
+    wide = vectors[:, rows].astype(np.float64)
+    moved = wide - wide.mean(axis=1, keepdims=True) if len(rows) else wide
+    # [CLS] at layer 0 is the same in every sentence up to rounding; without this the rounding would be compared.
+    still = np.linalg.norm(moved, axis=(1, 2)) < 1e-6 * np.linalg.norm(wide, axis=(1, 2))
+    moved[still] = 0
+    return moved
+
+
+def _traces(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """tr K of each layer: the squared length of all vectors, [layer]."""
+    return (vectors**2).sum(axis=(1, 2))
+
+
+def _alignments(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """<K, L> of all pairs of layers, [layer_a, layer_b], and ||K||, ||L|| of each, in the cheaper of two ways."""
+    (layers_a, n, dim_a), (layers_b, _, dim_b) = a.shape, b.shape
+    by_tokens = n * (layers_a * dim_a + layers_b * dim_b + layers_a * layers_b)
+    by_dimensions = layers_a * layers_b * dim_a * dim_b + layers_a * dim_a**2 + layers_b * dim_b**2
+    return _by_tokens(a, b) if by_tokens <= by_dimensions else _by_dimensions(a, b)
+
+
+def _by_tokens(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """By K = X X^T, some of its rows at a time, so that n x n numbers never lie in memory for all layers."""
+    n = a.shape[1]
+    step = max(1, _CHUNK // max(1, n * (len(a) + len(b))))
+    cross = np.zeros((len(a), len(b)))
+    squares_a, squares_b = np.zeros(len(a)), np.zeros(len(b))
+    for start in range(0, n, step):
+        part_a = (a[:, start : start + step] @ a.transpose(0, 2, 1)).reshape(len(a), -1)  # [layer_a, row * n]
+        part_b = part_a
+        if b is not a:
+            part_b = (b[:, start : start + step] @ b.transpose(0, 2, 1)).reshape(len(b), -1)  # [layer_b, row * n]
+        cross += part_a @ part_b.T
+        squares_a += (part_a**2).sum(axis=1)
+        squares_b += (part_b**2).sum(axis=1)
+    return cross, np.sqrt(squares_a), np.sqrt(squares_b)
+
+
+def _by_dimensions(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """By ||Y^T X||^2, one pair of layers at a time."""
+    cross = np.array([[_square(right.T @ left) for right in b] for left in a])  # [layer_a, layer_b]
+    own_a, own_b = (np.array([np.sqrt(_square(layer.T @ layer)) for layer in side]) for side in (a, b))
+    return cross, own_a, own_b
+
+
+def _square(matrix: NDArray[np.float64]) -> float:
+    return float((matrix**2).sum())

@@ -1,0 +1,208 @@
+"""What each attention head looks at: previous token, next token, separators and other simple patterns.
+
+A head's score on a pattern is the share of its attention that goes to the pattern's targets, averaged over the
+query tokens concerned: the queries that have a target at all ("previous" has none for the first token,
+"same_word" none for a word that occurs once). Clark et al. 2019 ("What Does BERT Look At?", sections 3 and 4) found
+heads by these shares; the entropy of a row says whether a head is focused or broad (their section 3.3).
+
+What it does not show: that the head *serves* the pattern. Scores overlap (the token before the first word is
+also the first token; the one after the last word is a separator) and are no partition; in a short sentence
+targets get much by chance, so read a score against `chance`, what evenly spread attention would give. Heads
+that find nothing tend to rest on separators (Clark et al., section 3.2). One sentence is an anecdote: take some.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import InputError
+from components.model.trace import TokenizedSentence, read_only
+
+Pattern = Literal["previous", "next", "itself", "first", "separators", "same_word", "punctuation", "broad"]
+PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
+Measure = Literal["entropy", "distance"]
+
+# How each pattern is defined, in words for people.
+MEANING: Mapping[Pattern, str] = MappingProxyType(
+    {
+        "previous": "the token just before",
+        "next": "the token just after",
+        "itself": "the token itself",
+        "first": "the first token, [CLS] in BERT",
+        "separators": "the [SEP] tokens",
+        "same_word": "the same word at another place, upper and lower case alike",
+        "punctuation": "punctuation marks",
+        "broad": "everything alike: entropy as a share of the highest possible one",
+    }
+)
+
+
+@dataclass(frozen=True)
+class RankedHead:
+    block: int
+    head: int
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class HeadPatterns:
+    """Scores of every head. Arrays are float64 [block, head]; NaN where no query was concerned."""
+
+    scores: Mapping[Pattern, NDArray[np.float64]]  # shares of attention, 0..1
+    chance: Mapping[Pattern, float]  # the score of attention spread evenly over all tokens
+    queries: Mapping[Pattern, int]  # how many query tokens a score is the mean of
+    entropy: NDArray[np.float64]  # mean over queries, in nats: 0 for one key, log(tokens) for all alike
+    distance: NDArray[np.float64]  # mean of |query - key|, in tokens, weighted by attention
+
+    def of(self, name: Pattern | Measure) -> NDArray[np.float64]:
+        """Scores of a pattern, or the entropy or distance, [block, head]. Raises ValueError for another name."""
+        if name == "entropy":
+            return self.entropy
+        if name == "distance":
+            return self.distance
+        if name not in self.scores:
+            raise ValueError(f"unknown pattern {name!r}; expected one of {', '.join(PATTERNS)}, entropy, distance")
+        return self.scores[name]
+
+    def top(self, name: Pattern | Measure, k: int = 5) -> tuple[RankedHead, ...]:
+        """The k heads with the highest value, best first; the lower block, then head, first on a tie.
+
+        Heads without a value are left out.
+        """
+        values = self.of(name)
+        heads = values.shape[1]
+        order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
+        ranked = [RankedHead(int(at) // heads, int(at) % heads, float(values.flat[at])) for at in order[: max(0, k)]]
+        return tuple(entry for entry in ranked if not np.isnan(entry.score))
+
+    def best_pattern(self, block: int, head: int) -> tuple[Pattern, float]:
+        """The pattern with the highest score, and the score; the first of PATTERNS on a tie.
+
+        A head that spreads what it does not give to a pattern is "broad" until the pattern takes some six
+        tenths of its attention: for less, rank the heads by that pattern.
+        """
+        values = [self.scores[pattern][block, head] for pattern in PATTERNS]
+        best = int(np.nanargmax(values))
+        return PATTERNS[best], float(values[best])
+
+
+def score_heads(
+    attentions: Iterable[np.ndarray], sentences: Sequence[TokenizedSentence], include_special: bool = False
+) -> HeadPatterns:
+    """Score every head on every pattern over one or more sentences.
+
+    `attentions` has an array [block, head, query, key] for each sentence, without padding. All keys count.
+    Special tokens are left out as queries unless `include_special`: what [CLS] and [SEP] look at says little
+    about words, and in many heads they look at themselves. A query's own position is a target of "itself"
+    only. Over several sentences each score is the mean over all query tokens concerned, so that a sentence
+    weighs as much as it has such tokens; "broad" is the entropy over the logarithm of the sentence's length.
+    Raises InputError when no query token is left, ValueError when attentions and sentences do not fit.
+    """
+    sums: dict[str, NDArray[np.float64]] = {}
+    even: dict[str, float] = {}
+    queries: dict[str, int] = {}
+    for attention, sentence in zip(attentions, sentences, strict=True):
+        length = len(sentence)
+        if attention.ndim != 4 or attention.shape[2:] != (length, length):
+            raise ValueError(f"[block, head, {length}, {length}] was expected, not {attention.shape}")
+        asking = np.array([include_special or not token.special for token in sentence.tokens], bool)  # [query]
+        weights = _weights(sentence)
+        stacked = np.stack([weight * asking[:, None] for weight in weights.values()]).reshape(len(weights), -1)
+        shares, entropy = _sums(attention, stacked, asking)
+        found = dict(zip(weights, np.moveaxis(shares, -1, 0), strict=True))
+        found["entropy"] = entropy
+        concerned = {name: int((weight.any(axis=1) & asking).sum()) for name, weight in weights.items()}
+        concerned["distance"] = concerned["entropy"] = int(asking.sum())
+        evenly = {name: float((weight * asking[:, None]).sum()) / length for name, weight in weights.items()}
+        evenly["entropy"] = np.log(length) * concerned["entropy"]
+        # The only key of a sentence of one token gets everything: neither broad nor focused.
+        scale = np.log(length) if length > 1 else np.inf
+        found["broad"], evenly["broad"] = entropy / scale, evenly["entropy"] / scale
+        concerned["broad"] = concerned["entropy"] if length > 1 else 0
+        for name, values in found.items():
+            sums[name] = sums[name] + values if name in sums else values
+            even[name] = even.get(name, 0.0) + evenly[name]
+            queries[name] = queries.get(name, 0) + concerned[name]
+    if not queries.get("entropy"):
+        raise InputError(
+            "The sentences have no token that stands for text.",
+            "At least one was expected, for heads are judged by what such tokens look at.",
+            "Choose another sentence, or count special tokens in.",
+        )
+    return HeadPatterns(
+        scores=MappingProxyType({name: _mean(sums[name], queries[name]) for name in PATTERNS}),
+        chance=MappingProxyType(
+            {name: even[name] / queries[name] if queries[name] else float("nan") for name in PATTERNS}
+        ),
+        queries=MappingProxyType({name: queries[name] for name in PATTERNS}),
+        entropy=_mean(sums["entropy"], queries["entropy"]),
+        distance=_mean(sums["distance"], queries["distance"]),
+    )
+
+
+def _sums(
+    attention: np.ndarray, weights: NDArray[np.float64], asking: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Attention times weights [name, query * key], summed: [block, head, name]; entropies summed: [block, head].
+
+    Block by block: in float64 all heads of a 512-token sentence at once would take 300 MB and more.
+    """
+    shares, entropies = [], []
+    for block in attention:
+        wide = np.asarray(block, np.float64)  # [head, query, key]
+        shares.append(wide.reshape(len(wide), -1) @ weights.T)  # [head, name]
+        # 0 log 0 counts as 0, which is its limit.
+        entropy = -(wide * np.log(np.maximum(wide, np.finfo(np.float64).tiny))).sum(axis=-1)  # [head, query]
+        entropies.append(entropy[:, asking].sum(axis=-1))
+    return np.array(shares), np.array(entropies)
+
+
+def _weights(sentence: TokenizedSentence) -> dict[str, NDArray[np.float64]]:
+    """What each link counts for a pattern (1 for a target) or for the distance, float64 [query, key]."""
+    tokens = sentence.tokens
+    place = np.arange(len(tokens))
+    ahead = place[None, :] - place[:, None]  # [query, key]
+    ends = {token.id for token in tokens[1:] if token.special}
+    # By id and not by flag: a [SEP] that somebody typed is one for the model as well.
+    separator = np.array([token.position > 0 and token.id in ends for token in tokens], bool)
+    mark = np.array([_is_punctuation(sentence.surface(token.position)) for token in tokens], bool)
+    targets = {
+        "previous": ahead == -1,
+        "next": ahead == 1,
+        "itself": ahead == 0,
+        "first": (place == 0)[None, :] & (ahead != 0),
+        "separators": separator[None, :] & (ahead != 0),
+        "same_word": _same_word(sentence),
+        "punctuation": mark[None, :] & (ahead != 0),
+        "distance": np.abs(ahead),
+    }
+    return {name: target.astype(np.float64) for name, target in targets.items()}
+
+
+def _same_word(sentence: TokenizedSentence) -> NDArray[np.bool_]:
+    """Whether query and key are of the same word at two places, bool [query, key]; marks are no words."""
+    forms: dict[str, int] = {}
+    form, home = [], []  # of each token: the number of its word's form (-1 for none), and the word's place
+    for token in sentence.tokens:
+        text = "" if token.word is None else sentence.word_text(token.position).casefold()
+        form.append(forms.setdefault(text, len(forms)) if any(char.isalnum() for char in text) else -1)
+        home.append(sentence.word_positions(token.position)[0])
+    number, word = np.array(form), np.array(home)
+    return (number[:, None] == number) & (word[:, None] != word) & (number[:, None] >= 0)
+
+
+def _is_punctuation(text: str) -> bool:
+    """Whether there is something and all of it is punctuation (Unicode's categories P): "," or "...", not "$"."""
+    marks = text.strip()
+    return bool(marks) and all(unicodedata.category(char).startswith("P") for char in marks)
+
+
+def _mean(total: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    return read_only(total / count if count else np.full_like(total, np.nan))

@@ -1,0 +1,72 @@
+"""Sentences against sentences: cosines of their pooled vectors, in an order that puts like beside like.
+
+One vector a sentence (components.analysis.pooling), the cosine of every two. The order is that of the leaves
+of average-linkage clustering on 1 - cosine: at each step the two groups with the highest mean similarity are
+joined (Sokal and Michener 1958), and branches are turned so that neighbours are as alike as can be
+(Bar-Joseph et al. 2001).
+
+What it does not show: that there *are* groups. Clustering puts anything in some order; look at the values. What
+counts as alike is the model's training: sentence encoders put paraphrases together, a plain masked-LM encoder
+has all sentences alike (see components.analysis.baseline for how alike unrelated ones are).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.analysis.similarity import cosine_matrix
+from components.model.trace import read_only
+
+
+@dataclass(frozen=True)
+class SentencePair:
+    first: int  # the lower of the two indices
+    second: int
+    similarity: float  # cosine; NaN where one of the two has no vector
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceSimilarity:
+    """Cosines of all sentences with all, in the order given."""
+
+    matrix: NDArray[np.float64]  # [sentence, sentence]; NaN for a zero or missing vector
+
+    def pairs(self) -> tuple[SentencePair, ...]:
+        """Every pair of two sentences, most similar first; reading order on a tie, pairs without a value last."""
+        found = [SentencePair(a, b, float(self.matrix[a, b])) for a, b in combinations(range(len(self.matrix)), 2)]
+        # Of two floats, a NaN is neither smaller nor larger: it must not take part in the comparison.
+        return tuple(sorted(found, key=lambda pair: (np.isnan(pair.similarity), -np.nan_to_num(pair.similarity))))
+
+    def clustered_order(self) -> tuple[int, ...]:
+        """All sentences, similar ones side by side; sentences without a vector at the end, in reading order."""
+        known = np.flatnonzero(~np.isnan(np.diagonal(self.matrix)))
+        unknown = [row for row in range(len(self.matrix)) if row not in set(known.tolist())]
+        return (*(int(known[leaf]) for leaf in _leaves(self.matrix[np.ix_(known, known)])), *unknown)
+
+    def ordered(self, order: Sequence[int]) -> NDArray[np.float64]:
+        """The matrix with rows and columns in another order. Raises ValueError unless it names each row once."""
+        if sorted(order) != list(range(len(self.matrix))):
+            raise ValueError(f"{list(order)} is not an order of {len(self.matrix)} sentences")
+        return self.matrix[np.ix_(order, order)]
+
+
+def sentence_similarity(vectors: np.ndarray) -> SentenceSimilarity:
+    """Similarities of pooled vectors of one layer, [sentence, dim]."""
+    matrix = cosine_matrix(vectors[None])[0]
+    return SentenceSimilarity(read_only((matrix + matrix.T) / 2))  # the product need not be symmetric to the last bit
+
+
+def _leaves(matrix: NDArray[np.float64]) -> list[int]:
+    """Leaves from left to right of the average-linkage tree of similarities [n, n]."""
+    if len(matrix) < 3:
+        return list(range(len(matrix)))
+    # Here and not above: scipy's clustering is slow to import, and few people ask for it.
+    from scipy.cluster.hierarchy import leaves_list, linkage  # type: ignore[import-untyped]
+
+    distances = np.maximum(1 - matrix[np.triu_indices(len(matrix), 1)], 0)  # scipy's condensed form, row by row
+    return [int(leaf) for leaf in leaves_list(linkage(distances, "average", optimal_ordering=True))]

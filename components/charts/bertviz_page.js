@@ -1,0 +1,311 @@
+// What stands around bertviz's own code in its page. Before it: the data turned back into the arrays it expects,
+// and require.js' two calls. After each of its drawings: labels that fit, the true numbers, and a keyboard.
+// Text is only ever set with textContent.
+"use strict";
+(() => {
+  const page = JSON.parse(document.getElementById("page").textContent);
+  const vis = document.getElementById("vis");
+  const note = document.getElementById("note");
+  const all = page.tokens.length;
+  // SVG lines drawn at most in one go: Chromium takes about 50 microseconds for each, more with every change.
+  const LINES = { head: 40000, model: 20000, neuron: 8000 }[page.view];
+
+  // --- data -----------------------------------------------------------------------------------------------------
+  function bytesOf(id) {
+    const text = atob(document.getElementById(id).textContent);
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    return bytes;
+  }
+
+  // [block][head][row][column] as plain arrays: bertviz maps rows to rows, which typed arrays would make numbers.
+  function nested(columns, value) {
+    let at = 0;
+    const row = () => {
+      const values = new Array(columns);
+      for (let i = 0; i < columns; i++) values[i] = value(at++);
+      return values;
+    };
+    return page.blocks.map(() => page.heads.map(() => page.tokens.map(row)));
+  }
+
+  function weights() {
+    const bytes = bytesOf("weights");
+    return nested(all, (i) => bytes[i] / 255);
+  }
+
+  function vectors(name) {
+    const values = new Int8Array(bytesOf(name).buffer);
+    const scales = new Float32Array(bytesOf(`${name}-scales`).buffer);
+    return nested(page.dim, (i) => values[i] * scales[Math.floor(i / page.dim)]);
+  }
+
+  const attn = weights();
+  const queries = page.view === "neuron" ? vectors("queries") : null;
+  const keys = page.view === "neuron" ? vectors("keys") : null;
+  const each = (blocks, change) => blocks && blocks.map((heads) => heads.map(change));
+  // What is seen through one filter: rows of the tokens on the left, columns of those on the right.
+  const through = (left, right) => ({
+    left_text: page.tokens.slice(...left),
+    right_text: page.tokens.slice(...right),
+    attn: each(attn, (matrix) => matrix.slice(...left).map((row) => row.slice(...right))),
+    queries: each(queries, (rows) => rows.slice(...left)),
+    keys: each(keys, (rows) => rows.slice(...right)),
+  });
+  const attention = { all: through([0, all], [0, all]) };
+  if (page.second_start !== null) {
+    const [a, b] = [[0, page.second_start], [page.second_start, all]];
+    Object.assign(attention, { aa: through(a, a), ab: through(a, b), ba: through(b, a), bb: through(b, b) });
+  }
+  window.bertviz_params = {
+    attention,
+    default_filter: page.filter,
+    root_div_id: "bertviz",
+    display_mode: page.dark ? "dark" : "light",
+    bidirectional: true,
+    include_layers: page.blocks,
+    include_heads: page.heads,
+    total_heads: page.total_heads,
+    // The head view names blocks by their number, the neuron view by their place in what is sent.
+    layer: page.view === "neuron" ? page.blocks.indexOf(page.block) : page.block,
+    head: page.head === null ? 0 : page.heads.indexOf(page.head),
+    heads: page.head === null ? null : [page.heads.indexOf(page.head)],
+  };
+
+  // --- fewer lines ----------------------------------------------------------------------------------------------
+  let leftOut = "";
+  const level = (node) => Math.round(node.__data__ * 255);
+
+  // The selection with holes for lines of weight 0, which nobody sees, and for the weakest beyond the budget.
+  // d3 passes over holes and keeps the others' numbers, so what is left out moves nothing.
+  function strongest(selection) {
+    const count = new Array(256).fill(0);
+    for (const group of selection._groups) for (const node of group) count[level(node)]++;
+    const visible = count.slice(1).reduce((sum, value) => sum + value, 0);
+    let lowest = 256;
+    let room = LINES;
+    while (lowest > 1 && count[lowest - 1] <= room) room -= count[--lowest];
+    // Of the level that no longer fits whole, every n-th line, so that an even haze does not look like nothing.
+    const every = lowest > 1 && room > 0 ? Math.ceil(count[lowest - 1] / room) : Infinity;
+    let met = 0;
+    const keep = (node) => level(node) >= lowest || (level(node) === lowest - 1 && lowest > 1 && met++ % every === 0);
+    const kept = selection._groups.map((group) => Array.from(group, (node) => (keep(node) ? node : undefined)));
+    const drawn = kept.reduce((sum, group) => sum + group.filter(Boolean).length, 0);
+    if (drawn < visible) {
+      leftOut = `The ${drawn.toLocaleString("en")} strongest of ${visible.toLocaleString("en")} lines are drawn.`;
+    }
+    return new selection.constructor(kept, selection._parents);
+  }
+
+  // A cell of the model view as a picture: bertviz draws a line for each pair of tokens, 2.4 million for 144 heads
+  // at 128 tokens. Takes the attributes that bertviz would give to the lines, and draws when the cell is in sight.
+  function picture(selection) {
+    const set = {};
+    const cell = selection._parents[0].parentNode;
+    const frame = cell.querySelector(".attn_background");
+    const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => +frame.getAttribute(name));
+    cells.set(frame, {
+      draw() {
+        const holder = document.createElementNS("http://www.w3.org/2000/svg", "foreignObject");
+        const canvas = document.createElement("canvas");
+        const sharp = Math.min(window.devicePixelRatio || 1, 2);
+        Object.entries({ x, y, width, height }).forEach(([name, value]) => holder.setAttribute(name, value));
+        [canvas.width, canvas.height] = [Math.ceil(width * sharp), Math.ceil(height * sharp)];
+        // Opaque: very faint strokes on a clear canvas add up to another hue.
+        const pen = canvas.getContext("2d", { alpha: false });
+        pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+        pen.fillRect(0, 0, canvas.width, canvas.height);
+        pen.scale(sharp, sharp);
+        pen.translate(-x, -y);
+        pen.lineWidth = set["stroke-width"];
+        pen.strokeStyle = set.stroke;
+        selection._groups.forEach((group, row) => {
+          const line = { parentNode: selection._parents[row] }; // what bertviz asks for its row
+          const startY = set.y1.call(line);
+          group.forEach((node, column) => {
+            if (!node.__data__) return;
+            pen.globalAlpha = set["stroke-opacity"].call(line, node.__data__);
+            pen.beginPath();
+            pen.moveTo(set.x1, startY);
+            pen.lineTo(set.x2, set.y2.call(line, node.__data__, column));
+            pen.stroke();
+          });
+        });
+        holder.append(canvas);
+        frame.after(holder);
+        this.drawn = holder;
+      },
+      drop() {
+        this.drawn?.remove(); // 144 canvases of 128 tokens would be 160 MB
+        this.drawn = null;
+      },
+    });
+    sight.observe(frame);
+    const recorder = { attr: (name, value) => ((set[name] = value), recorder) };
+    return recorder;
+  }
+  const cells = new WeakMap();
+  const waiting = new Set(); // pictures to draw, a few at a time, so that the page answers in between
+  const drawSome = () => {
+    const start = performance.now();
+    for (const cell of waiting) {
+      waiting.delete(cell);
+      cell.draw();
+      if (performance.now() - start > 15) break;
+    }
+    if (waiting.size) setTimeout(drawSome);
+  };
+  const sight = new IntersectionObserver(
+    (changes) => {
+      const idle = !waiting.size;
+      for (const { target, isIntersecting } of changes) {
+        const cell = cells.get(target);
+        if (isIntersecting && !cell.drawn) waiting.add(cell);
+        if (!isIntersecting) {
+          waiting.delete(cell);
+          cell.drop();
+        }
+      }
+      if (idle) drawSome();
+    },
+    { rootMargin: "200px" },
+  );
+
+  const append = d3.selection.prototype.append;
+  d3.selection.prototype.append = function (name) {
+    const parent = this._parents[0];
+    const ofWeights =
+      (name === "line" || name === "path" || parent?.classList?.contains("vector-highlight-group")) &&
+      typeof this._groups[0]?.[0]?.__data__ === "number";
+    if (!ofWeights) return append.call(this, name);
+    if (page.view === "model" && !parent.parentNode.classList.contains("detail")) return picture(this);
+    return append.call(strongest(this), name);
+  };
+  let colours = d3.schemeCategory10;
+  if (page.dark) {
+    const lighter = (colour) => ((colour.l += (1 - colour.l) * 0.35), colour.hex()); // made for white paper
+    colours = colours.map((colour) => lighter(d3.hsl(colour)));
+  }
+  // A head keeps its colour when others are left out; the model view looks up the block's number itself.
+  d3.schemeCategory10 = page.view === "head" ? page.heads.map((head) => colours[head % 10]) : colours;
+
+  // --- labels and keyboard ----------------------------------------------------------------------------------------
+  const find = (selector) => [...vis.querySelectorAll(selector)];
+  const tell = (element, type) => element.dispatchEvent(new MouseEvent(type, { view: window }));
+
+  function describe(element, role, name) {
+    element.setAttribute("role", role);
+    element.setAttribute("aria-label", name);
+  }
+
+  // Long tokens are cut, then narrowed a little; the whole token shows on hover.
+  function fit(text, width) {
+    const whole = text.textContent;
+    const natural = text.getComputedTextLength();
+    if (natural <= width) return;
+    if (natural > 1.35 * width) {
+      const letters = [...whole];
+      text.textContent = `${letters.slice(0, Math.floor((letters.length * 1.3 * width) / natural)).join("")}…`;
+    }
+    text.setAttribute("textLength", width);
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    title.textContent = whole;
+    text.append(title);
+  }
+
+  // One tab stop for a group: arrows move in it, Enter presses.
+  function group(items, columns, press, enter, leave) {
+    items.forEach((item, i) => {
+      item.setAttribute("tabindex", i ? -1 : 0);
+      item.addEventListener("keydown", (event) => {
+        const across = { ArrowRight: i + 1, ArrowLeft: i - 1, ArrowDown: i + columns, ArrowUp: i - columns };
+        const next = items[{ ...across, Home: 0, End: items.length - 1 }[event.key]];
+        if (next) {
+          items.forEach((other) => other.setAttribute("tabindex", other === next ? 0 : -1));
+          next.focus();
+        } else if (press && (event.key === "Enter" || event.key === " ")) {
+          press(item, i, event.shiftKey);
+        } else return;
+        event.preventDefault();
+      });
+      if (enter) item.addEventListener("focus", () => enter(item));
+      if (leave) item.addEventListener("blur", () => leave(item));
+    });
+  }
+
+  function dressHeads(svg) {
+    find("#left text, #right text").forEach((text) => fit(text, 102));
+    for (const side of ["left", "right"]) {
+      const tokens = find(`#${side} > g:nth-child(2) > g`);
+      tokens.forEach((token, i) => describe(token, "img", `token ${i}: ${token.__data__}`));
+      const leave = (token) => tell(token.closest(`#${side}`), "mouseleave");
+      group(tokens, 1, null, (token) => tell(token, "mouseover"), leave);
+    }
+    const squares = [...svg.querySelectorAll(":scope > g:last-of-type > rect")];
+    const state = (square) => {
+      const off = !square.getAttribute("fill").startsWith("#"); // bertviz lightens a head that is off: rgb(...)
+      square.classList.toggle("off", off);
+      square.setAttribute("aria-checked", String(!off));
+    };
+    squares.forEach((square, i) => {
+      describe(square, "checkbox", `Head ${page.heads[i]}`);
+      state(square);
+      new MutationObserver(() => state(square)).observe(square, { attributeFilter: ["fill"] });
+      const number = append.call(d3.select(square.parentNode), "text").text(page.heads[i]).node();
+      number.setAttribute("x", +square.getAttribute("x") + 10);
+      number.setAttribute("y", 14);
+      number.classList.add("number");
+      number.setAttribute("aria-hidden", "true");
+    });
+    group(squares, 1, (square, i, alone) => tell(square, alone ? "dblclick" : "click"));
+  }
+
+  function dressModel(svg) {
+    find(".detail text.token:not([textLength])").forEach((text) => fit(text, 74));
+    const regions = find(".attn_background").map((frame) => frame.parentNode.lastElementChild);
+    if (!regions[0] || regions[0].hasAttribute("role")) return; // only a detail was opened or closed
+    regions.forEach((region, i) => {
+      const [block, head] = [Math.floor(i / page.heads.length), i % page.heads.length];
+      describe(region, "button", `Block ${page.blocks[block]}, head ${page.heads[head]}`);
+      region.classList.add("cell");
+    });
+    group(regions, page.heads.length, (region) => tell(region, "click"));
+  }
+
+  function dressNeurons() {
+    find("#leftText .token").forEach((text) => fit(text, 86)); // room for the plus sign
+    find("#rightText .token").forEach((text) => fit(text, 108));
+    const tokens = { expanded: find("#expanded #leftText > g"), collapsed: find("#collapsed #leftText > g") };
+    for (const [name, other] of [["expanded", "collapsed"], ["collapsed", "expanded"]]) {
+      tokens[name].forEach((token, i) => describe(token, "button", `token ${i}: ${token.__data__}`));
+      const press = (token, i) => {
+        tell(token.lastElementChild, "click"); // the plus or minus sign
+        tokens[other][i].focus();
+      };
+      group(tokens[name], 1, press, (token) => tell(token, "mouseover"), (token) => tell(token, "mouseleave"));
+    }
+  }
+
+  const dress = { head: dressHeads, model: dressModel, neuron: dressNeurons }[page.view];
+  const drawings = new MutationObserver(() => {
+    const svg = vis.querySelector("svg");
+    if (!svg) return;
+    drawings.observe(svg, { childList: true });
+    describe(svg, "group", document.title);
+    dress(svg);
+    note.textContent = leftOut;
+    leftOut = "";
+  });
+  drawings.observe(vis, { childList: true });
+
+  function relabel() {
+    if (page.view !== "neuron") return;
+    [["#layer", page.blocks], ["#att_head", page.heads]].forEach(([id, numbers]) =>
+      document.querySelectorAll(`${id} option`).forEach((option, i) => (option.textContent = numbers[i])),
+    );
+  }
+
+  window.require = { config() {} };
+  window.requirejs = (names, start) => (start(jQuery, d3), relabel());
+})();

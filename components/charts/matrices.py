@@ -1,0 +1,116 @@
+"""Token by token matrices: cosines between layers, attention of a head.
+
+Up to 512 x 512 cells travel as float32 (1.4 MB as text). Labels are thinned out on the axes and stay whole
+on hover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+MAX_TICKS = 40
+
+
+def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
+    """Labels that differ even where tokens are the same: position, then token."""
+    places = range(len(tokens)) if positions is None else positions
+    return [f"{place} {theme.plain(token, 18)}" for place, token in zip(places, tokens, strict=True)]
+
+
+def token_matrix(
+    matrix: np.ndarray,
+    row_labels: Sequence[str],
+    column_labels: Sequence[str],
+    title: str,
+    *,
+    rows: str,
+    columns: str,
+    value: str,
+    limits: tuple[float, float] | None = None,
+    diverging: bool = False,
+    show_values: bool = False,
+    scale: float = 1.0,
+) -> go.Figure:
+    """A matrix [row, column] as colour, row 0 on top; NaN stays empty.
+
+    `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique in each
+    axis (see `axis_labels`). `limits` fixes the colour scale.
+    """
+    known = matrix[~np.isnan(matrix)]
+    low, high = limits if limits is not None else (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(matrix, np.float32),
+            x=list(column_labels),
+            y=list(row_labels),
+            zmin=low,
+            zmax=high,
+            colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
+            colorbar={"title": {"text": value, "side": "right"}, "thickness": 14},
+            texttemplate="%{z:.2f}" if show_values else None,
+            hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(
+        title=columns, type="category", showgrid=False, tickangle=-60, **_ticks(column_labels), constrain="domain"
+    )
+    figure.update_yaxes(
+        title=rows, type="category", showgrid=False, autorange="reversed", **_ticks(row_labels), constrain="domain"
+    )
+    return theme.finish(figure, title, min(760, 230 + 20 * min(len(row_labels), MAX_TICKS)), scale)
+
+
+def _ticks(labels: Sequence[str]) -> dict[str, object]:
+    step = -(-len(labels) // MAX_TICKS)
+    return {"tickmode": "array", "tickvals": list(labels[::step]), "ticktext": list(labels[::step])}
+
+
+def side_by_side_limits(*matrices: np.ndarray) -> tuple[float, float]:
+    """One colour scale for several matrices: the smallest and the largest of all values."""
+    known = np.concatenate([matrix[~np.isnan(matrix)].ravel() for matrix in matrices] or [np.empty(0)])
+    return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+
+
+def as_cells(values: np.ndarray, low: float, high: float) -> bytes:
+    """Values as bytes 0..255 for a canvas: 0 at `low`, 255 at `high`, clipped; NaN becomes 0. Row-major."""
+    span = high - low if high > low else 1.0
+    with np.errstate(invalid="ignore"):
+        scaled = np.nan_to_num((values - low) / span)
+    return np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8).tobytes()
+
+
+def palette_bytes() -> bytes:
+    """The sequential colour scale as 256 x RGB bytes, for a canvas."""
+    from plotly.colors import sample_colorscale
+
+    sampled = sample_colorscale(theme.SEQUENTIAL, list(np.linspace(0, 1, 256)), colortype="tuple")
+    return np.rint(255 * np.array(sampled)).astype(np.uint8).tobytes()
+
+
+def shrink(values: np.ndarray, factor: int) -> np.ndarray:
+    """The last two axes made smaller: each cell is the largest of `factor` x `factor`; the edges are filled with 0."""
+    rows, columns = values.shape[-2:]
+    padding = [(0, 0)] * (values.ndim - 2) + [(0, -rows % factor), (0, -columns % factor)]
+    filled = np.pad(values, padding)
+    tall, wide = filled.shape[-2] // factor, filled.shape[-1] // factor
+    return filled.reshape(*values.shape[:-2], tall, factor, wide, factor).max(axis=(-3, -1))
+
+
+def key_bars(values: np.ndarray, labels: Sequence[str], title: str, scale: float = 1.0) -> go.Figure:
+    """One value for each key token [key], as bars."""
+    figure = go.Figure(
+        go.Bar(
+            x=list(labels),
+            y=np.asarray(values, np.float32),
+            marker_color=theme.BLUE,
+            hovertemplate="%{x}: %{y:.4f}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="key", type="category", tickangle=-60, **_ticks(labels))
+    figure.update_yaxes(title="attention")
+    return theme.finish(figure, title, 320, scale)

@@ -1,0 +1,244 @@
+"""The sections of the Attention page that sum heads up: patterns, flow, and masking a token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis import attention_flow, head_patterns, mask_predictions
+from components.analysis.head_patterns import MEANING, PATTERNS, Pattern
+from components.charts import matrices
+from components.model.catalog import CATALOG
+from dashboard import controls, feedback, state
+from dashboard.attention_sections import BERTVIZ_NOT_SHOWN, Shown, open_head
+from dashboard.head_tiles import head_tiles
+
+if TYPE_CHECKING:
+    from components.analysis.head_patterns import HeadPatterns
+    from components.model.trace import Trace
+
+NAMES: dict[str, str] = {
+    "previous": "Token before",
+    "next": "Token after",
+    "itself": "Itself",
+    "first": "First token",
+    "separators": "Separators",
+    "same_word": "Same word elsewhere",
+    "punctuation": "Punctuation",
+    "broad": "Broad",
+}
+TOP = 8
+
+
+def patterns(shown: Shown) -> None:
+    """Every head's score on a pattern, as a map and a ranked table; a click opens the head."""
+    found = head_patterns.score_heads([shown.attentions], [shown.sentence])
+    name = controls.choice("pattern", "Heads that look at", {key: NAMES[key] for key in PATTERNS})
+    pattern: Pattern = next(key for key in PATTERNS if key == name)
+    scores = found.of(pattern)
+    if np.isnan(scores).all():
+        st.info(
+            f"No token of this input has {MEANING[pattern]} to look at. Choose another pattern or another sentence."
+        )
+        return
+    best = found.top(pattern, TOP)
+    n_blocks, n_heads = scores.shape
+    head_tiles(
+        np.nan_to_num(scores)[:, :, None, None],
+        "patterns_map",
+        [_hint(found, block, head, pattern) for block in range(n_blocks) for head in range(n_heads)],
+        open_head,
+        label=f"Blocks by heads, coloured by the share of attention to {MEANING[pattern]}; Enter opens a head",
+        selected=(best[0].block, best[0].head),
+        limits=(0.0, max(best[0].score, 1e-6)),
+        scale=controls.scale(),
+    )
+    st.markdown(
+        f":material/insights: Block {best[0].block}, head {best[0].head} gives {100 * best[0].score:.0f} % of its attention "
+        f"to {MEANING[pattern]}; attention spread evenly would give {100 * found.chance[pattern]:.0f} %."
+    )
+    chosen = st.dataframe(
+        _ranking(found, pattern),
+        hide_index=True,
+        key="patterns_table",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    rows = chosen.selection.rows
+    if rows:
+        entry = best[rows[0]]
+        st.button(
+            f"Open block {entry.block}, head {entry.head}",
+            key="open_ranked",
+            on_click=open_head,
+            args=(entry.block, entry.head),
+        )
+    feedback.reading(
+        "Scores are mean shares of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
+        "W19-4828/)); special tokens do not count as the ones that look. Entropy 0: all on one token.",
+        "A head's purpose: one sentence is little evidence, and a pattern is not a function.",
+    )
+    feedback.data("patterns", lambda: _all_scores(found))
+
+
+def _hint(found: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
+    best, score = found.best_pattern(block, head)
+    return (
+        f"Block {block}, head {head}: {100 * found.of(pattern)[block, head]:.0f} % to {MEANING[pattern]}; most to "
+        f"{MEANING[best]} ({100 * score:.0f} %). Click to open it."
+    )
+
+
+def _ranking(found: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "block": entry.block,
+                "head": entry.head,
+                "share": f"{100 * entry.score:.1f} %",
+                "entropy (nats)": round(float(found.entropy[entry.block, entry.head]), 2),
+                "mean distance (tokens)": round(float(found.distance[entry.block, entry.head]), 2),
+                "looks most at": NAMES[found.best_pattern(entry.block, entry.head)[0]],
+            }
+            for entry in found.top(pattern, TOP)
+        ]
+    )
+
+
+def _all_scores(found: HeadPatterns) -> pd.DataFrame:
+    blocks, heads = np.indices(found.entropy.shape)
+    columns: dict[str, Any] = {"block": blocks.ravel(), "head": heads.ravel()}
+    columns |= {name: found.scores[name].ravel().round(4) for name in PATTERNS}
+    return pd.DataFrame(
+        {**columns, "entropy": found.entropy.ravel().round(4), "distance": found.distance.ravel().round(3)}
+    )
+
+
+def flow(shown: Shown) -> None:
+    """Attention rollout, and norm-based attention."""
+    kind = controls.choice("flow", "Method", {"rollout": "Attention rollout", "norms": "Norm-based attention"})
+    n_blocks = shown.attentions.shape[0]
+    block = controls.number("block", "After block" if kind == "rollout" else "Block", 0, n_blocks - 1, n_blocks - 1)
+    if kind == "rollout":
+        values = attention_flow.rollout(shown.attentions)[block]
+        title, unit = f"Rollout up to block {block}", "share"
+        read = (
+            "Each row says where a token's vector after this block comes from, when attentions are multiplied through all "
+            "blocks with half of each kept by the residual ([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main."
+            "385/)). Rows sum to 1."
+        )
+        not_shown = (
+            "Value vectors, feed-forward parts and LayerNorms: rollout treats attention as if it were all there is."
+        )
+    else:
+        inside = shown.backend.inside(
+            shown.pair.first, shown.pair.second, max_length=controls.length_for(shown.backend)
+        )
+        values = attention_flow.summed_norms([inside.attentions[block]], [inside.value_contributions(block)])[0]
+        title, unit = f"Norm-based attention, block {block}", "norm"
+        read = (
+            "How much each key really adds to each query: the norm of attention times the transformed value vector, all "
+            "heads summed ([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often "
+            "fade, though attention to them is high."
+        )
+        not_shown = "What the residual and the LayerNorm do to it afterwards."
+    labels = matrices.axis_labels(shown.pieces)
+    feedback.figure(
+        matrices.token_matrix(
+            values, labels, labels, title, rows="query", columns="key", value=unit, scale=controls.scale()
+        ),
+        key="flow_matrix",
+        alt=f"{title}: {len(labels)} by {len(labels)} tokens",
+        read=read,
+        not_shown=not_shown,
+        table=lambda: pd.DataFrame(values.round(5), columns=labels).assign(query=labels)[["query", *labels]],
+    )
+
+
+def mask(shown: Shown) -> None:
+    """Hide a token behind the mask: what the model would put there, and how attention changes."""
+    backend = shown.backend
+    if not backend.spec.masked_lm:
+        able = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
+        st.info(
+            f"**{feedback.escape(backend.spec.title)} has no masked-LM head:** it was published without the part that "
+            f"predicts masked tokens, so there is nothing true to show here. These models have it: {able}. Choose one "
+            "in the sidebar.",
+            icon=":material/block:",
+        )
+        return
+    st.markdown("Click a token: it becomes the mask, and the model says what it expects there.")
+    place = state.get("masked")
+    controls.token_chips(
+        [shown.sentence],
+        [place if place is not None and place < len(shown.sentence) else 0],
+        "chips_mask",
+        unknown_id=backend.tokenization.unknown_id,
+        on_pick=lambda _, position: state.put("masked", position),
+    )
+    if place is None or place >= len(shown.sentence) or shown.sentence.tokens[place].special:
+        return
+    hidden = mask_predictions.mask_token(backend.tokenization, shown.sentence, place)
+    masked = backend.trace(
+        [hidden.text],
+        [hidden.pair],
+        attentions=True,
+        mask_logits=True,
+        max_length=controls.length_for(backend),
+    )
+    _predictions(backend.tokenization.vocabulary, masked, hidden.positions[0], shown.sentence.tokens[place].piece)
+    _attention_change(shown, masked)
+
+
+def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piece: str) -> None:
+    found = next(one for one in mask_predictions.top_predictions(masked, vocabulary, 10) if one.position == position)
+    st.dataframe(
+        pd.DataFrame(
+            [{"piece": one.piece, "probability": one.probability, "typed": one.piece == piece} for one in found.top]
+        ),
+        hide_index=True,
+        key="predictions",
+        column_config={"probability": st.column_config.ProgressColumn(format="%.3f", min_value=0.0, max_value=1.0)},
+    )
+
+
+def _attention_change(shown: Shown, masked: Trace) -> None:
+    block, head = shown.block, shown.head
+    assert masked.attentions is not None  # asked for by the caller
+    change = masked.attentions[block, 0, head] - shown.attentions[block, head]
+    labels = matrices.axis_labels(shown.pieces)
+    limit = max(float(np.abs(change).max()), 1e-6)
+    feedback.figure(
+        matrices.token_matrix(
+            change,
+            labels,
+            labels,
+            f"Change of attention, block {block}, head {head}",
+            rows="query",
+            columns="key",
+            value="change",
+            limits=(-limit, limit),
+            diverging=True,
+            scale=controls.scale(),
+        ),
+        key="mask_change",
+        alt=f"Attention with the mask less attention without, block {block}, head {head}",
+        read="Orange: more attention than before the token was masked; blue: less. Choose block and head in the matrix view.",
+        not_shown=BERTVIZ_NOT_SHOWN,
+        table=lambda: pd.DataFrame(change.round(5), columns=labels).assign(query=labels)[["query", *labels]],
+    )
+
+
+def caveat() -> None:
+    """Attention is not explanation, with sources on both sides."""
+    with st.container(border=True):
+        st.markdown(
+            ":material/balance: **Attention is not explanation.** High attention does not mean that a token mattered for the "
+            "result: other attentions can give the same answer ([Jain and Wallace 2019](https://aclanthology.org/N19-1357/)), "
+            "and much of it goes to [SEP] for want of anything better ([Clark et al. 2019](https://aclanthology.org/W19-4828/)"
+            "). Others hold that it can be one plausible explanation among several ([Wiegreffe and Pinter 2019]"
+            "(https://aclanthology.org/D19-1002/))."
+        )

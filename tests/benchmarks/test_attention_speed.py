@@ -1,0 +1,95 @@
+"""The Attention page's promises: a head in a matrix, all heads at a glance (`make bench -s`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from playwright.sync_api import Browser
+from transformers import BertConfig, BertModel
+
+from tests.benchmarks.test_speed import (  # noqa: F401 - fixtures
+    browser,
+    median_time,
+    report,
+    servers,
+    title_is,
+    trivial_interaction,
+)
+from tests.browser.conftest import Server, settle
+from tests.tiny import wordpiece_tokenizer
+
+
+def twelve_by_twelve(folder: Path) -> Path:
+    """A seeded model with BERT base's blocks and heads, narrow so that only the drawing costs time."""
+    torch.manual_seed(0)
+    tokenizer = wordpiece_tokenizer()
+    tokenizer.model_max_length = 512
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=48,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=96,
+        max_position_embeddings=512,
+        initializer_range=0.5,
+    )
+    BertModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_switching_a_head_costs_at_most_two_and_a_half_trivial_interactions(
+    browser: Browser,  # noqa: F811
+    servers: Callable[..., Server],  # noqa: F811
+) -> None:
+    trivial = trivial_interaction(browser, servers)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"{servers().url}/attention?view=matrix")
+    settle(page)
+    page.wait_for_function(title_is("Block 0, head 0"))
+    slider = page.get_by_role("slider").nth(1)
+    slider.focus()
+    keys = ["ArrowRight", "ArrowLeft"]
+    head = median_time(page, lambda n: slider.press(keys[n % 2]), lambda n: title_is(f"Block 0, head {1 - n % 2}"))
+    slider = page.get_by_role("slider").nth(0)
+    slider.focus()
+    block = median_time(page, lambda n: slider.press(keys[n % 2]), lambda n: title_is(f"Block {1 - n % 2}, head 0"))
+    page.close()
+    report(
+        f"trivial {1000 * trivial:.0f} ms; head {1000 * head:.0f} ms = {head / trivial:.2f}, "
+        f"block {1000 * block:.0f} ms = {block / trivial:.2f}"
+    )
+    assert head <= 2.5 * trivial
+    assert block <= 2.5 * trivial
+
+
+def test_144_heads_at_128_tokens_are_drawn_within_a_second(
+    browser: Browser,  # noqa: F811
+    servers: Callable[..., Server],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """From the click on the view to the canvas, and what travels for it. The forward pass is done before."""
+    folder = twelve_by_twelve(tmp_path / "wide")
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    received: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
+    sentence = "+".join(["cat", "dog"] * 63)
+    page.goto(f"{servers().url}/attention?view=matrix&m={folder}&s={sentence}")
+    settle(page)
+    page.wait_for_function(title_is("Block 0, head 0"), timeout=60_000)
+    before, started = sum(received), time.perf_counter()
+    page.get_by_text("All heads", exact=True).click()
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('*')].some((element) =>"
+        " element.shadowRoot?.querySelector('canvas[data-drawn=\"12x12x128\"]'))",
+        polling="raf",
+        timeout=20_000,
+    )
+    taken, sent = time.perf_counter() - started, sum(received) - before
+    page.close()
+    report(f"12 x 12 heads at 128 tokens: {taken:.2f} s, {sent / 2**20:.2f} MiB")
+    assert sent < 4 * 2**20
+    assert taken < 1

@@ -1,0 +1,430 @@
+"""bertviz's pages as drawn in a browser: what is drawn are the weights, and it answers hand and keyboard."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
+
+from components.charts.bertviz_views import frame_height, head_view, model_view, neuron_view
+from components.charts.quantise import WEIGHT_ERROR
+from tests import tiny
+from tests.browser.conftest import Watch
+
+STEP = WEIGHT_ERROR + 1e-6
+NASTY = [
+    "[CLS]",
+    "</script><script>window.pwned=1</script>",
+    "<img src=x onerror=window.pwned=1>",
+    "<!--",
+    "<b>bold</b>",
+    "&amp;",
+    "[SEP]",
+]
+# As the data of each line of the head view: [head, query, key, weight, opacity].
+LINES = """() => JSON.stringify([...document.querySelectorAll('#attention line')].map((line) => [
+    +line.parentNode.parentNode.getAttribute('head-index'), +line.getAttribute('left-token-index'),
+    +line.getAttribute('right-token-index'), line.__data__, +line.getAttribute('stroke-opacity')]))"""
+
+Draw = Callable[..., Page]
+
+
+@pytest.fixture
+def draw(browser: Browser) -> Iterator[Draw]:
+    """Draws a document; afterwards nothing may have been fetched and no error met."""
+    watch, contexts = Watch(), []
+
+    def drawn(document: str, dark: bool = False, width: int = 1040, height: int = 800) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        watch.attach(context)
+        page = context.new_page()
+        watch.listen(page)
+        page.set_content(document)
+        return page
+
+    yield drawn
+    for context in contexts:
+        context.close()
+    assert watch.outside == []
+    assert watch.console == []
+
+
+@pytest.fixture(scope="module")
+def pair(embedded: Any) -> dict[str, Any]:
+    """A pair of sentences through the embedded model: tokens, where B starts, attentions of 6 x 12 heads."""
+    trace = embedded.trace(["We will rob a bank."], pairs=["They sat by the river bank."], attentions=True)
+    tokens = trace.sentences[0].tokens
+    return {
+        "attentions": trace.attentions[:, 0],
+        "tokens": [token.piece for token in tokens],
+        "second_start": next(token.position for token in tokens if token.in_pair),
+    }
+
+
+def vectors(weights: np.ndarray, dim: int = 8, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(scale=2, size=(*weights.shape[:3], dim)).astype(np.float32)
+
+
+def drawn_weights(page: Page, shape: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and opacities [head, query, key] of the head view's lines; 0 where there is no line."""
+    weights, opacities = np.zeros(shape), np.zeros(shape)
+    for head, query, key, weight, opacity in json.loads(page.evaluate(LINES)):
+        weights[int(head), int(query), int(key)] = weight
+        opacities[int(head), int(query), int(key)] = opacity
+    return weights, opacities
+
+
+def select(page: Page, name: str) -> Locator:
+    return page.get_by_role("combobox", name=name, exact=True)
+
+
+def tokens_of(page: Page | FrameLocator, side: str) -> Locator:
+    return page.locator(f"#{side} > g:nth-child(2) > g")
+
+
+def test_head_view_draws_every_weight_of_a_block(draw: Draw, pair: dict[str, Any]) -> None:
+    page = draw(head_view(**pair, block=2))
+    for side in ("left", "right"):
+        assert tokens_of(page, side).locator("text").all_text_contents() == pair["tokens"]
+    weights, opacities = drawn_weights(page, pair["attentions"].shape[1:])
+    assert np.abs(weights - pair["attentions"][2]).max() <= STEP
+    np.testing.assert_allclose(opacities, weights / 12)
+    assert page.locator("#attention line").count() == np.count_nonzero(np.rint(pair["attentions"][2] * 255))
+    assert page.locator("#note").text_content() == ""  # no line that could be seen is left out
+
+
+def test_the_block_and_the_filter_change_the_lines(draw: Draw, pair: dict[str, Any]) -> None:
+    page, weights = draw(head_view(**pair)), pair["attentions"]
+    first = pair["second_start"]
+    select(page, "Block").select_option("5")
+    drawn, _ = drawn_weights(page, weights.shape[1:])
+    assert np.abs(drawn - weights[5]).max() <= STEP
+    parts = {"a": slice(0, first), "b": slice(first, None)}
+    for name in ("aa", "ab", "ba", "bb"):
+        select(page, "Attention").select_option(name)
+        wanted = weights[5][:, parts[name[0]], parts[name[1]]]
+        drawn, _ = drawn_weights(page, wanted.shape)
+        assert np.abs(drawn - wanted).max() <= STEP
+        assert tokens_of(page, "left").count() == wanted.shape[1]
+        assert tokens_of(page, "right").locator("text").all_text_contents() == pair["tokens"][parts[name[1]]]
+
+
+@pytest.mark.parametrize("by_keyboard", [False, True])
+def test_a_token_shows_its_own_lines_only(draw: Draw, pair: dict[str, Any], by_keyboard: bool) -> None:
+    page = draw(head_view(**pair, block=1))
+    token = tokens_of(page, "left").nth(3)
+    if by_keyboard:
+        tokens_of(page, "left").first.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowDown")
+    else:
+        token.hover()
+    expect(page.locator("#attention")).to_have_attribute("visibility", "hidden")
+    seen = page.locator("#attention line[visibility=visible]")
+    assert set(seen.evaluate_all("(all) => all.map((line) => line.getAttribute('left-token-index'))")) == {"3"}
+    # Coloured boxes over the other side: head by key, as opaque as the weight.
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('#right .attentionBoxes g')].map((head) => "
+        "[...head.querySelectorAll('rect')].map((box) => +box.style.opacity))"
+    )
+    assert np.abs(np.array(boxes) - pair["attentions"][1][:, 3]).max() <= STEP
+    if by_keyboard:
+        token.evaluate("(item) => item.blur()")
+    else:
+        page.mouse.move(700, 500)
+    expect(page.locator("#attention")).to_have_attribute("visibility", "visible")
+
+
+def test_a_square_switches_its_head(draw: Draw, pair: dict[str, Any]) -> None:
+    page, shape = draw(head_view(**pair)), pair["attentions"].shape[1:]
+    square = page.get_by_role("checkbox", name="Head 3", exact=True)
+    expect(page.get_by_role("checkbox", checked=True)).to_have_count(12)
+    square.click()
+    expect(square).not_to_be_checked()
+    weights, opacities = drawn_weights(page, shape)
+    on = [head for head in range(12) if head != 3]
+    assert not opacities[3].any()
+    np.testing.assert_allclose(opacities[on], weights[on] / 11)
+    square.press("Enter")
+    expect(square).to_be_checked()
+    square.dblclick()
+    expect(page.get_by_role("checkbox", checked=True)).to_have_count(1)
+    weights, opacities = drawn_weights(page, shape)
+    np.testing.assert_allclose(opacities[3], weights[3])
+
+
+def test_numbers_and_colours_stay_with_blocks_and_heads(draw: Draw, pair: dict[str, Any]) -> None:
+    colours = "(squares) => squares.map((square) => square.getAttribute('fill'))"
+    whole = draw(head_view(**pair)).get_by_role("checkbox").evaluate_all(colours)
+    page = draw(head_view(**pair, blocks=[4, 5], heads=[2, 7, 11], block=5, head=7))
+    assert page.locator("#layer option").all_text_contents() == ["4", "5"]
+    assert select(page, "Block").input_value() == "5"
+    squares = page.get_by_role("checkbox")
+    assert squares.evaluate_all("(all) => all.map((one) => one.ariaLabel)") == ["Head 2", "Head 7", "Head 11"]
+    assert page.locator(".number").all_text_contents() == ["2", "7", "11"]
+    expect(page.get_by_role("checkbox", checked=True)).to_have_accessible_name("Head 7")
+    squares.first.click()
+    squares.last.click()
+    assert squares.evaluate_all(colours) == [whole[2], whole[7], whole[11]]
+    weights, _ = drawn_weights(page, (3, *pair["attentions"].shape[2:]))
+    assert np.abs(weights - pair["attentions"][5, [2, 7, 11]]).max() <= STEP
+
+
+def test_model_view_draws_all_heads_and_opens_one(draw: Draw, pair: dict[str, Any]) -> None:
+    page = draw(model_view(**pair), height=1500)
+    expect(page.locator(".attn_background")).to_have_count(72)
+    expect(page.locator("canvas")).to_have_count(72)
+    # Each cell holds ink of its own: no two pictures are the same, none is empty.
+    pictures = page.locator("canvas").evaluate_all("(all) => all.map((one) => one.toDataURL())")
+    assert len(set(pictures)) == 72
+    cell = page.get_by_role("button", name="Block 2, head 3", exact=True)
+    cell.click()
+    heading = page.locator("text.detail")
+    expect(heading).to_have_text("Block 2, Head 3")
+    assert page.locator("g.detail text.token").all_text_contents() == pair["tokens"] * 2
+    lines = page.evaluate(
+        "[...document.querySelectorAll('.attn-line-group line')].map((line) => "
+        "[+line.parentNode.getAttribute('source-index'), +line.getAttribute('y2'), line.__data__])"
+    )
+    wanted = np.rint(pair["attentions"][2, 3] * 255) / 255
+    assert len(lines) == np.count_nonzero(wanted)
+    assert sum(weight for _, _, weight in lines) == pytest.approx(wanted.sum())
+    cell.click()
+    expect(heading).to_have_count(0)
+
+
+def test_model_view_is_worked_by_keyboard(draw: Draw, pair: dict[str, Any]) -> None:
+    page = draw(model_view(**pair, blocks=[1, 4], heads=[0, 5, 9]), height=1500)
+    select(page, "Attention").focus()
+    for key in ("Tab", "ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("text.detail")).to_have_text("Block 4, Head 5")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page.locator("text.detail")).to_have_text("Block 4, Head 0")
+
+
+def test_a_cell_of_the_model_view_shows_its_weights(draw: Draw) -> None:
+    """One head that looks at itself, one at the next token: the ink lies where bertviz would draw."""
+    same, following = np.eye(8), np.roll(np.eye(8), 1, axis=1)
+    page = draw(model_view(np.stack([same, following])[None], [str(place) for place in range(8)]))
+    expect(page.locator("canvas")).to_have_count(2)
+    ink = page.locator("canvas").evaluate_all(
+        """(all) => all.map((canvas) => {
+            const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            return Array.from({length: canvas.height}, (_, y) => {  // dark pixels of a row
+                let count = 0;
+                for (let x = 0; x < canvas.width; x++) count += pixels[4 * (y * canvas.width + x)] < 128;
+                return count / canvas.width;
+            });
+        })"""
+    )
+    rows = np.array(ink[0])
+    high = rows.reshape(-1).max()
+    assert high > 0.9  # a straight line from side to side
+    assert np.count_nonzero(np.diff((rows > 0.5).astype(int)) == 1) == 8
+    assert max(ink[1]) < 0.5  # slanted, so no row is full
+
+
+def test_only_cells_in_sight_are_drawn(draw: Draw, pair: dict[str, Any]) -> None:
+    page = draw(model_view(**pair), height=300)
+    page.wait_for_function("document.querySelectorAll('canvas').length >= 24")
+    drawn = page.locator("canvas").count()
+    assert drawn < 72
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.wait_for_function("document.querySelectorAll('.attn_background')[71].parentNode.querySelector('canvas')")
+    page.wait_for_function("!document.querySelectorAll('.attn_background')[0].parentNode.querySelector('canvas')")
+
+
+@pytest.fixture(scope="module")
+def tiny_head() -> dict[str, Any]:
+    """A tiny seeded BERT's attentions, and the queries and keys of its own Linear layers."""
+    model, tokenizer = tiny.tiny_model("bert")
+    model.set_attn_implementation("eager")
+    inputs = tokenizer("the cat sat by the river bank .", return_tensors="pt")
+    with torch.inference_mode():
+        outputs = model(**inputs, output_attentions=True, output_hidden_states=True)
+        parts: dict[str, list[np.ndarray]] = {"query": [], "key": []}
+        for block, layer in enumerate(model.encoder.layer):
+            for name, rows in parts.items():
+                flat = getattr(layer.attention.self, name)(outputs.hidden_states[block])[0]
+                rows.append(flat.view(len(flat), 4, 8).transpose(0, 1).numpy())
+    return {
+        "attentions": torch.stack(outputs.attentions)[:, 0].numpy(),
+        "queries": np.stack(parts["query"]),
+        "keys": np.stack(parts["key"]),
+        "tokens": tokenizer.convert_ids_to_tokens(inputs["input_ids"][0]),
+    }
+
+
+def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Draw, tiny_head: dict[str, Any]) -> None:
+    page = draw(neuron_view(**tiny_head, block=1, head=2))
+    assert select(page, "Block").input_value() == "1"
+    expanded, token = page.locator("#expanded"), page.locator("#collapsed #leftText > g").nth(3)
+    expect(expanded).to_have_attribute("visibility", "hidden")
+    token.hover()
+    token.locator("rect").last.click()  # the plus sign
+    expect(expanded).to_have_attribute("visibility", "visible")
+    page.mouse.move(700, 790)
+    page.locator("#expanded #leftText > g").nth(3).hover()
+    shown = page.locator("#expanded .qk-line-group").nth(3)
+    assert shown.evaluate("(group) => group.style.opacity") == "1"
+    opacities = shown.locator("path").evaluate_all("(all) => all.map((one) => +one.getAttribute('stroke-opacity'))")
+    weights = tiny_head["attentions"][1, 2, 3]
+    wanted = np.tanh(1.8 * np.rint(weights * 255) / 255)
+    np.testing.assert_allclose(opacities, wanted[wanted > 0], atol=1e-6)
+    # bertviz multiplies the query and the keys that were sent, and divides by the root of their length: the
+    # softmax of that must be the attention that the model gave.
+    values = "(all) => all.map((one) => +one.getAttribute('data-value'))"
+    scores = np.array(page.locator("#expanded .dotproduct").evaluate_all(values))
+    softmax = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+    np.testing.assert_allclose(softmax, weights, atol=0.02)
+    product = page.locator("#expanded #product .element").evaluate_all(values)
+    exact = tiny_head["queries"][1, 2, 3] * tiny_head["keys"][1, 2]
+    np.testing.assert_allclose(np.reshape(product, exact.shape), exact, atol=0.02 * np.abs(exact).max())
+
+
+def test_neuron_view_changes_head_and_is_worked_by_keyboard(draw: Draw, pair: dict[str, Any]) -> None:
+    queries, keys = vectors(pair["attentions"]), vectors(pair["attentions"], seed=1)
+    page = draw(neuron_view(queries=queries, keys=keys, **pair, blocks=[2, 5], heads=[1, 8]))
+    assert page.locator("#layer option").all_text_contents() == ["2", "5"]
+    assert page.locator("#att_head option").all_text_contents() == ["1", "8"]
+    select(page, "Block").select_option("5")
+    select(page, "Head").select_option("8")
+    lines = page.locator("#collapsed line").evaluate_all("(all) => all.map((line) => line.__data__)")
+    assert sum(lines) == pytest.approx((np.rint(pair["attentions"][5, 8] * 255) / 255).sum())
+    page.locator("#collapsed #leftText > g").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#expanded")).to_have_attribute("visibility", "visible")
+    focused = page.evaluate("[document.activeElement.ariaLabel, document.activeElement.closest('#expanded') !== null]")
+    assert focused == [f"token 1: {pair['tokens'][1]}", True]
+    shown = page.locator("#expanded #queries .element").evaluate_all("(all) => all.map((one) => one.__data__)")
+    bound = np.abs(queries[5, 8]).max() / 254 + 1e-6
+    np.testing.assert_allclose(np.reshape(shown, queries[5, 8].shape), queries[5, 8], atol=bound)
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+def test_markup_in_tokens_is_text(draw: Draw, view: str) -> None:
+    n = len(NASTY)
+    weights = np.full((1, 2, n, n), 1 / n, np.float32)
+    if view == "neuron":
+        page = draw(neuron_view(weights, vectors(weights), vectors(weights), NASTY, second_start=4))
+    else:
+        page = draw({"head": head_view, "model": model_view}[view](weights, NASTY, second_start=4))
+    if view == "model":
+        page.get_by_role("button", name="Block 0, head 1").click()
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("img, b").count() == 0
+    # Long ones are cut for the eye; the whole text is in their title, which shows on hover.
+    texts = page.locator("text").evaluate_all(
+        "(all) => all.map((one) => (one.querySelector('title') ?? one).textContent)"
+    )
+    assert set(NASTY) <= set(texts)
+
+
+def test_very_many_lines_are_thinned_and_the_page_says_so(draw: Draw) -> None:
+    weights = np.full((1, 12, 90, 90), 1 / 90, np.float32)  # all alike: the hardest to choose from
+    weights[0, :, :, 7] = 0.5
+    page = draw(head_view(weights, ["a"] * 90))
+    drawn, _ = drawn_weights(page, (12, 90, 90))
+    lines = np.count_nonzero(drawn)
+    expect(page.locator("#note")).to_have_text(f"The {lines:,} strongest of 97,200 lines are drawn.")
+    assert 20_000 < lines <= 40_000
+    assert (drawn[:, :, 7] > 0.49).all()  # the strong ones all
+    rest = np.count_nonzero(np.delete(drawn, 7, axis=2), axis=(1, 2))
+    assert rest.min() > 0.8 * rest.max()  # the haze is thinned evenly
+    page.mouse.move(60, 300)  # the boxes on hover still show every weight
+    boxes = page.locator("#right .attentionBoxes rect").evaluate_all("(all) => all.map((box) => +box.style.opacity)")
+    assert min(boxes) > 0
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_can_be_read_on_light_and_dark(draw: Draw, pair: dict[str, Any], view: str, dark: bool) -> None:
+    weights = pair["attentions"]
+    if view == "neuron":
+        page = draw(neuron_view(queries=vectors(weights), keys=vectors(weights), **pair, dark=dark), dark)
+        page.locator("#collapsed #leftText > g").first.hover()
+        page.locator("#collapsed #leftText > g").first.locator("rect").last.click()
+        page.mouse.move(1030, 790)  # "No token selected" comes
+    else:
+        page = draw({"head": head_view, "model": model_view}[view](**pair, dark=dark), dark)
+    if view == "model":
+        page.get_by_role("button", name="Block 0, head 1").first.click()
+    colours = page.evaluate(
+        """() => {
+            const seen = (text) => !text.classList.contains('number') && text.textContent;
+            const texts = [...document.querySelectorAll('svg text')].filter(seen);
+            const words = [...document.querySelectorAll('.dropdown-label, select')];
+            return {
+                page: getComputedStyle(document.body).backgroundColor,
+                main: getComputedStyle(document.getElementById('bertviz')).backgroundColor,
+                texts: [...texts.map((text) => getComputedStyle(text).fill),
+                        ...words.map((word) => getComputedStyle(word).color)],
+            };
+        }"""
+    )
+    assert colours["page"] == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")
+    assert colours["main"] == "rgba(0, 0, 0, 0)"
+    assert len(colours["texts"]) > 20
+    for colour in set(colours["texts"]):
+        assert contrast(colour, colours["page"]) >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG's contrast ratio of two CSS colours rgb(...)."""
+
+    def luminance(colour: str) -> float:
+        parts = np.array([int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+def test_the_height_is_known_and_long_tokens_are_not_clipped(draw: Draw, view: str) -> None:
+    tokens = ["[CLS]", "Donaudampfschifffahrtsgesellschaft", "W" * 30, "unaffordableness", "iiiiiiiiii", "[SEP]"] * 3
+    weights = np.full((3, 12, 18, 18), 1 / 18, np.float32)
+    if view == "neuron":
+        page = draw(neuron_view(weights, vectors(weights), vectors(weights), tokens, second_start=6), height=200)
+    else:
+        page = draw({"head": head_view, "model": model_view}[view](weights, tokens, second_start=6), height=200)
+    real = page.evaluate("document.documentElement.scrollHeight")
+    assert 0 <= frame_height(view, 18, 3, 12) - real <= 40  # type: ignore[arg-type]
+    if view == "model":
+        page.get_by_role("button", name="Block 1, head 11").click()
+    boxes = page.locator("text").evaluate_all(
+        "(all) => all.map((one) => [one.getBoundingClientRect().left, one.getComputedTextLength()])"
+    )
+    assert min(left for left, _ in boxes) >= 0
+    widest = {"head": 110, "model": 80, "neuron": 120}[view]
+    tokens_only = page.locator("text.token, #left text, #right text")
+    assert max(tokens_only.evaluate_all("(all) => all.map((one) => one.getComputedTextLength())")) <= widest
+
+
+def test_it_works_inside_a_sandboxed_frame_without_a_network(draw: Draw, pair: dict[str, Any]) -> None:
+    """As st.iframe shows it: the document in srcdoc, a sandbox, and below the fold at first."""
+    sandbox = "allow-forms allow-modals allow-popups allow-same-origin allow-scripts allow-downloads"
+    frames = "".join(
+        f'<iframe id="{name}" sandbox="{sandbox}" width="1040" height="500" srcdoc="{html.escape(document)}"></iframe>'
+        for name, document in (("head", head_view(**pair)), ("model", model_view(**pair, dark=True)))
+    )
+    page = draw(f"<!DOCTYPE html><title>frames</title><p style='height: 900px'>above</p>{frames}")
+    head, model = page.frame_locator("#head"), page.frame_locator("#model")
+    tokens_of(head, "left").nth(2).hover()
+    expect(head.locator("#attention")).to_have_attribute("visibility", "hidden")
+    model.get_by_role("button", name="Block 0, head 2", exact=True).click()
+    expect(model.locator("text.detail")).to_have_text("Block 0, Head 2")
+    expect(model.locator("canvas").first).to_be_visible()

@@ -1,0 +1,170 @@
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity
+
+from components.analysis.block_change import block_change, diagonal, positions_of, token_similarity
+from tests.components.analysis.handmade import trace, words
+
+TEXTS = ("the cat sat on the bank", "a dog")
+
+
+@pytest.fixture
+def by_hand():
+    """[CLS] cat [SEP] and [CLS] a dog [SEP] in two dimensions, two blocks; padding points nowhere real."""
+    hidden = np.full((3, 2, 4, 2), 77.0)
+    hidden[0, 0, :3] = [[1, 0], [0, 2], [3, 4]]
+    hidden[1, 0, :3] = [[0, 5], [0, -1], [4, 3]]
+    hidden[2, 0, :3] = [[2, 0], [1, 0], [4, 3]]
+    hidden[0, 1] = [[1, 0], [1, 1], [0, 1], [-1, 0]]
+    hidden[1, 1] = [[1, 0], [-1, 1], [0, 1], [0, 0]]
+    hidden[2, 1] = [[1, 0], [1, -1], [0, -1], [1, 0]]
+    return trace([words("cat"), words("a dog")], hidden)
+
+
+@pytest.fixture(scope="module")
+def run(tiny_backends):
+    return tiny_backends["bert"].run(TEXTS)
+
+
+# Before a block against after it
+
+
+def test_a_block_worked_out_on_paper(by_hand):
+    change = block_change(by_hand, 0, 0)
+    np.testing.assert_allclose(change.matrix, [[0, 0, 0.8], [1, -1, 0.6], [0.8, -0.8, 0.96]], atol=1e-7)
+    assert (change.block, change.positions, change.column_positions) == (0, (0, 1, 2), (0, 1, 2))
+    np.testing.assert_allclose(block_change(by_hand, 0, 1).matrix[2], [0.8, 0.8, 1], atol=1e-7)
+
+
+def test_without_special_tokens_the_rest_stays_as_it_was(by_hand):
+    whole, part = (block_change(by_hand, 1, 1, include_special=special) for special in (True, False))
+    assert part.positions == part.column_positions == (1, 2)
+    np.testing.assert_array_equal(part.matrix, whole.matrix[1:3, 1:3])
+
+
+def test_two_sentences_before_and_after(by_hand):
+    change = block_change(by_hand, 0, 0, other=1, include_special=False)
+    assert (change.positions, change.column_positions) == ((1,), (1, 2))
+    np.testing.assert_allclose(change.matrix, [[np.sqrt(0.5), 1]], atol=1e-7)  # cat (0, 2) with (-1, 1) and (0, 1)
+
+
+@pytest.mark.parametrize("block", [0, 1, 2])
+@pytest.mark.parametrize("special", [True, False])
+def test_every_cell_equals_torch(run, block, special):
+    change = block_change(run, 0, block, include_special=special)
+    before = torch.tensor(run.hidden_states[block, 0, list(change.positions)], dtype=torch.float64)
+    after = torch.tensor(run.hidden_states[block + 1, 0, list(change.positions)], dtype=torch.float64)
+    theirs = cosine_similarity(before[:, None], after[None], dim=-1)
+    np.testing.assert_allclose(change.matrix, theirs, atol=1e-12)
+
+
+def test_a_block_that_does_nothing_gives_the_similarities_of_its_layer(run):
+    hidden = run.hidden_states.copy()
+    hidden[2] = 3 * hidden[1]  # longer, but in the same directions
+    still = trace(run.sentences, hidden)
+    np.testing.assert_allclose(block_change(still, 0, 1).matrix, token_similarity(still, 1, 0).matrix, atol=1e-7)
+    np.testing.assert_allclose(diagonal(still, 0).values[1], 1, atol=1e-12)
+
+
+# The diagonal
+
+
+@pytest.mark.parametrize("sentence", [0, 1])
+@pytest.mark.parametrize("special", [True, False])
+def test_the_curves_are_the_diagonals_of_all_blocks(run, sentence, special):
+    curves = diagonal(run, sentence, include_special=special)
+    changes = [block_change(run, sentence, block, include_special=special) for block in range(run.n_layers)]
+    assert curves.positions == changes[0].positions
+    np.testing.assert_allclose(curves.values, [np.diagonal(change.matrix) for change in changes], atol=1e-12)
+
+
+def test_curves_worked_out_on_paper(by_hand):
+    np.testing.assert_allclose(diagonal(by_hand, 0).values, [[0, -1, 0.96], [0, 0, 1]], atol=1e-7)
+
+
+def test_a_zero_vector_has_no_direction(by_hand):
+    curves = diagonal(by_hand, 1)
+    assert np.isnan(curves.values).tolist() == [[False, False, False, True]] * 2
+    assert np.isnan(block_change(by_hand, 1, 0).matrix).tolist() == [[False, False, False, True]] * 4
+
+
+# Tokens against tokens at one layer
+
+
+def test_a_layer_worked_out_on_paper(by_hand):
+    both = token_similarity(by_hand, 0, 0, 1)
+    diagonal_of_a_square = np.sqrt(0.5)
+    np.testing.assert_allclose(
+        both.matrix,
+        [
+            [1, diagonal_of_a_square, 0, -1],
+            [0, diagonal_of_a_square, 1, 0],
+            [0.6, 1.4 * diagonal_of_a_square, 0.8, -0.6],
+        ],
+        atol=1e-7,
+    )
+    assert (both.positions, both.column_positions) == ((0, 1, 2), (0, 1, 2, 3))
+
+
+def test_similarity_within_a_sentence_is_symmetric_with_ones(run):
+    for layer in range(run.n_layers + 1):
+        matrix = token_similarity(run, layer, 0).matrix
+        np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
+        np.testing.assert_allclose(np.diagonal(matrix), 1, atol=1e-12)
+
+
+def test_the_other_way_round_is_the_transpose(run):
+    there, back = token_similarity(run, 2, 0, 1, False), token_similarity(run, 2, 1, 0, False)
+    np.testing.assert_allclose(there.matrix, back.matrix.T, atol=1e-12)
+    assert there.matrix.shape == (6, 2)
+
+
+def test_the_same_word_at_layer_0_differs_by_its_place_only(bank_trace):
+    """The two money banks of the set: high at layer 0, and higher there than with any other word."""
+    matrix = token_similarity(bank_trace, 0, 0, 2, include_special=False).matrix
+    first, second = (
+        [token.piece for token in bank_trace.sentences[row].tokens if not token.special].index("bank") for row in (0, 2)
+    )
+    assert matrix[first, second] == pytest.approx(0.988, abs=0.002)
+    assert matrix[first].argmax() == second
+    assert matrix[:, second].argmax() == first
+
+
+def test_a_pair_read_as_one_input_is_one_sentence(tiny_backends):
+    run = tiny_backends["bert"].run(["the cat"], ["a dog ran"])
+    assert block_change(run, 0, 0).positions == tuple(range(8))
+    assert block_change(run, 0, 0, include_special=False).positions == (1, 2, 4, 5, 6)
+
+
+# What is refused
+
+
+def test_padding_has_no_place(run):
+    assert positions_of(run, 1) == (0, 1, 2, 3)
+    assert positions_of(run, 1, include_special=False) == (1, 2)
+
+
+def test_blocks_layers_and_sentences_that_are_not_there(run):
+    for block in (-1, 3):
+        with pytest.raises(ValueError, match=r"block .* within 0..2"):
+            block_change(run, 0, block)
+    for layer in (-1, 4):
+        with pytest.raises(ValueError, match=r"layer .* within 0..3"):
+            token_similarity(run, layer, 0)
+    for sentence in (-1, 2):
+        with pytest.raises(IndexError, match=r"within 0..1"):
+            diagonal(run, sentence)
+        with pytest.raises(IndexError, match=r"within 0..1"):
+            token_similarity(run, 0, 0, sentence)
+
+
+def test_a_sentence_without_text_has_empty_results(embedded):
+    empty = embedded.run(["\x01"])
+    assert block_change(empty, 0, 0, include_special=False).matrix.shape == (0, 0)
+    assert diagonal(empty, 0, include_special=False).values.shape == (6, 0)
+
+
+def test_the_arrays_cannot_be_changed(run):
+    for array in (block_change(run, 0, 0).matrix, diagonal(run, 0).values, token_similarity(run, 0, 0).matrix):
+        assert not array.flags.writeable

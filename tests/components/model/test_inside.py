@@ -1,0 +1,380 @@
+"""Inside the blocks: every array is held by an identity of the architecture, for every architecture."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from components.errors import InputError
+from components.model import inside as inside_module
+from components.model.architecture import block_modules
+from components.model.backend import Backend, TraceOptions
+from components.model.catalog import ModelSpec
+from components.model.inside import InsideBlocks, size_in_bytes
+from components.model.store import TraceStore
+from tests import tiny
+
+MODELS = ("embedded", *tiny.ARCHITECTURES)
+CASES = [
+    ("The cat sat on the bank.", None, None),
+    ("a", None, None),
+    ("The river is red? é 你 🏦", "money in the bank of the river", None),
+    ("Walking, we will put money on the bank!", None, 7),
+    ("Walking, we will put money on the bank!", "the cat sat on the red hat", 12),
+]
+NAMES = ("one", "shortest", "pair", "cut", "cut pair")
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def backend(request, embedded, tiny_folder):
+    if request.param == "embedded":
+        return embedded
+    return Backend.load(str(tiny_folder(request.param)), store=TraceStore(16 << 20), device_name="cpu")
+
+
+@pytest.fixture(params=CASES, ids=NAMES)
+def record(request, backend):
+    return backend.inside(*request.param)
+
+
+@pytest.fixture
+def tiny_bert(tiny_folder):
+    """With a store and a count of its own."""
+    return Backend.load(str(tiny_folder("bert")), store=TraceStore(1 << 20), device_name="cpu")
+
+
+def assert_close(ours, theirs, atol=1e-5):
+    np.testing.assert_allclose(ours, theirs, atol=atol, rtol=1e-5)
+
+
+def normed(module, array):
+    """A LayerNorm of the model on a float32 array [token, dim], worked out in float64."""
+    wide = array.astype(np.float64)
+    centred = wide - wide.mean(-1, keepdims=True)
+    scale, shift = (parameter.detach().numpy() for parameter in (module.weight, module.bias))
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + module.eps) * scale + shift
+
+
+def arrays_of(record):
+    """Every array of a record and of the projection it shares, by name."""
+    found = {}
+    for part in (record, record.projection):
+        values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+        found |= {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    return found
+
+
+def hooks_of(module):
+    """Every hook of a module tree by the module's name and the hook's number; transformers leaves some there itself."""
+    return {
+        (name, number): hook
+        for name, part in module.named_modules()
+        for hooks in (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks)
+        for number, hook in hooks.items()
+    }
+
+
+def test_shapes(backend, record):
+    facts, tokens = backend.facts, len(record.sentence)
+    vectors = (facts.layers, tokens, facts.hidden_size)
+    by_head = (facts.layers, facts.heads, tokens, facts.hidden_size // facts.heads)
+    assert {name: array.shape for name, array in arrays_of(record).items()} == {
+        "hidden_states": (facts.layers + 1, tokens, facts.hidden_size),
+        **dict.fromkeys(("attention_output", "after_attention", "feed_forward_output"), vectors),
+        **dict.fromkeys(("queries", "keys", "values"), by_head),
+        "attentions": (facts.layers, facts.heads, tokens, tokens),
+        "value_norms": by_head[:3],
+        "weights": (facts.layers, facts.heads, by_head[3], facts.hidden_size),
+        "bias": (facts.layers, facts.hidden_size),
+    }
+    assert all(array.dtype == np.float32 and np.isfinite(array).all() for array in arrays_of(record).values())
+    assert record.n_blocks == facts.layers
+    assert record.nbytes == size_in_bytes(facts, tokens)
+
+
+def test_attention_is_added_to_the_blocks_input_and_normed(backend, record):
+    for block, modules in enumerate(block_modules(backend._fast)):
+        total = record.hidden_states[block] + record.attention_output[block]
+        assert_close(record.after_attention[block], normed(modules.attention_norm, total))
+
+
+def test_the_feed_forward_part_is_added_to_that_and_gives_the_next_layer(backend, record):
+    for block, modules in enumerate(block_modules(backend._fast)):
+        total = record.after_attention[block] + record.feed_forward_output[block]
+        assert_close(record.hidden_states[block + 1], normed(modules.feed_forward_norm, total))
+
+
+def test_queries_and_keys_give_the_attentions(backend, record):
+    tokens, head_dim = record.queries.shape[2:]
+    scores = record.queries.astype(np.float64) @ record.keys.swapaxes(-1, -2).astype(np.float64) / math.sqrt(head_dim)
+    if backend.facts.architecture == "mpnet":  # the only one with a bias by distance
+        with torch.inference_mode():
+            scores += backend._fast.encoder.compute_position_bias(torch.zeros(1, tokens, 1)).numpy()
+    exponentials = np.exp(scores - scores.max(-1, keepdims=True))
+    assert_close(record.attentions, exponentials / exponentials.sum(-1, keepdims=True))
+
+
+def test_the_heads_are_the_projections_of_the_blocks_input(backend, record):
+    """With the weights cut up by head here once more, by hand."""
+    heads, head_dim = record.values.shape[1], record.values.shape[3]
+    for block, modules in enumerate(block_modules(backend._fast)):
+        for array, dense in (
+            (record.queries, modules.query),
+            (record.keys, modules.key),
+            (record.values, modules.value),
+        ):
+            weight, bias = dense.weight.detach().numpy(), dense.bias.detach().numpy()
+            for head in range(heads):
+                rows = slice(head * head_dim, (head + 1) * head_dim)
+                assert_close(array[block, head], record.hidden_states[block] @ weight[rows].T + bias[rows])
+
+
+def test_attention_weights_times_transformed_values_is_the_attention_output(record):
+    """Kobayashi et al. 2020: summed over heads and keys, plus the bias that belongs to no token."""
+    for block in range(record.n_blocks):
+        transformed = record.value_contributions(block)  # [head, token, dim]
+        together = np.einsum("hqk,hkd->qd", record.attentions[block], transformed, dtype=np.float64)
+        assert_close(together + record.projection.bias[block], record.attention_output[block])
+
+
+def test_norms_are_those_of_the_transformed_values(record):
+    for block in range(record.n_blocks):
+        norms = np.sqrt((record.value_contributions(block).astype(np.float64) ** 2).sum(-1))
+        assert_close(record.value_norms[block], norms)
+
+
+@pytest.mark.parametrize("block", [-1, 3])
+def test_a_block_that_is_not_there(tiny_bert, block):
+    record = tiny_bert.inside("the cat")
+    with pytest.raises(IndexError, match=r"0\.\.2"):
+        record.value_contributions(block)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_it_is_the_pass_that_a_trace_shows(backend, case):
+    text, pair, max_length = case
+    trace, record = backend.trace([text], [pair], True, max_length), backend.inside(*case)
+    assert_close(record.hidden_states, trace.hidden_states[:, 0], atol=1e-6)
+    assert_close(record.attentions, trace.attentions[:, 0], atol=1e-6)
+    assert record.sentence == trace.sentences[0]
+    assert bool(record.sentence.dropped) == (max_length is not None)
+    assert (record.sentence.pair is not None) == (pair is not None)
+
+
+def test_no_array_can_be_written(record):
+    arrays = [*arrays_of(record).values(), record.value_contributions(0)]
+    assert len(arrays) == 12
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array.fill(0)
+        assert array.base is None or not array.base.flags.writeable
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        record.keys = record.queries
+
+
+def test_a_repeated_question_costs_no_pass(tiny_bert):
+    first = tiny_bert.inside("the cat", "a dog")
+    assert tiny_bert.forward_passes == 1
+    assert tiny_bert.inside("the cat", "a dog") is first
+    assert tiny_bert.inside("the cat", pair="a dog", max_length=None) is first
+    assert tiny_bert.forward_passes == 1
+    others = [tiny_bert.inside("the cat"), tiny_bert.inside("a dog"), tiny_bert.inside("the cat", "a dog", 5)]
+    assert tiny_bert.forward_passes == 4
+    assert len({id(record) for record in (first, *others)}) == 4
+
+
+def test_it_does_not_take_a_trace_for_its_own(tiny_bert):
+    """Both lie in one store, under keys of their own, and share its budget."""
+    trace = tiny_bert.trace(["the cat"], attentions=True)
+    record = tiny_bert.inside("the cat")
+    assert isinstance(record, InsideBlocks)
+    assert tiny_bert.trace(["the cat"], attentions=True) is trace
+    statistics = tiny_bert.store.statistics
+    assert (statistics.entries, statistics.bytes) == (2, trace.nbytes + record.nbytes)
+
+
+def test_models_share_a_store_without_mixing_up(tiny_folder, tmp_path):
+    store = TraceStore(1 << 20)
+    places = (tiny_folder("bert"), tiny.save_tiny(tmp_path, "bert", seed=1))
+    first, second = (
+        Backend.load(str(place), store=store, device_name="cpu").inside("the cat").values for place in places
+    )
+    assert store.statistics.entries == 2
+    assert np.abs(first - second).max() > 0.1
+
+
+def test_the_projection_is_copied_once_for_all_records(tiny_bert):
+    first, second = tiny_bert.inside("the cat"), tiny_bert.inside("a dog")
+    assert first.projection is second.projection
+    weight = block_modules(tiny_bert._fast)[0].attention_dense.weight
+    assert not np.shares_memory(first.projection.weights, weight.detach().numpy())
+
+
+def test_thirty_threads_asking_for_the_same_cost_one_pass(tiny_bert):
+    results = [None] * 30
+    start = threading.Barrier(30)
+
+    def work(number):
+        start.wait()
+        results[number] = tiny_bert.inside("the cat sat on the bank")
+
+    in_threads(30, work)
+    assert tiny_bert.forward_passes == 1
+    assert {id(result) for result in results} == {id(results[0])}
+
+
+def in_threads(count, work):
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "mpnet"])
+def test_passes_side_by_side_do_not_write_into_each_other(name, tiny_folder):
+    """Sentences of one length, so that what strays from another's pass would fit; a store too small to keep any."""
+    backend = Backend.load(str(tiny_folder(name)), store=TraceStore(80_000), device_name="cpu")
+    words = random.Random(0).sample(["cat", "dog", "bank", "river", "money", "red", "hat", "sat"], 8)
+    texts = [f"the {word} sat on a {word} by the {other}" for word, other in zip(words, words[::-1], strict=True)]
+    inside = [arrays_of(backend.inside(text)) for text in texts]
+    traces = [backend.run([text], None, TraceOptions(attentions=True)) for text in texts]
+    assert backend.store.statistics.evictions > 0
+    wrong, done = [], []
+    start = threading.Barrier(12)
+
+    def work(number):
+        order = random.Random(number).choices(range(len(texts)), k=20)
+        start.wait()
+        for row in order:
+            if number % 3 == 2:
+                trace = backend.run([texts[row]], None, TraceOptions(attentions=number % 2 == 0))
+                same = np.allclose(trace.hidden_states, traces[row].hidden_states, atol=1e-5, rtol=0)
+            else:
+                arrays = arrays_of(backend.inside(texts[row]))
+                same = all(np.allclose(arrays[key], inside[row][key], atol=1e-5, rtol=0) for key in arrays)
+            done.append(row)
+            if not same:
+                wrong.append((number, row))
+
+    in_threads(12, work)
+    assert wrong == []
+    assert len(done) == 240
+
+
+def test_no_hook_stays(backend):
+    backend.trace(["the cat"], attentions=True)  # transformers places its own at its first pass, for good
+    before = [hooks_of(tree) for tree in (backend._fast, backend._eager)]
+    backend.inside("the cat sat on a hat that was red and on a dog")
+    assert [hooks_of(tree) for tree in (backend._fast, backend._eager)] == before
+    assert not any(hook.__module__.startswith("components") for hooks in before for hook in hooks.values())
+
+
+@pytest.mark.parametrize("part", ["query", "feed_forward_dense"])
+@pytest.mark.parametrize("problem", [RuntimeError, KeyboardInterrupt])
+def test_no_hook_stays_after_a_pass_that_failed(tiny_bert, monkeypatch, part, problem):
+    expected = tiny_bert.inside("the cat")
+    before = hooks_of(tiny_bert._eager)
+    entries = tiny_bert.store.statistics.entries
+
+    def fail(*_):
+        raise problem("no memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(getattr(block_modules(tiny_bert._eager)[-1], part), "forward", fail)
+        with pytest.raises(problem, match="no memory"):
+            tiny_bert.inside("a dog")
+    assert hooks_of(tiny_bert._eager) == before
+    assert tiny_bert.store.statistics.entries == entries
+    tiny_bert.inside("a dog")
+    tiny_bert.store.clear()
+    assert_close(tiny_bert.inside("the cat").queries, expected.queries)
+
+
+def test_no_hook_stays_when_one_cannot_be_placed_or_fails(tiny_bert, monkeypatch):
+    tiny_bert.inside("the cat")
+    before = hooks_of(tiny_bert._eager)
+    last = block_modules(tiny_bert._eager)[-1].value
+
+    def fail(*_):
+        raise RuntimeError("no hook")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(last, "register_forward_hook", fail)
+        with pytest.raises(RuntimeError, match="no hook"):
+            tiny_bert.inside("a dog")
+    assert hooks_of(tiny_bert._eager) == before
+    with monkeypatch.context() as patch:
+        patch.setattr(inside_module, "_writer", lambda _: fail)
+        with pytest.raises(RuntimeError, match="no hook"):
+            tiny_bert.inside("a dog")
+    assert hooks_of(tiny_bert._eager) == before
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "electra"])
+def test_a_model_that_takes_the_feed_forward_part_in_pieces(name):
+    """chunk_size_feed_forward runs it for a few tokens at a time; the result is the same."""
+    whole = Backend(ModelSpec(name, "folder", name), "0", *tiny.tiny_model(name)).inside("the cat sat on a hat")
+    model, tokenizer = tiny.tiny_model(name)
+    pieces = [module for module in model.modules() if hasattr(module, "chunk_size_feed_forward")]
+    assert len(pieces) == 3
+    for module in pieces:
+        module.chunk_size_feed_forward = 2
+    chunked = Backend(ModelSpec(name, "folder", name), "0", model, tokenizer).inside("the cat sat on a hat")
+    assert len(chunked.sentence) == 8
+    for name, array in arrays_of(whole).items():
+        assert_close(arrays_of(chunked)[name], array)
+
+
+def test_a_place_no_hook_wrote_to_is_not_a_number(tiny_bert, monkeypatch):
+    """So that a module another version of transformers goes around could never show as a result."""
+    monkeypatch.setattr(inside_module, "_writer", lambda _: lambda *_: None)
+    assert np.isnan(tiny_bert.inside("the cat").queries).all()
+
+
+def test_a_text_beyond_the_models_maximum_is_cut_there(backend):
+    text = " ".join(["the cat sat on a bank"] * 12)
+    record = backend.inside(text, max_length=min(64, backend.facts.max_positions))
+    assert len(record.sentence) == 64
+    (cut,) = record.sentence.dropped
+    assert text[: cut.start] + cut.text == text
+    np.testing.assert_allclose(record.attentions.sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        (("",), "empty"),
+        (("fine", "  \t "), "empty"),
+        (("a" * 20_001,), "20,001 characters"),
+        (("half \ud83d",), "U+D83D"),
+        (("a", None, 2), "length of 2"),
+        (("a", None, 65), "length of 65"),
+        (("a", "b", 3), "length of 3"),
+    ],
+)
+def test_input_that_cannot_be_shown_says_why_and_costs_nothing(tiny_bert, arguments, given):
+    with pytest.raises(InputError) as caught:
+        tiny_bert.inside(*arguments)
+    assert given in caught.value.given
+    assert tiny_bert.forward_passes == 0
+    assert tiny_bert.store.statistics.entries == 0
+
+
+def test_a_record_larger_than_the_store_is_refused_before_it_is_computed(tiny_folder):
+    backend = Backend.load(str(tiny_folder("bert")), device_name="cpu")
+    size = size_in_bytes(backend.facts, 8)
+    backend.store = TraceStore(size)
+    assert backend.inside("the cat sat on the bank").nbytes == size
+    assert backend.store.statistics.entries == 1
+    with pytest.raises(InputError) as caught:
+        backend.inside("the cat sat on the red bank")
+    assert "1 sentences of up to 9 tokens" in caught.value.given
+    assert backend.forward_passes == 1

@@ -1,0 +1,147 @@
+"""The Heatmaps page: its numbers, its costs, its messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.analysis.pooling import pool
+from components.analysis.similarity import cosine
+from dashboard import caching, state
+from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.test_pages import BANK, backend
+from tests.tiny import save_tiny
+
+THREE_GROUPS = state.ready_made_sets()["three-groups"].sentences
+
+
+def test_first_and_last_block_side_by_side_on_one_scale(open_page: Open) -> None:
+    app = open_page("heatmaps")
+    first, last = figures(app)[:2]
+    hidden = backend().trace([BANK[0]], [None]).hidden_states[:, 0]
+    for figure, block in ((first, 0), (last, 5)):
+        expected = cosine(hidden[block][:, None], hidden[block + 1][None])
+        np.testing.assert_allclose(figure["data"][0]["z"], expected, atol=1e-5)
+    assert (first["data"][0]["zmin"], first["data"][0]["zmax"]) == (last["data"][0]["zmin"], last["data"][0]["zmax"])
+    mean = caching.baseline(backend()).tokens.raw.mean
+    assert f"Two unrelated tokens: {mean[0]:.2f} at layer 0, {mean[1]:.2f} at layer 1" in texts(app)
+    app.toggle(key="w_own_scale").set_value(True).run()
+    first, last = figures(app)[:2]
+    assert first["data"][0]["zmin"] != last["data"][0]["zmin"]
+
+
+def test_the_diagonal_over_all_blocks(open_page: Open) -> None:
+    app = open_page("heatmaps", sp="0")
+    hidden = backend().trace([BANK[0]], [None]).hidden_states[:, 0, 1:-1]
+    expected = cosine(hidden[:-1], hidden[1:])  # [block, token]
+    lines = figures(app)[2]["data"]
+    np.testing.assert_allclose([line["y"] for line in lines[:-1]], expected.T, atol=1e-5)
+    np.testing.assert_allclose(lines[-1]["y"], expected.mean(axis=1), atol=1e-5)
+    assert lines[4]["name"] == "5 bank"
+
+
+def test_moving_blocks_and_layers_costs_no_forward_pass(open_page: Open) -> None:
+    app = open_page("heatmaps")
+    model = backend()
+    model.trace(BANK)
+    model.inside(BANK[0])
+    before = model.forward_passes
+    app.slider(key="w_first_block").set_value(3).run()
+    app.segmented_control(key="w_heatmaps_view").set_value("tokens").run()
+    app.slider(key="w_layer").set_value(2).run()
+    app.segmented_control(key="w_heatmaps_view").set_value("inside").run()
+    app.slider(key="w_first_block").set_value(1).run()
+    app.segmented_control(key="w_heatmaps_view").set_value("layers").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("sentences").run()
+    assert not app.error
+    assert model.forward_passes == before
+
+
+def test_inside_a_block_shows_the_norms_of_its_parts(open_page: Open) -> None:
+    app = open_page("heatmaps", view="inside", b1="2")
+    record = backend().inside(BANK[0])
+    bars = {bar["name"]: bar["y"] for bar in figures(app)[0]["data"]}
+    for name, part in (
+        ("residual (layer in)", record.hidden_states[2]),
+        ("attention output", record.attention_output[2]),
+        ("feed-forward output", record.feed_forward_output[2]),
+    ):
+        np.testing.assert_allclose(bars[name], np.linalg.norm(part, axis=-1), rtol=1e-5)
+    turns = {bar["name"]: bar["y"] for bar in figures(app)[1]["data"]}
+    expected = np.degrees(np.arccos(cosine(record.after_attention[2], record.hidden_states[3])))
+    np.testing.assert_allclose(turns["feed-forward step"], expected, rtol=1e-4)
+
+
+def test_a_query_beside_two_documents(open_page: Open) -> None:
+    app = open_page("heatmaps", view="tokens", l="4")
+    first, second = figures(app)
+    hidden = backend().trace(BANK).hidden_states[4]
+    np.testing.assert_allclose(first["data"][0]["z"], cosine(hidden[0, :10, None], hidden[1, None, :13]), atol=1e-5)
+    np.testing.assert_allclose(second["data"][0]["z"], cosine(hidden[0, :10, None], hidden[2, None, :9]), atol=1e-5)
+    assert first["data"][0]["zmax"] == second["data"][0]["zmax"]
+
+
+def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tmp_path: Path) -> None:
+    folder = save_tiny(tmp_path / "tiny", "roberta")
+    app = open_page("heatmaps", view="layers", m2=str(folder), s=list(THREE_GROUPS))
+    own, both = figures(app)
+    matrix = own["data"][0]["z"]
+    np.testing.assert_allclose(np.diag(matrix), 1, atol=1e-6)
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-6)
+    assert both["data"][0]["z"].shape == (7, 4)
+    assert "matched at random they would reach" in texts(app)
+
+
+def test_two_tokens_are_too_few_for_cka(open_page: Open) -> None:
+    app = open_page("heatmaps", view="layers", s=["a bank"])
+    assert app.error
+    assert "Something went wrong" not in texts(app)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_three_groups_show(open_page: Open, clustered: bool) -> None:
+    app = open_page("heatmaps", view="sentences", s=list(THREE_GROUPS), clu=str(int(clustered)))
+    heat = figures(app)[0]["data"][0]
+    order = [int(number) - 1 for number in heat["x"]]
+    vectors = pool(backend().trace(THREE_GROUPS), "mean")[6]
+    expected = cosine(vectors[:, None], vectors[None])
+    np.testing.assert_allclose(heat["z"], expected[np.ix_(order, order)], atol=1e-5)
+    group = np.array(order) // 3
+    assert [int(name) for name in group] in ([[0, 0, 0, 1, 1, 1, 2, 2, 2]] if not clustered else _blocks_of_three())
+    same = group[:, None] == group[None]
+    assert heat["z"][same].min() > heat["z"][~same].max()
+    pairs = app.dataframe[0].value
+    assert len(pairs) == 36
+    assert list(pairs["cosine"]) == sorted(pairs["cosine"], reverse=True)
+    within = {tuple(sorted((3 * g + a + 1, 3 * g + b + 1))) for g in range(3) for a in range(3) for b in range(a)}
+    assert {tuple(map(int, pair.split(" – "))) for pair in pairs["pair"][:9]} == within
+
+
+def _blocks_of_three() -> list[list[int]]:
+    from itertools import permutations
+
+    return [[name for name in order for _ in range(3)] for order in permutations(range(3))]
+
+
+def test_a_pair_is_read_as_one_input(open_page: Open) -> None:
+    pair = state.ready_made_sets()["pair"].sentences
+    app = open_page("heatmaps", s=list(pair))
+    rows = figures(app)[0]["data"][0]["y"]
+    tokens = backend().tokenize([pair[0]], [pair[1]])[0].tokens
+    assert [row.split(" ", 1)[1] for row in rows] == [token.piece for token in tokens]
+
+
+def test_one_sentence_has_no_sentence_matrix(open_page: Open) -> None:
+    app = open_page("heatmaps", view="sentences", s=["one bank"])
+    assert "Add a second one" in texts(app)
+    assert not app.error
+
+
+def test_five_hundred_tokens_stay_small_on_the_wire(open_page: Open) -> None:
+    app = open_page("heatmaps", view="tokens", s=["bank river money " * 200], sb="0")
+    chart = app.get("plotly_chart")[0].proto.spec
+    assert len(chart) < 3 * 2**20
+    assert figures(app)[0]["data"][0]["z"].shape == (512, 512)
+    assert len(figures(app)[0]["layout"]["xaxis"]["tickvals"]) <= 40

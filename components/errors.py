@@ -18,6 +18,7 @@ ModelProblem = Literal[
     "not_allowed",  # the operator has switched free model names off
     "disk",  # no room to store the files
     "cancelled",  # a person stopped the download
+    "failed",  # anything else; the log tells more
     "device",  # the device asked for is not there
 ]
 

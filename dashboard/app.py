@@ -12,8 +12,9 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import streamlit as st  # noqa: E402
+from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
-from components.model.catalog import parse_model  # noqa: E402
+from components.model.catalog import spec_of  # noqa: E402
 from dashboard import caching, feedback, navigation, sidebar, state  # noqa: E402
 
 SIDEBAR_WIDTH = 330  # pixels: the models' names fit
@@ -31,11 +32,13 @@ def main() -> None:
     pages = navigation.pages()
     page = st.navigation(list(pages.values()), position="top" if projector else "sidebar")
     key = page.url_path or "home"
-    state.read_address(key)
+    context = get_script_run_ctx()
+    state.read_address(key, history=bool(context and context.is_history_navigation))
     # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
-    caching.shelf().request(parse_model(state.get("model")))
+    if not feedback.needs_consent("model"):
+        caching.shelf().request(spec_of(state.get("model")))
     style()
-    status = sidebar.draw()
+    status = sidebar.draw(key)
     feedback.notices()
     page.run()
     sidebar.status(status)  # last, when the page has waited for the model
@@ -46,7 +49,8 @@ def style() -> None:
     """Our few corrections on Streamlit's look; in projector mode, larger type."""
     st.html(state.ASSETS / "web" / "style.css")
     if state.get("projector"):
-        st.html("<style>html { font-size: 135%; }</style>")
+        # The navigation is on top then, above the page's first line.
+        st.html("<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 5rem; }</style>")
 
 
 main()

@@ -80,7 +80,7 @@ def bertviz(shown: Shown, view: View) -> None:
     with left:
         st.iframe(
             page,
-            height=bertviz_views.frame_height(view, n_tokens, len(blocks), len(heads)),
+            height=bertviz_views.frame_height(view, n_tokens, len(blocks), n_heads),
             alt=f"bertviz {names[view]}: attention between the tokens {' '.join(shown.pieces[:40])}",
         )
     with right:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.analysis.baseline_shelf import BaselineShelf
+from components.errors import PeopleError
 from components.model.shelf import ModelShelf
-from components.model.store import TraceStore
+from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard.state import ASSETS
 
 if TYPE_CHECKING:
@@ -22,11 +26,23 @@ if TYPE_CHECKING:
     from components.analysis.pooling import Pooling
     from components.model.backend import Backend
 
+log = logging.getLogger(__name__)
+
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def shelf() -> ModelShelf:
     """The models in memory and the traces of all sessions."""
-    return ModelShelf(TraceStore(), after_load=freeze_garbage)
+    try:
+        store = TraceStore()
+    except PeopleError as problem:
+        log.error("%s The default of 1 GiB is used.", problem)
+        store = TraceStore(DEFAULT_BYTES)
+    return ModelShelf(store, after_load=_after_load)
+
+
+def _after_load(backend: Backend) -> None:
+    freeze_garbage()
+    _baselines().measure(backend)
 
 
 def freeze_garbage() -> None:
@@ -41,17 +57,13 @@ def freeze_garbage() -> None:
     gc.freeze()
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _baseline(model: str, revision: str, _backend: Backend) -> Baseline:
-    from components.analysis.baseline import measure
-
-    sample = demo_sentences()
-    # Uncached runs: the sample's traces are large and nobody looks at them again.
-    return measure(_backend.run(sample[start : start + 50]) for start in range(0, len(sample), 50))
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _baselines() -> BaselineShelf:
+    return BaselineShelf(demo_sentences())
 
 
 def token_yardstick(backend: Backend) -> Yardstick:
-    """How similar unrelated tokens are in a model (a second or so when first asked)."""
+    """How similar unrelated tokens are in a model; measured in the background after the model was loaded."""
     return baseline(backend).tokens
 
 
@@ -61,18 +73,18 @@ def sentence_yardstick(backend: Backend, pooling: Pooling, include_special: bool
 
 
 def baseline(backend: Backend) -> Baseline:
-    """The yardsticks of unrelated tokens and sentences of a model."""
-    result = _baseline(backend.spec.key, backend.revision, backend)
-    _measured.add((backend.spec.key, backend.revision))
-    return result
+    """The yardsticks of unrelated tokens and sentences of a model; waits where they are being measured."""
+    return _baselines().measure(backend)
 
 
-_measured: set[tuple[str, str]] = set()
+def baseline_under_way(backends: Sequence[Backend]) -> bool:
+    """Whether another thread is measuring each yardstick that is not there yet."""
+    return all(_baselines().is_known(backend) for backend in backends)
 
 
 def baseline_ready(backend: Backend) -> bool:
-    """Whether the yardstick is there without waiting."""
-    return (backend.spec.key, backend.revision) in _measured
+    """Whether the yardsticks are there without waiting."""
+    return _baselines().is_ready(backend)
 
 
 @cache

@@ -26,7 +26,6 @@ class ChipRow:
     index: int  # reported with a click
     sentence: TokenizedSentence
     picked: tuple[int, ...] = ()
-    numbered: bool = True
 
 
 def _web(name: str) -> str:
@@ -82,6 +81,8 @@ def _row(row: ChipRow, unknown_id: int | None) -> dict[str, Any]:
             words.append({"tint": tint, "tokens": []})
         last = owner
         place = f"position {token.position}, id {token.id}"
+        if token.id == unknown_id:
+            place += ", unknown to the vocabulary"
         if token.special:
             place += ", special token"
         else:
@@ -104,7 +105,7 @@ def _row(row: ChipRow, unknown_id: int | None) -> dict[str, Any]:
                 "picked": token.position in row.picked,
             }
         )
-    return {"index": row.index, "number": row.index + 1 if row.numbered else None, "words": words}
+    return {"index": row.index, "number": row.index + 1, "words": words}
 
 
 def copy_link(key: str, enabled: bool) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
-from components.errors import ModelError, PeopleError
-from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.errors import PeopleError
+from components.model import hub
+from components.model.catalog import EMBEDDED_KEY, catalog_spec, spec_of
 from dashboard import caching, navigation, state
 
 if TYPE_CHECKING:
@@ -19,14 +21,16 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.model.shelf import LoadJob
+    from components.model.trace import TokenizedSentence
 
 log = logging.getLogger(__name__)
+LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
 
 
 def notices() -> None:
-    """What was wrong with a link, once."""
+    """What was wrong with a link, once. It quotes the link, so nothing in it may count as markup."""
     for text in state.take_notices():
-        st.warning(text, icon=":material/link_off:")
+        st.warning(escape(text), icon=":material/link_off:")
 
 
 def explain(problem: Exception, where: str) -> None:
@@ -42,13 +46,21 @@ def explain(problem: Exception, where: str) -> None:
 
 
 def escape(text: str) -> str:
-    """Text with Markdown's and HTML's signs made plain."""
-    return "".join(f"\\{char}" if char in "\\`*_{}[]()<>#+!|$~:" else char for char in text)
+    """Text with Markdown's and HTML's signs made plain, and addresses no links.
+
+    Streamlit's Markdown turns bare addresses into links after it has read the escapes; a word joiner, which
+    nobody sees, keeps it from it.
+    """
+    plain = "".join(f"\\{char}" if char in "\\`*_{}[]()<>#+!|$~:" else char for char in text)
+    return re.sub(r"(?i)(:(?=//)|www(?=\.)|@)", "\\1\u2060", plain)
 
 
 def main_model() -> Backend:
     """The chosen model, loaded; shows progress while it loads, and one clear screen when it cannot be had."""
-    spec = parse_model(state.get("model"))
+    if needs_consent("model"):
+        _consent_screen("model")
+        st.stop()
+    spec = spec_of(state.get("model"))
     job = caching.shelf().request(spec)
     _wait(job, "main")
     if job.backend is None:
@@ -60,9 +72,15 @@ def main_model() -> Backend:
 def second_model() -> Backend | None:
     """The model to compare with, if one is chosen and can be had; a message says why when it cannot."""
     key = state.get("model2")
-    if not key or key == state.get("model"):
+    if not key:
         return None
-    job = caching.shelf().request(parse_model(key))
+    if key == state.get("model"):
+        st.info("“Compare with” names the same model: there is nothing to compare. Choose another one in the sidebar.")
+        return None
+    if needs_consent("model2"):
+        _consent_screen("model2")
+        return None
+    job = caching.shelf().request(spec_of(key))
     _wait(job, "second")
     if job.backend is None:
         with st.container(border=True):
@@ -70,6 +88,29 @@ def second_model() -> Backend | None:
             explain(job.error or RuntimeError("no error given"), "loading the second model")
             _retry_buttons(job, "model2", "", "Go on with one model")
     return job.backend
+
+
+def needs_consent(setting: str) -> bool:
+    """Whether a link asks for a model outside the catalog that would have to be fetched: a person decides that."""
+    key = state.get(setting)
+    if key not in st.session_state.get("_linked_models", ()) or catalog_spec(key) is not None:
+        return False
+    return spec_of(key).source == "hub" and hub.cached_folder(key) is None
+
+
+def _consent_screen(setting: str) -> None:
+    key = state.get(setting)
+    st.warning(
+        f"**This link asks for {escape(key)}**, a model of the hub that is not on this machine and not on this "
+        "dashboard's list. Fetch it only if you trust who sent the link.",
+        icon=":material/download:",
+    )
+    with st.container(horizontal=True):
+        fallback = EMBEDDED_KEY if setting == "model" else ""
+        st.button(
+            "Go on without it", key=f"refuse_{setting}", type="primary", on_click=lambda: state.put(setting, fallback)
+        )
+        st.button("Fetch it", key=f"fetch_{setting}", on_click=lambda: st.session_state["_linked_models"].discard(key))
 
 
 def _wait(job: LoadJob, which: str) -> None:
@@ -97,16 +138,16 @@ def _wait(job: LoadJob, which: str) -> None:
 
 
 def _model_screen(job: LoadJob) -> None:
-    problem = job.error or RuntimeError("the model did not load and gave no error")
-    st.title("This model is not there yet")
-    explain(problem, f"loading {job.spec.title}")
+    st.subheader("This model is not there yet", anchor=False)
+    explain(job.error or RuntimeError("the model did not load and gave no error"), f"loading {job.spec.title}")
+    _retry_buttons(job, "model", EMBEDDED_KEY, "Go on with the embedded model")
     facts = job.spec.facts
     if facts is not None:
         st.caption(
-            f"Known of {job.spec.title} all the same: {facts.layers} blocks, {facts.heads} heads, hidden size "
-            f"{facts.hidden_size}, {facts.parameters:,} parameters."
+            f"Known of {escape(job.spec.title)} all the same: {facts.layers} blocks, {facts.heads} attention heads, "
+            f"hidden size {facts.hidden_size:,}, feed-forward size {facts.feed_forward_size:,}, maximum positions "
+            f"{facts.max_positions:,}, vocabulary size {facts.vocabulary_size:,}, {facts.parameters:,} parameters."
         )
-    _retry_buttons(job, "model", EMBEDDED_KEY, "Go on with the embedded model")
 
 
 def _retry_buttons(job: LoadJob, setting: str, fallback: str, label: str) -> None:
@@ -125,8 +166,6 @@ def guarded(draw: Callable[[], None], where: str) -> None:
     """Run a page's body; errors become messages, never tracebacks."""
     try:
         draw()
-    except (PeopleError, ModelError) as problem:
-        explain(problem, where)
     except Exception as problem:  # noqa: BLE001 - the last place before Streamlit would show a traceback
         explain(problem, where)
 
@@ -139,12 +178,9 @@ def needs_sentences() -> None:
         "**No sentence yet.** Type one in the sidebar, one a line, or start with an example.",
         icon=":material/edit_note:",
     )
-    st.button(
-        "Start with the bank sentences",
-        key="start_example",
-        type="primary",
-        on_click=lambda: state.put("sentences", state.ready_made_sets()["bank"].sentences),
-    )
+    if st.button("Start with the bank sentences", key="start_example", type="primary"):
+        state.put("sentences", state.ready_made_sets()["bank"].sentences)
+        st.rerun()  # of the whole page: the sidebar shows them too
     st.stop()
 
 
@@ -165,6 +201,8 @@ def figure(
     """
     if message:
         st.markdown(f":material/insights: {message}")
+    # Not transparent: a picture saved in dark mode would carry light type on nothing.
+    chart.update_layout(paper_bgcolor=DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER)
     st.plotly_chart(
         chart,
         key=key,
@@ -201,7 +239,7 @@ def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
         st.dataframe(frame, hide_index=True, key=f"table_{key}")
         st.download_button(
             "Download as CSV",
-            frame.to_csv(index=False).encode("utf-8-sig"),
+            _csv(frame),
             file_name=f"bert-internals-{key}.csv",
             mime="text/csv",
             key=f"csv_{key}",
@@ -210,22 +248,33 @@ def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
         )
 
 
-def truncation(sentences: Any) -> None:
-    """Say exactly which text did not reach the model."""
-    cut = [(number, item) for number, sentence in enumerate(sentences, 1) for item in sentence.dropped]
-    for number, item in cut:
-        with st.container(border=True):
-            st.markdown(
-                f":orange[:material/content_cut:] **Sentence {number} is longer than the model's maximum length:** "
-                f"{item.tokens:,} tokens were cut away, from character {item.start + 1} on. The model never saw:"
-            )
-            st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
+def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:
+    """Say exactly which text did not reach the model; `model` names it where there are two."""
+    whom = f"{escape(model)}'s" if model else "the model's"
+    for number, sentence in enumerate(sentences, start=1):
+        for item in sentence.dropped:
+            with st.container(border=True):
+                which = "The second text" if item.of_pair else f"Sentence {number}"
+                st.markdown(
+                    f":orange[:material/content_cut:] **{which} is longer than {whom} maximum length:** "
+                    f"{item.tokens:,} tokens were cut away, from character {item.start + 1} on. It never saw:"
+                )
+                st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 
 
 def chosen_models() -> list[Backend]:
     """The main model, and the second where one is chosen and can be had."""
     main, second = main_model(), second_model()
     return [main] if second is None else [main, second]
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    """A CSV for spreadsheets: marked as UTF-8, and text that would count as a formula made plain text."""
+
+    def plain(value: object) -> object:
+        return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value
+
+    return frame.map(plain).to_csv(index=False).encode("utf-8-sig")
 
 
 def next_step(page: str) -> None:

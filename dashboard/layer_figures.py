@@ -6,6 +6,7 @@ it: the curves are drawn without it first, then again with it, in the same place
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -64,29 +65,49 @@ def compare(
     if pairs is None and len(names) > MANY_THINGS:
         _matrices(models, key, title, names, centred)
         return
+    columns = st.columns(len(models))
+    first = [column.empty() for column in columns]  # what is drawn before the yardstick is there
+    places = [column.container() for column in columns]
+    if centred:
+        _wait_for_baselines(models)
     centres = [item.yardstick().centre if centred else None for item in models]
     curves = [
         similarity.pair_curves(item.vectors, names, pairs, centre) for item, centre in zip(models, centres, strict=True)
     ]
-    places = [column.empty() for column in st.columns(len(models))]
+    many = len(curves[0].pairs) > MANY_CURVES
+    band_drawn = baseline is not None and not many
 
     def draw(sticks: Sequence[Yardstick | None], last: bool) -> None:
         bands = [None if stick is None else _band(stick, centred, str(baseline)) for stick in sticks]
         limits = curve_charts.shared_range(
             *(item.values for item in curves),
             *(edge for band in bands if band for edge in (band.low, band.high)),
-            np.array([0.0, 1.0]) if baseline else np.empty(0),  # so that the band's arrival moves nothing
+            np.array([0.0, 1.0]) if band_drawn else np.empty(0),  # so that the band's arrival moves nothing
         )
-        for number, (place, item, curve, band) in enumerate(zip(places, models, curves, bands, strict=True)):
+        for number, (place, item, curve, band) in enumerate(
+            zip(places if last else first, models, curves, bands, strict=True)
+        ):
             with place.container():
                 _one(item, curve, band, f"{key}_{number}", title, descriptions, limits, centred, len(models), last)
 
-    ready = baseline is None or all(caching.baseline_ready(item.backend) for item in models)
-    if not ready:
+    if band_drawn and not all(caching.baseline_ready(item.backend) for item in models):
         draw([None] * len(models), last=False)
-    draw([None if baseline is None else item.yardstick() for item in models], last=True)
-    many = len(curves[0].pairs) > MANY_CURVES
+        _wait_for_baselines(models)
+        for place in first:
+            place.empty()
+    draw([item.yardstick() if band_drawn else None for item in models], last=True)
     feedback.reading("Each row is a pair, each column a layer; bright means alike." if many else READ, NOT_SHOWN)
+
+
+def _wait_for_baselines(models: Sequence[Compared]) -> None:
+    """Wait while they are measured in the background; a click elsewhere ends the wait, not the measuring."""
+    note = st.empty()
+    while not all(caching.baseline_ready(item.backend) for item in models):
+        if not caching.baseline_under_way([item.backend for item in models]):
+            break  # nobody measures (a model that was loaded before): it is done in this thread
+        note.caption("Measuring how similar unrelated tokens are …")
+        time.sleep(0.1)
+    note.empty()
 
 
 def _one(
@@ -121,7 +142,6 @@ def _one(
         )
     if not last:  # without the yardstick yet: the picture alone, replaced in a moment
         st.plotly_chart(chart, key=f"{key}_first", alt=f"{full_title}. {message}")
-        st.caption("Measuring how similar unrelated tokens are …")
         return
     feedback.figure(
         chart,

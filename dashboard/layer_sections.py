@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model.backend import Backend
+    from components.model.trace import Trace
 
 POOLINGS = {"mean": "Mean of all tokens", "cls": "[CLS], the first token", "max": "Maximum in each dimension"}
 
 
 def words(models: Sequence[Backend]) -> None:
     """Chosen words, or tokens, against each other."""
-    sentences = controls.current_trace(models[0]).sentences
-    feedback.truncation(sentences)
+    traces = [controls.current_trace(model) for model in models]
+    sentences = traces[0].sentences
+    _truncations(models, traces)
     choice = word_choice.choose(models[0], sentences)
+    for model, trace in zip(models, traces, strict=True):
+        for name in word_choice.missing(choice, sentences, trace):
+            st.warning(f"{feedback.escape(model.spec.title)} has no token for {feedback.escape(name)}: no curve there.")
     controls.chip_legend()
     with st.container(horizontal=True):
         controls.switch("whole_word", "Whole words", "A word of several pieces is taken as the mean of its pieces.")
@@ -32,10 +37,10 @@ def words(models: Sequence[Backend]) -> None:
         [
             Compared(
                 model,
-                word_choice.vectors(choice, sentences, controls.current_trace(model)),
+                word_choice.vectors(choice, sentences, trace),
                 partial(caching.token_yardstick, model),
             )
-            for model in models
+            for model, trace in zip(models, traces, strict=True)
         ],
         key="words",
         title=choice.title(sentences),
@@ -47,11 +52,16 @@ def words(models: Sequence[Backend]) -> None:
     )
 
 
+def _truncations(models: Sequence[Backend], traces: Sequence[Trace]) -> None:
+    for model, trace in zip(models, traces, strict=True):
+        feedback.truncation(trace.sentences, model.spec.title if len(models) > 1 else "")
+
+
 def whole_sentences(models: Sequence[Backend]) -> None:
     """Sentence vectors against each other."""
     traces = [controls.current_trace(model) for model in models]
     texts = [sentence.text for sentence in traces[0].sentences]
-    feedback.truncation(traces[0].sentences)
+    _truncations(models, traces)
     if len(texts) == 1:
         st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
         return

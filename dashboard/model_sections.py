@@ -13,20 +13,23 @@ from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
 from components.model import hub
 from components.model.catalog import CATALOG
-from dashboard import controls, feedback
+from dashboard import caching, controls, feedback
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Trace
 
 
+SHOWN_PAIRS = 10
+
+
 def sizes(backend: Backend) -> None:
     """The model's sizes as figures."""
     facts = backend.facts
     cells = (
-        ("Blocks", facts.layers, "Encoder blocks; hidden states are counted 0 to this number."),
+        ("Blocks", facts.layers, caching.glossary()["block"]),
         ("Attention heads", facts.heads, "In each block."),
-        ("Hidden size", facts.hidden_size, "Numbers in each token's vector."),
+        ("Hidden size", facts.hidden_size, "Numbers in each hidden state. " + caching.glossary()["hidden state"]),
         ("Feed-forward size", facts.feed_forward_size, "Width of the layer inside each block's feed-forward part."),
         ("Maximum positions", facts.max_positions, "Longest input in tokens, special tokens included."),
         ("Vocabulary size", facts.vocabulary_size, "Pieces the model has a vector for."),
@@ -136,7 +139,7 @@ def outputs(backend: Backend, trace: Trace) -> None:
     ]
     st.subheader("Outputs for your sentences", anchor=False)
     st.table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]), hide_index=True)
-    st.caption(f"This record takes {trace.nbytes / 2**20:.2f} MiB; its padding is not shown anywhere else.")
+    st.caption(f"This record takes {trace.nbytes / 2**20:.2f} MiB, padding included.")
 
 
 def vector(backend: Backend, trace: Trace) -> None:
@@ -200,7 +203,8 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
         st.info("Add a second sentence to compare the parts of one word in two places.")
         return
     names = [sentence.word_text(place) for sentence, place in zip(trace.sentences, chosen, strict=True)]
-    pairs = list(combinations(range(len(chosen)), 2))[:10]
+    every = list(combinations(range(len(chosen)), 2))
+    pairs = every[:SHOWN_PAIRS]
     cosines = parts_analysis.part_cosines(trace, list(chosen), pairs)
     labels = [f"{a + 1} {names[a]} – {b + 1} {names[b]}" for a, b in pairs]
     feedback.figure(
@@ -212,7 +216,7 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
         read="The chosen tokens (first pieces), pair by pair. The same word has a word part of cosine 1; its position "
         "part differs, so layer 0 is close to 1 but not exactly 1.",
         not_shown="Anything of context: at layer 0 no token has seen another yet."
-        + (" The first ten pairs are shown." if len(pairs) == 10 else ""),
+        + (f" The first {SHOWN_PAIRS} of {len(every)} pairs are shown." if len(every) > len(pairs) else ""),
         table=lambda: pd.DataFrame(
             {"pair": labels, **dict(zip(cosines.names, cosines.values.T.round(6), strict=True))}
         ),

@@ -8,14 +8,14 @@ import streamlit as st
 
 from components.errors import PeopleError
 from components.model import hub
-from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec, parse_model
+from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
-from dashboard import caching, chips, state
+from dashboard import caching, chips, feedback, state
 
 _NONE = "(none)"
 
 
-def draw() -> Any:
+def draw(page: str) -> Any:
     """Draw it, and return the place for the model's status.
 
     In projector mode there is none, only a button on the page that brings it back.
@@ -31,7 +31,7 @@ def draw() -> Any:
     with st.sidebar:
         place = _models()
         _sentences()
-        _more()
+        _more(page)
     return place
 
 
@@ -70,7 +70,7 @@ def _models() -> Any:
         )
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
-            st.error(problem)
+            st.error(feedback.escape(problem))
     place = st.empty()
     status(place)
     return place
@@ -82,10 +82,14 @@ def _choose_model(name: str) -> None:
         state.put(name, EMBEDDED_KEY if name == "model" else "")
         return
     try:
-        state.put(name, parse_model(typed).key)
+        state.put(name, state.allowed_model(typed))
     except PeopleError as problem:
         st.session_state[f"_{name}_problem"] = f"{problem.given} {problem.mend}"
         return
+    except ValueError as problem:
+        st.session_state[f"_{name}_problem"] = f"Not chosen: {problem}."
+        return
+    st.session_state.setdefault("_linked_models", set()).discard(state.get(name))
     caching.shelf().forget(state.get(name))
 
 
@@ -93,8 +97,8 @@ def status(place: Any) -> None:
     """Device, precision and memory of the chosen model, into its place in the sidebar."""
     if place is None:
         return
-    job = caching.shelf().request(parse_model(state.get("model")))
-    if job.backend is None:
+    job = caching.shelf().find(state.get("model"))
+    if job is None or job.backend is None:
         place.caption("Not in memory yet.")
         return
     from components.model.device import memory
@@ -131,9 +135,13 @@ def _sentences() -> None:
         placeholder="Type a sentence, press Enter for the next",
         help=f"Up to {MAX_SENTENCES} sentences and {MAX_CHARACTERS:,} characters. Ctrl+Enter takes them over.",
     )
-    if len(current) > 1:
-        with st.popover("Reorder or remove", icon=":material/swap_vert:", width="stretch"):
-            _arrange(current)
+    if 1 < len(current) <= MAX_SENTENCES:
+        panel = st.popover(
+            "Reorder or remove", icon=":material/swap_vert:", width="stretch", key="arrange", on_change="rerun"
+        )
+        if panel.open:
+            with panel:
+                _arrange(current)
 
 
 def _choose_set() -> None:
@@ -147,54 +155,42 @@ def _edit_sentences() -> None:
 
 
 def _arrange(current: tuple[str, ...]) -> None:
-    for place, sentence in enumerate(current):
-        text, up, down, out = st.columns([6, 1, 1, 1], vertical_alignment="center", gap="small")
-        text.text(f"{place + 1}  {sentence[:60]}{'…' if len(sentence) > 60 else ''}")
-        up.button(
-            "",
-            key=f"up_{place}",
-            icon=":material/arrow_upward:",
-            help="Move up",
-            type="tertiary",
-            disabled=place == 0,
-            on_click=_swap,
-            args=(place, place - 1),
-        )
-        down.button(
-            "",
-            key=f"down_{place}",
-            icon=":material/arrow_downward:",
-            help="Move down",
-            type="tertiary",
-            disabled=place == len(current) - 1,
-            on_click=_swap,
-            args=(place, place + 1),
-        )
-        out.button(
-            "",
-            key=f"remove_{place}",
-            icon=":material/close:",
-            help="Remove",
-            type="tertiary",
-            on_click=_remove,
-            args=(place,),
-        )
+    """One sentence at a time: choose it, then move or remove it."""
+    place = min(st.session_state.get("_arranged", 0), len(current) - 1)
+    st.session_state["w_arrange"] = place
+    st.selectbox(
+        "Sentence",
+        range(len(current)),
+        format_func=lambda row: f"{row + 1}  {current[row][:60]}",
+        key="w_arrange",
+        on_change=lambda: st.session_state.update(_arranged=st.session_state["w_arrange"]),
+    )
+    with st.container(horizontal=True):
+        for label, icon, key, target, possible in (
+            ("Up", ":material/arrow_upward:", "move_up", place - 1, place > 0),
+            ("Down", ":material/arrow_downward:", "move_down", place + 1, place < len(current) - 1),
+        ):
+            st.button(label, icon=icon, key=key, disabled=not possible, on_click=_move, args=(current, place, target))
+        st.button("Remove", icon=":material/close:", key="remove_sentence", on_click=_remove, args=(current, place))
 
 
-def _swap(a: int, b: int) -> None:
-    lines = list(state.get("sentences"))
-    lines[a], lines[b] = lines[b], lines[a]
+def _move(seen: tuple[str, ...], place: int, target: int) -> None:
+    """Swap two sentences of the list the person saw; a click that comes after the list changed does nothing."""
+    if state.get("sentences") != seen:
+        return
+    lines = list(seen)
+    lines[place], lines[target] = lines[target], lines[place]
     state.put("sentences", tuple(lines))
+    st.session_state["_arranged"] = target
 
 
-def _remove(place: int) -> None:
-    lines = list(state.get("sentences"))
-    del lines[place]
-    state.put("sentences", tuple(lines))
+def _remove(seen: tuple[str, ...], place: int) -> None:
+    if state.get("sentences") == seen:
+        state.put("sentences", (*seen[:place], *seen[place + 1 :]))
 
 
-def _more() -> None:
-    chips.copy_link("copy_link", st.session_state.get("_address_complete", True))
+def _more(page: str) -> None:
+    chips.copy_link("copy_link", state.address_of(page)[1])
     with st.container(horizontal=True):
         st.button("Reset", key="reset", icon=":material/restart_alt:", on_click=state.reset, help="All defaults back")
         st.button(
@@ -205,12 +201,12 @@ def _more() -> None:
             on_click=lambda: state.put("projector", True),
         )
     with st.expander("More settings", icon=":material/tune:"):
-        job = caching.shelf().request(parse_model(state.get("model")))
-        limit = job.backend.tokenization.max_length if job.backend else 512
+        job = caching.shelf().find(state.get("model"))
+        limit = job.backend.tokenization.max_length if job and job.backend else 512
         st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)
         st.number_input(
             "Maximum length in tokens",
-            min_value=3,
+            min_value=state.LEAST_LENGTH,
             max_value=limit,
             key="w_max_length",
             on_change=lambda: state.put(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -25,6 +26,7 @@ from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_t
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
 PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention")
+LEAST_LENGTH = 3  # tokens: [CLS], one of the text, [SEP]
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
 
 
@@ -96,9 +98,14 @@ def _flag(name: str, short: str, default: bool, pages: tuple[str, ...] = PAGES) 
     return Setting(name, short, default, parse, lambda value: [str(int(value))], pages)
 
 
-def _number(name: str, short: str, default: int | None, most: int, pages: tuple[str, ...] = PAGES) -> Setting:
+def _number(
+    name: str, short: str, default: int | None, most: int, pages: tuple[str, ...] = PAGES, least: int = 0
+) -> Setting:
     def parse(values: list[str]) -> int:
-        return _whole(_one(values), most)
+        value = _whole(_one(values), most)
+        if value < least:
+            raise ValueError(f"less than {least}")
+        return value
 
     return Setting(name, short, default, parse, lambda value: [str(value)], pages)
 
@@ -127,13 +134,21 @@ def free_models_allowed() -> bool:
     return os.environ.get(FREE_MODELS_VARIABLE, "1").strip().lower() not in {"0", "no", "off", "false"}
 
 
+def allowed_model(text: str) -> str:
+    """The key of a model that a person named, in an address or in the picker.
+
+    Both ask here: what a browser sends need not be one of the options it was offered. Raises ValueError (or
+    PeopleError) for a model that is not allowed, or that no model can be.
+    """
+    if not free_models_allowed() and catalog_spec(text.strip()) is None:
+        # Said before anything is looked up: nobody must find out which folders there are.
+        raise ValueError("only the models of the list are allowed on this server")
+    return parse_model(text).key
+
+
 def _model(name: str, short: str, default: str) -> Setting:
     def parse(values: list[str]) -> str:
-        key = _one(values)
-        if not free_models_allowed() and catalog_spec(key) is None:
-            # Said before anything is looked up: a link must not find out which folders there are.
-            raise ValueError("only the models of the list are allowed on this server")
-        return parse_model(key).key
+        return allowed_model(_one(values))
 
     return Setting(name, short, default, parse, lambda value: [value])
 
@@ -160,7 +175,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "sentences", "s", ready_made_sets()[DEFAULT_SET].sentences, _parse_sentences, lambda value: list(value) or [""]
     ),
-    _number("max_length", "len", None, 100_000),
+    _number("max_length", "len", None, 100_000, least=LEAST_LENGTH),
     _flag("projector", "proj", False),
     # Tokens of interest: one position for each sentence, [CLS] at 0
     _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS)),
@@ -233,47 +248,70 @@ def reset() -> None:
         st.session_state.pop(setting.name, None)
 
 
-def read_address(page: str) -> None:
-    """Take the address over into the session, where it was not written by this session itself.
+def read_address(page: str, history: bool = False) -> None:
+    """Take the address over into the session: on its first run (somebody opened a link), and on Back or Forward.
 
-    That is so for the first run (somebody opened a link) and for the browser's back button. A page change
-    clears the address, which says nothing about what the person wants: then the session's values stand.
+    In every other run the session itself wrote the address, and what the browser sends along may be a click
+    behind. `history` says that the browser's Back or Forward asked for this run. A bare address is then the
+    moment after a page change, before ours was written: it says nothing about model and sentences.
     """
-    here = {key: st.query_params.get_all(key) for key in st.query_params}
-    written = st.session_state.get("_address")
-    if here == written or (not here and written is not None):
+    if st.session_state.get("_address") is not None and not history:
         return
-    notices = st.session_state.setdefault("_notices", [])
+    here = {key: st.query_params.get_all(key) for key in st.query_params}
+    st.session_state.pop("_anchors", None)  # the choices of the address are positions in its own sentences
+    linked: set[str] = st.session_state.setdefault("_linked_models", set())
+    known = set()
     for setting in SETTINGS:
         if page not in setting.pages:
             continue
+        known.add(setting.short)
         if setting.short not in here:
-            # A link that leaves a value out means its default.
-            st.session_state.pop(setting.name, None)
+            # An address that leaves a value out means its default.
+            if here or setting.pages != PAGES:
+                st.session_state.pop(setting.name, None)
             continue
         try:
             put(setting.name, setting.parse(here[setting.short]))
+            if setting.name in {"model", "model2"}:
+                linked.add(get(setting.name))
         except (ValueError, PeopleError) as problem:
             st.session_state.pop(setting.name, None)
-            shown = ", ".join(here[setting.short])[:60]
-            notices.append(f"The link's value for “{setting.short}” ({shown!r}) was not understood: {problem}")
+            notice(f"The link's value for “{setting.short}” ({', '.join(here[setting.short])[:60]!r}): {problem}")
+    for key in here.keys() - known:
+        notice(f"The link's “{key[:30]}” means nothing on this page.")
     st.session_state["_address"] = here
+    if history:
+        # Writing an address adds a step to the browser's history: not before something changes again.
+        st.session_state["_held"] = address_of(page)[0]
 
 
-def write_address(page: str) -> None:
-    """Put the page's settings that differ from their defaults into the address."""
+def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
+    """The page's settings that differ from their defaults, and whether the sentences fit in with them."""
     wanted: dict[str, list[str]] = {}
     for setting in SETTINGS:
         value = get(setting.name)
         if page in setting.pages and value != setting.default:
             wanted[setting.short] = setting.show(value)
-    if sum(len(key) + 3 * len(text) for key, texts in wanted.items() for text in texts) > ADDRESS_LIMIT:
-        wanted.pop("s", None)
-        wanted.pop("t", None)
-    st.session_state["_address_complete"] = "s" in wanted or get("sentences") == _BY_NAME["sentences"].default
+    size = sum(len(key) + len(quote(text)) + 2 for key, texts in wanted.items() for text in texts)
+    if size <= ADDRESS_LIMIT:
+        return wanted, True
+    return {key: texts for key, texts in wanted.items() if key not in {"s", "t"}}, False
+
+
+def write_address(page: str) -> None:
+    """Put the page's settings into the address."""
+    wanted, _ = address_of(page)
+    if st.session_state.get("_held") == wanted:
+        return
+    st.session_state.pop("_held", None)
     if {key: st.query_params.get_all(key) for key in st.query_params} != wanted:
         st.query_params.from_dict(wanted)
     st.session_state["_address"] = wanted
+
+
+def notice(text: str) -> None:
+    """Something to tell the person at the top of the next page drawn."""
+    st.session_state.setdefault("_notices", []).append(text)
 
 
 def take_notices() -> list[str]:

@@ -16,12 +16,21 @@ from components.charts.grids import tensor_grids
 from components.model.catalog import CATALOG, EMBEDDED_KEY
 from components.model.tokenization import invisible_characters
 from components.model.trace import TokenizedSentence
-from dashboard import chips, controls, feedback, state
+from dashboard import caching, chips, controls, feedback, state
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 GRID_ROWS = 8  # sentences drawn at a time in the tensor grids
+# What a fact of a token is called in the glossary.
+TERMS = {
+    "Piece": "token",
+    "Id": "id",
+    "Position": "position",
+    "Token type (segment)": "segment",
+    "Attention mask": "attention mask",
+    "Special token": "special token",
+}
 ROLES = {
     "cls": "starts the input; its vector can stand for the whole sentence",
     "sep": "ends a text, and parts the two texts of a pair",
@@ -69,10 +78,10 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             "Attention mask": "1",
             "Special token": "yes" if token.special else "no",
         }
-        columns = st.columns(5)
+        columns, words = st.columns(5), caching.glossary()
         for index, (label, value) in enumerate(cells.items()):
             with columns[index % 5]:
-                st.caption(label)
+                st.caption(label, help=words.get(TERMS.get(label, "")))
                 st.text(value)
 
 

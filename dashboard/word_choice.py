@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from components.analysis.similarity import token_vectors_of
@@ -140,13 +141,25 @@ def vectors(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace
     """The chosen tokens' vectors in a trace, float32 [layer, pick, dim]; a word is the mean of its pieces.
 
     `sentences` are the main model's tokens; in another model's trace each choice is found by its characters.
+    NaN where that model has no token for it: its text was cut off, or dropped.
     """
-    return token_vectors_of(
-        [
-            trace.token_vectors(row, _places(trace.sentences[row], sentences[row], place, choice.whole_word))
-            for row, place in choice.picks
-        ]
-    )
+    found = []
+    for row, place in choice.picks:
+        places = _places(trace.sentences[row], sentences[row], place, choice.whole_word)
+        if places:
+            found.append(trace.token_vectors(row, places))
+        else:  # this model never got that text: no value, rather than another token's
+            found.append(np.full((trace.n_layers + 1, 1, trace.hidden_states.shape[-1]), np.nan, np.float32))
+    return token_vectors_of(found)
+
+
+def missing(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:
+    """The chosen words that a model's trace has no token for, as people read them."""
+    return [
+        name
+        for name, (row, place) in zip(choice.descriptions(sentences), choice.picks, strict=True)
+        if not _places(trace.sentences[row], sentences[row], place, choice.whole_word)
+    ]
 
 
 def _places(own: TokenizedSentence, chosen_in: TokenizedSentence, place: int, whole: bool) -> tuple[int, ...]:
@@ -157,5 +170,4 @@ def _places(own: TokenizedSentence, chosen_in: TokenizedSentence, place: int, wh
         found = 0 if place == 0 else len(own) - 1
     else:
         found = position_at(own, token.start, token.end, token.in_pair)
-    # Text that the other tokenizer drops (a control character, say) has no vector there: its start stands in.
-    return _same(own, 0 if found is None else found, whole)
+    return () if found is None else _same(own, found, whole)

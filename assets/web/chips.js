@@ -11,12 +11,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     line.className = "row";
     line.setAttribute("role", "group");
     line.setAttribute("aria-label", `Sentence ${row.number}`);
-    if (row.number !== null) {
-      const number = document.createElement("span");
-      number.className = "number";
-      number.textContent = row.number;
-      line.append(number);
-    }
+    const number = document.createElement("span");
+    number.className = "number";
+    number.textContent = row.number;
+    line.append(number);
     const flow = document.createElement("div");
     flow.className = "flow";
     row.words.forEach((word) => {
@@ -32,11 +30,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
         chip.setAttribute("aria-pressed", String(token.picked));
         chip.tabIndex = token.picked ? 0 : -1;
         if (data.clickable) {
-          chip.onclick = () => {
-            flow.querySelectorAll(".chip.picked").forEach((other) => other.classList.remove("picked"));
-            chip.classList.add("picked");
-            setTriggerValue("clicked", [row.index, token.position]);
-          };
+          // What is chosen is drawn when the server has said so: a click need not mean "only this one".
+          chip.onclick = () => setTriggerValue("clicked", [row.index, token.position]);
         } else {
           chip.disabled = true;
         }

@@ -153,7 +153,7 @@ def second_text(sentence: TokenizedSentence) -> Mask:
     """
     second = np.zeros(len(sentence), bool)
     if sentence.pair is not None:
-        start = next((token.position for token in sentence.tokens if token.word is not None and token.in_pair), None)
+        start = next((token.position for token in sentence.tokens if token.in_pair), None)
         # A second text of which the tokenizer left nothing still has its mark at the end.
         second[len(sentence) - 1 if start is None else start :] = True
     return second

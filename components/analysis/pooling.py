@@ -33,7 +33,8 @@ def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float3
         total = np.einsum("lstd,st->lsd", hidden, weights)
         pooled = total / np.maximum(weights.sum(axis=1), 1)[None, :, None]
     elif pooling == "max":
-        pooled = np.where(keep[None, :, :, None], hidden, -np.inf).max(axis=2)
+        # Layer by layer: a masked copy of all of them would be as large as the trace.
+        pooled = np.stack([np.where(keep[..., None], layer, -np.inf).max(axis=1) for layer in hidden])
     else:
         raise ValueError(f"unknown pooling {pooling!r}; expected one of {', '.join(POOLINGS)}")
     pooled = pooled.astype(np.float32)

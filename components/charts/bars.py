@@ -53,7 +53,7 @@ def parameter_bars(
         bargap=0.25,
         legend={"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0, "traceorder": "normal"},
     )
-    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], showgrid=False)
+    figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(title="parameters", tickformat="~s")
     return theme.finish(figure, title, 170 + 26 * len(order), scale)
 
@@ -86,7 +86,7 @@ def part_norm_bars(
         barmode="group", legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"}
     )
     figure.update_yaxes(title=quantity, type="log" if logarithmic else "linear")
-    figure.update_xaxes(tickangle=-40)
+    figure.update_xaxes(title="token", tickangle=-40)
     figure = theme.finish(figure, title, 400, scale)
     figure.update_layout(margin_t=figure.layout.margin.t + round(30 * scale))
     return figure
@@ -135,8 +135,9 @@ def cosine_bars(
         ]
     )
     figure.update_layout(
-        barmode="group", legend={"orientation": "h", "yanchor": "top", "y": -0.15, "x": 0, "traceorder": "normal"}
+        barmode="group", legend={"orientation": "h", "yanchor": "top", "y": -0.24, "x": 0, "traceorder": "normal"}
     )
     figure.update_yaxes(title="cosine similarity")
+    figure.update_xaxes(title="part of layer 0")
     figure.update_layout(showlegend=True)
-    return theme.finish(figure, title, 360, scale)
+    return theme.finish(figure, title, 380, scale)

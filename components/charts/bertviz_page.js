@@ -73,36 +73,42 @@
   };
 
   // --- fewer lines ----------------------------------------------------------------------------------------------
-  let leftOut = "";
-  const level = (node) => Math.round(node.__data__ * 255);
+  let leftOut = ""; // of the drawing just made
+  let ofCells = ""; // of the model view's pictures
+  const write = () => (note.textContent = `${ofCells} ${leftOut}`.trim());
+  const level = (weight) => Math.round(weight * 255);
 
-  // The selection with holes for lines of weight 0, which nobody sees, and for the weakest beyond the budget.
-  // d3 passes over holes and keeps the others' numbers, so what is left out moves nothing.
-  function strongest(selection) {
+  // Which weights of these rows get a line: none of weight 0, which nobody sees, and of the rest the strongest.
+  // The answer counts, so ask once for each weight, in their order.
+  function strongest(rows) {
     const count = new Array(256).fill(0);
-    for (const group of selection._groups) for (const node of group) count[level(node)]++;
+    for (const row of rows) for (const weight of row) count[level(weight)]++;
     const visible = count.slice(1).reduce((sum, value) => sum + value, 0);
     let lowest = 256;
     let room = LINES;
     while (lowest > 1 && count[lowest - 1] <= room) room -= count[--lowest];
+    if (lowest === 1) return (weight) => level(weight) > 0;
     // Of the level that no longer fits whole, every n-th line, so that an even haze does not look like nothing.
-    const every = lowest > 1 && room > 0 ? Math.ceil(count[lowest - 1] / room) : Infinity;
+    const every = Math.ceil(count[lowest - 1] / room);
+    const drawn = LINES - room + (room && Math.ceil(count[lowest - 1] / every));
+    leftOut = `The ${drawn.toLocaleString("en")} strongest of ${visible.toLocaleString("en")} lines are drawn.`;
     let met = 0;
-    const keep = (node) => level(node) >= lowest || (level(node) === lowest - 1 && lowest > 1 && met++ % every === 0);
-    const kept = selection._groups.map((group) => Array.from(group, (node) => (keep(node) ? node : undefined)));
-    const drawn = kept.reduce((sum, group) => sum + group.filter(Boolean).length, 0);
-    if (drawn < visible) {
-      leftOut = `The ${drawn.toLocaleString("en")} strongest of ${visible.toLocaleString("en")} lines are drawn.`;
-    }
-    return new selection.constructor(kept, selection._parents);
+    return (weight) => level(weight) >= lowest || (room > 0 && level(weight) === lowest - 1 && met++ % every === 0);
+  }
+
+  // The selection with holes for lines that are left out: d3 passes over them and keeps the others' numbers.
+  function thinned(selection, rows) {
+    const keep = strongest(rows);
+    const kept = (node) => (keep(node.__data__) ? node : undefined);
+    const groups = selection._groups.map((group) => Array.from(group, kept));
+    return new selection.constructor(groups, selection._parents);
   }
 
   // A cell of the model view as a picture: bertviz draws a line for each pair of tokens, 2.4 million for 144 heads
   // at 128 tokens. Takes the attributes that bertviz would give to the lines, and draws when the cell is in sight.
-  function picture(selection) {
+  function picture(parents, rows) {
     const set = {};
-    const cell = selection._parents[0].parentNode;
-    const frame = cell.querySelector(".attn_background");
+    const frame = parents[0].parentNode.querySelector(".attn_background");
     const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => +frame.getAttribute(name));
     cells.set(frame, {
       draw() {
@@ -119,21 +125,25 @@
         pen.translate(-x, -y);
         pen.lineWidth = set["stroke-width"];
         pen.strokeStyle = set.stroke;
-        selection._groups.forEach((group, row) => {
-          const line = { parentNode: selection._parents[row] }; // what bertviz asks for its row
+        const keep = strongest(rows);
+        rows.forEach((row, place) => {
+          const line = { parentNode: parents[place] }; // what bertviz asks for its row
           const startY = set.y1.call(line);
-          group.forEach((node, column) => {
-            if (!node.__data__) return;
-            pen.globalAlpha = set["stroke-opacity"].call(line, node.__data__);
+          row.forEach((weight, column) => {
+            if (!keep(weight)) return;
+            pen.globalAlpha = set["stroke-opacity"].call(line, weight);
             pen.beginPath();
             pen.moveTo(set.x1, startY);
-            pen.lineTo(set.x2, set.y2.call(line, node.__data__, column));
+            pen.lineTo(set.x2, set.y2.call(line, weight, column));
             pen.stroke();
           });
         });
         holder.append(canvas);
         frame.after(holder);
         this.drawn = holder;
+        if (leftOut) ofCells = `Of each cell, the ${LINES.toLocaleString("en")} strongest lines are drawn.`;
+        leftOut = "";
+        write();
       },
       drop() {
         this.drawn?.remove(); // 144 canvases of 128 tokens would be 160 MB
@@ -178,8 +188,9 @@
       (name === "line" || name === "path" || parent?.classList?.contains("vector-highlight-group")) &&
       typeof this._groups[0]?.[0]?.__data__ === "number";
     if (!ofWeights) return append.call(this, name);
-    if (page.view === "model" && !parent.parentNode.classList.contains("detail")) return picture(this);
-    return append.call(strongest(this), name);
+    const rows = this._parents.map((element) => element.__data__);
+    if (page.view === "model" && !parent.parentNode.classList.contains("detail")) return picture(this._parents, rows);
+    return append.call(thinned(this, rows), name);
   };
   let colours = d3.schemeCategory10;
   if (page.dark) {
@@ -291,10 +302,16 @@
   const drawings = new MutationObserver(() => {
     const svg = vis.querySelector("svg");
     if (!svg) return;
+    if (!svg.hasAttribute("role")) {
+      // A new drawing, not only a cell that was opened. Two views have a fixed width: in a narrower frame they shrink.
+      ofCells = "";
+      if (page.view === "model") svg.setAttribute("viewBox", `0 0 970 ${svg.getAttribute("height")}`);
+      if (page.view === "neuron") svg.setAttribute("viewBox", `0 0 1010 ${26 * all + 50}`);
+    }
     drawings.observe(svg, { childList: true });
     describe(svg, "group", document.title);
     dress(svg);
-    note.textContent = leftOut;
+    write();
     leftOut = "";
   });
   drawings.observe(vis, { childList: true });

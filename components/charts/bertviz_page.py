@@ -52,7 +52,7 @@ def document(
     )
     return (
         f"{_head(view)}<title>{_text(title)}</title>\n</head>\n"
-        f'<body class="{view}{" dark" if dark else ""}" style="--tokens: {len(facts["tokens"])}">\n'
+        f'<body class="{view}{" dark" if dark else ""}">\n'
         f'<main id="bertviz" aria-describedby="about">\n<p id="about" class="alternative">{_text(description)}</p>\n'
         f'<div id="controls">{controls}</div>\n<p id="note" role="status"></p>\n<div id="vis"></div>\n'
         "<noscript>This view is drawn by JavaScript, which is switched off here.</noscript>\n</main>\n"
@@ -65,7 +65,7 @@ def document(
 @functools.cache
 def frame_bytes(view: View) -> int:
     """What a page takes without its data, in bytes: mostly jQuery, d3 and bertviz's script."""
-    bare = document(view, title="", description="", controls="", facts={"tokens": []}, arrays={}, dark=False)
+    bare = document(view, title="", description="", controls="", facts={}, arrays={}, dark=False)
     return len(bare.encode())
 
 

@@ -22,7 +22,8 @@ def similarity_heatmap(
 ) -> go.Figure:
     """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty.
 
-    Rows carry number and label, columns the number alone. Labels are numbered (1, 2, ..., or by `numbers`), so that equal ones stay apart. `limits` fixes the colours.
+    Rows carry number and label, columns the number alone. Numbers (1, 2, ..., or `numbers`) keep equal labels
+    apart. `limits` fixes the colours.
     """
     names = [
         f"{number}  {theme.plain(label, 24)}"
@@ -45,8 +46,8 @@ def similarity_heatmap(
             ygap=1,
         )
     )
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    figure.update_xaxes(showgrid=False, type="category", tickangle=0)
+    figure.update_yaxes(title="sentence or word", autorange="reversed", showgrid=False)
+    figure.update_xaxes(title="the same, by number", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)), scale)
 
 
@@ -72,6 +73,6 @@ def layer_heatmap(
             hovertemplate="%{y}<br>layer %{x}: %{z:.4f}<extra></extra>",
         )
     )
-    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_yaxes(title="pair", autorange="reversed", showgrid=False)
     figure.update_xaxes(title="layer (0 = embeddings, before any block)", dtick=1, showgrid=False)
     return theme.finish(figure, title, min(900, 200 + 18 * len(labels)), scale)

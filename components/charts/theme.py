@@ -1,7 +1,7 @@
 """The look all figures share: a colour-blind-safe palette, sizes, and text made safe for figures.
 
 The hues follow Okabe and Ito (2008), moved towards the middle so that each can be told from white and from
-a dark page (contrast of at least 2.4 to both, held by a test). More curves than hues get another dash.
+a dark page (contrast of at least 3 to both, held by a test). More curves than hues get another dash.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import textwrap
 
 import plotly.graph_objects as go
 
-BLUE, ORANGE, GREEN, VERMILION = "#2B7BBA", "#D98A00", "#0E9A73", "#D9542B"
-PURPLE, SKY, OLIVE, GREY = "#B5629E", "#3FA0D8", "#8C8A1E", "#858B95"
+BLUE, ORANGE, GREEN, VERMILION = "#2B7BBA", "#C97F00", "#0E9A73", "#D9542B"
+PURPLE, SKY, OLIVE, GREY = "#B5629E", "#3A99CF", "#8C8A1E", "#858B95"
 PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, OLIVE)
 DASHES = ("solid", "dash", "dot", "dashdot")
 SEQUENTIAL = "Cividis"
@@ -38,8 +38,8 @@ def plain(text: str, limit: int = 60) -> str:
 
 
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
-    """A title in lines short enough for a phone."""
-    return "<br>".join(textwrap.wrap(title, width)) or title
+    """A title in lines short enough for a phone; markup in it is shown as typed."""
+    return "<br>".join(html.escape(line, quote=False) for line in textwrap.wrap(title, width))
 
 
 def finish(figure: go.Figure, title: str, height: int, scale: float = 1.0) -> go.Figure:

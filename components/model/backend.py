@@ -189,9 +189,13 @@ class Backend:
     def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:
         sentences, tokens = shape
         facts = self.facts
-        need = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1)
+        parts = 3 if facts.segments else 2  # of layer 0: word, position, segment
+        need = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1 + parts)
+        need += 4 * sentences * facts.hidden_size + 40 * sentences * tokens  # pooler; ids and masks
         if options.attentions:
             need += 4 * sentences * tokens * tokens * facts.heads * facts.layers
+        if options.mask_logits:  # made for every token, though only the masks' are kept
+            need += 4 * sentences * tokens * facts.vocabulary_size
         self._refuse_beyond_the_store(need, sentences, tokens)
 
     def _refuse_beyond_the_store(self, need: int, sentences: int, tokens: int) -> None:
@@ -247,6 +251,7 @@ class Backend:
         if report["missing_keys"]:  # transformers would fill these with random numbers and only report it
             raise _no_masked_lm(self.spec.title)
         setattr(model, model.base_model_prefix, _eager_twin(self._fast))
+        model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy
         return model.to(self.device).eval()
 
 

@@ -154,12 +154,31 @@ CATALOG: tuple[ModelSpec, ...] = (
 
 _BY_KEY = {spec.key: spec for spec in CATALOG}
 # The hub's older names without an owner, which people still type.
-_ALIASES = {spec.key.split("/")[1]: spec.key for spec in CATALOG if spec.source == "hub" and "tuned" not in spec.note}
+_ALIASES = {
+    "bert-base-uncased": "google-bert/bert-base-uncased",
+    "distilbert-base-uncased": "distilbert/distilbert-base-uncased",
+    "roberta-base": "FacebookAI/roberta-base",
+    "bert-base-multilingual-cased": "google-bert/bert-base-multilingual-cased",
+}
 
 
 def catalog_spec(key: str) -> ModelSpec | None:
     """The catalog's entry of that key (or of a hub id's older short name), if there is one."""
     return _BY_KEY.get(key) or _BY_KEY.get(_ALIASES.get(key, ""))
+
+
+def spec_of(key: str) -> ModelSpec:
+    """The spec of a key that `parse_model` gave before. Nothing is looked up: a folder may be gone by now."""
+    known = catalog_spec(key)
+    if known is not None:
+        return known
+    if _is_path(key):
+        return ModelSpec(key, "folder", Path(key).name, "a folder on this machine")
+    return ModelSpec(key, "hub", key, "from the Hugging Face hub")
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith(("/", "~", ".")) or "\\" in text or (len(text) > 1 and text[1] == ":")
 
 
 def parse_model(text: str) -> ModelSpec:
@@ -171,8 +190,7 @@ def parse_model(text: str) -> ModelSpec:
     known = catalog_spec(key)
     if known is not None:
         return known
-    looks_like_path = key.startswith(("/", "~", ".")) or "\\" in key or (len(key) > 1 and key[1] == ":")
-    if looks_like_path:
+    if _is_path(key):
         folder = _folder(key)
         if folder is None:
             raise InputError(

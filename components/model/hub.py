@@ -78,14 +78,6 @@ def is_reachable(fresh: bool = False) -> bool:
         return answer
 
 
-def known_reachable() -> bool | None:
-    """The last probe's answer without asking again; None when the hub was not asked yet."""
-    if told_offline():
-        return False
-    known = _probes.get(endpoint())
-    return None if known is None else known.reachable
-
-
 def cached_folder(repo_id: str, revision: str | None = None) -> Path | None:
     """The folder of a repository that is completely on this machine, else None. Asks no network."""
     from huggingface_hub import errors, try_to_load_from_cache
@@ -266,6 +258,11 @@ def _cancelled(repo_id: str) -> ModelError:
     )
 
 
+def _is_transport(problem: Exception) -> bool:
+    """Whether an exception is the HTTP library's own: the connection failed, whatever the reason."""
+    return type(problem).__module__.partition(".")[0].startswith("http")
+
+
 def _explain(problem: Exception, repo_id: str) -> ModelError:
     """The hub client's exceptions in words for people."""
     from huggingface_hub import errors
@@ -299,10 +296,17 @@ def _explain(problem: Exception, repo_id: str) -> ModelError:
             "A file of the size the hub announces was expected.",
             "Pick the model again; what arrived whole is kept.",
         )
+    if isinstance(problem, errors.HfHubHTTPError | ConnectionError | TimeoutError) or _is_transport(problem):
+        return ModelError(
+            "offline",
+            f"{repo_id} could not be fetched: the hub did not answer as it should.",
+            "An answer of the hub was expected.",
+            "Check the network and pick the model again, or go on with the embedded model.",
+        )
     first_line = (text.splitlines() or [type(problem).__name__])[0][:200]
     return ModelError(
-        "offline",
+        "failed",
         f"{repo_id} could not be fetched: {first_line}",
-        "An answer of the hub was expected.",
-        "Check the network and pick the model again, or go on with the embedded model.",
+        "A download into the hub's cache folder was expected to work.",
+        "Check the network and the cache folder's permissions, and pick the model again; the server's log tells more.",
     )

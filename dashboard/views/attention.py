@@ -34,10 +34,10 @@ def render() -> None:
         "In each block, every head lets each token gather from the others: attention says how much from whom. Block b turns "
         "layer b into layer b+1; transformers and bertviz call it layer b. Blocks and heads count from 0."
     )
-    backend = feedback.main_model()
 
     @st.fragment
     def body() -> None:
+        backend = feedback.main_model()  # asked for here: a fragment is kept, and must not keep a model
         view = controls.choice("attention_view", "Look at", VIEWS, show_label=False)
         feedback.guarded(partial(_view, backend, view), "drawing attention")
         state.write_address("attention")

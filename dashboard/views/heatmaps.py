@@ -30,10 +30,10 @@ def render() -> None:
         "A block takes all token vectors in and gives changed ones out. Bright cells are vectors that point the same way "
         "(cosine similarity)."
     )
-    models = feedback.chosen_models()
 
     @st.fragment
     def body() -> None:
+        models = feedback.chosen_models()  # asked for here: a fragment is kept, and must not keep a model
         view = controls.choice("heatmaps_view", "Look at", VIEWS, show_label=False)
         feedback.guarded(partial(_view, models, view), "drawing the heatmaps")
         state.write_address("heatmaps")

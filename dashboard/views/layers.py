@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import controls, feedback, state
+from dashboard import caching, controls, feedback, state
 from dashboard import layer_sections as sections
 
 VIEWS = {"tokens": "A word", "sentences": "A whole sentence"}
@@ -19,11 +19,11 @@ def render() -> None:
         "A word starts with nearly the same vector wherever it stands. Block by block, the words around it change "
         "that vector. Each curve shows how similar two vectors still are at each layer."
     )
-    models = feedback.chosen_models()
 
     @st.fragment
     def body() -> None:
-        view = controls.choice("layers_view", "Look at", VIEWS)
+        models = feedback.chosen_models()  # asked for here: a fragment is kept, and must not keep a model
+        view = controls.choice("layers_view", "Look at", VIEWS, caching.glossary()["cosine"])
         draw = sections.words if view == "tokens" else sections.whole_sentences
         feedback.guarded(partial(draw, models), "drawing the layers")
         state.write_address("layers")

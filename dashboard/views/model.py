@@ -27,10 +27,10 @@ def render() -> None:
         "An encoder is a table of word vectors and a stack of equal blocks. These are its sizes, where its parameters "
         "are, and the numbers it gives for your sentences."
     )
-    backend = feedback.main_model()
 
     @st.fragment
     def body() -> None:
+        backend = feedback.main_model()  # asked for here: a fragment is kept, and must not keep a model
         view = controls.choice("model_view", "Look at", VIEWS, show_label=False)
         feedback.guarded(partial(_view, backend, view), "drawing the model")
         state.write_address("model")

@@ -29,10 +29,10 @@ def render() -> None:
         "A tokenizer cuts text into pieces it knows and gives each its number. The model sees only these numbers; "
         "what the vocabulary lacks it never sees."
     )
-    backend = feedback.main_model()
 
     @st.fragment
     def body() -> None:
+        backend = feedback.main_model()  # asked for here: a fragment is kept, and must not keep a model
         view = controls.choice("tokens_view", "Look at", VIEWS, show_label=False)
         feedback.guarded(partial(_view, backend, view), "drawing the tokens")
         state.write_address("tokens")

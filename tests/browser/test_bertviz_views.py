@@ -348,6 +348,17 @@ def test_very_many_lines_are_thinned_and_the_page_says_so(draw: Draw) -> None:
     assert min(boxes) > 0
 
 
+def test_pictures_are_thinned_too_and_an_opened_cell_says_so(draw: Draw) -> None:
+    page = draw(model_view(np.full((1, 1, 160, 160), 1 / 160, np.float32), ["a"] * 160, second_start=20))
+    expect(page.locator("#note")).to_have_text("Of each cell, the 20,000 strongest lines are drawn.")
+    page.get_by_role("button", name="Block 0, head 0").click()
+    lines = page.locator(".attn-line-group line").count()
+    expect(page.locator("#note")).to_contain_text(f"drawn. The {lines:,} strongest of 25,600 lines are drawn.")
+    select(page, "Attention").select_option("aa")
+    expect(page.locator("canvas")).to_have_count(1)
+    expect(page.locator("#note")).to_be_empty()
+
+
 @pytest.mark.parametrize("view", ["head", "model", "neuron"])
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_on_light_and_dark(draw: Draw, pair: dict[str, Any], view: str, dark: bool) -> None:
@@ -412,6 +423,24 @@ def test_the_height_is_known_and_long_tokens_are_not_clipped(draw: Draw, view: s
     widest = {"head": 110, "model": 80, "neuron": 120}[view]
     tokens_only = page.locator("text.token, #left text, #right text")
     assert max(tokens_only.evaluate_all("(all) => all.map((one) => one.getComputedTextLength())")) <= widest
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+def test_a_view_fits_the_column_of_a_page(draw: Draw, pair: dict[str, Any], view: str) -> None:
+    weights = pair["attentions"]
+    if view == "neuron":
+        page = draw(neuron_view(queries=vectors(weights), keys=vectors(weights), **pair), width=700)
+        page.locator("#collapsed #leftText > g").first.hover()
+        page.locator("#collapsed #leftText > g").first.locator("rect").last.click()
+    else:
+        page = draw({"head": head_view, "model": model_view}[view](**pair), width=700)
+    if view == "model":
+        page.get_by_role("button", name="Block 5, head 11").click()
+    right = page.locator("svg rect, svg text").evaluate_all(
+        "(all) => Math.max(...all.map((one) => one.getBoundingClientRect().right))"
+    )
+    assert 300 < right <= 700
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
 
 
 def test_it_works_inside_a_sandboxed_frame_without_a_network(draw: Draw, pair: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ def has_bank_curves(page: Page) -> None:
 def test_home_draws_the_bank_curves_and_leads_to_the_pages(visit: Visit) -> None:
     page = visit("/")
     has_bank_curves(page)
-    for key in ("tokens", "model", "layers"):
+    for key in ("tokens", "model", "layers", "heatmaps", "attention"):
         picture = page.locator(f".st-key-card_{key} img")
         expect(picture).to_be_visible()
         assert picture.evaluate("(image) => image.naturalWidth") > 0
@@ -59,7 +59,7 @@ def test_clicking_a_chip_changes_curve_and_address(visit: Visit) -> None:
     has_bank_curves(page)
     page.get_by_role("button", name="money", exact=True).click()
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')._fullData.some((t) => t.name === '1 bank – 3 money')"
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 bank – 3 money')"
     )
     settle(page)
     assert parse_qs(urlparse(page.url).query)["t"] == ["5", "7", "3"]
@@ -74,7 +74,7 @@ def test_chips_are_worked_by_keyboard(visit: Visit) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')._fullData.some((t) => t.name === '1 next – 2 bank')"
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 next – 2 bank')"
     )
 
 
@@ -103,6 +103,45 @@ def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:
     page.wait_for_url("**t=5&t=10&t=3*")
     page.go_back()
     expect(page.locator("button.chip.picked")).to_have_text(["bank", "bank", "money"])
+    page.go_back()
+    expect(page.locator("button.chip.picked")).to_have_text(["bank", "bank", "bank"])
+    page.go_forward()
+    expect(page.locator("button.chip.picked")).to_have_text(["bank", "bank", "money"])
+
+
+def test_back_to_another_page_keeps_the_sentences(visit: Visit) -> None:
+    page = visit("/tokens?s=a+river+bank&s=a+money+bank")
+    page.get_by_role("link", name=re.compile("Next: Model")).click()
+    page.wait_for_url("**/model*")
+    settle(page)
+    page.go_back()
+    settle(page)
+    expect(editor_of(page)).to_have_value("a river bank\na money bank")
+
+
+def test_a_hostile_link_shows_its_text_and_fetches_nothing(visit: Visit) -> None:
+    page = visit(
+        "/tokens?m=" + quote("![x](http://evil.example/a.png)") + "&n=" + quote("[click](http://evil.example)")
+    )
+    expect(page.get_by_text("![x](http://evil.example/a.png)")).to_be_visible()
+    assert page.locator("a[href*=evil]").count() == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(visit: Visit, dark: bool) -> None:
+    page = visit("/tokens?view=tensors", dark=dark)
+    cell = page.locator(".bi-grids tbody th[scope=row]").first
+    colour = cell.evaluate("(element) => getComputedStyle(element).backgroundColor")
+    assert colour == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")
+
+
+def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> None:
+    page = visit("/layers?cmp=within")
+    picked = page.locator("button.chip.picked")
+    expect(picked).to_have_count(2)
+    picked.first.click()
+    settle(page)
+    expect(picked).to_have_count(2)
 
 
 def test_copy_link_copies_the_address(visit: Visit) -> None:
@@ -164,7 +203,19 @@ def test_projector_mode_hides_the_sidebar_and_comes_back(visit: Visit) -> None:
     expect(editor_of(page)).to_have_value(re.compile("^We will rob a bank"))
 
 
-@pytest.mark.parametrize("path", ["/", "/tokens", "/tokens?view=tensors", "/model", "/model?view=zero", "/layers"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/tokens",
+        "/tokens?view=tensors",
+        "/model?view=zero",
+        "/layers",
+        "/heatmaps",
+        "/attention",
+        "/attention?view=glance",
+    ],
+)
 def test_nothing_is_wider_than_a_phone(visit: Visit, path: str) -> None:
     page = visit(path, phone=True)
     page.wait_for_timeout(300)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosine
-from dashboard import caching, state
+from dashboard import caching, feedback, sidebar, state
 from tests.dashboard.conftest import Open, chips, figures, texts, traces
 from tests.tiny import save_tiny
 
@@ -33,6 +36,8 @@ def backend() -> Any:
         ("tokens", "How does text become numbers?"),
         ("model", "What is inside the model?"),
         ("layers", "How does a word's vector change?"),
+        ("heatmaps", "What does each block do to each token?"),
+        ("attention", "Which token looks at which?"),
     ],
 )
 def test_a_page_opens_with_its_title_and_without_errors(open_page: Open, page: str, title: str) -> None:
@@ -330,11 +335,18 @@ def test_a_ready_made_set_and_its_hint(open_page: Open) -> None:
     assert "1 nice – 2 bad" in traces(app)
 
 
+def open_arranging(app: AppTest) -> None:
+    app.session_state["arrange"] = True
+    app.run()
+
+
 def test_reorder_remove_and_reset(open_page: Open) -> None:
     app = open_page("layers")
-    app.button(key="down_0").click().run()
+    open_arranging(app)
+    app.button(key="move_down").click().run()
     assert app.session_state["sentences"] == (BANK[1], BANK[0], BANK[2])
-    app.button(key="remove_1").click().run()
+    assert app.selectbox(key="w_arrange").value == 1  # the sentence that moved stays chosen
+    app.button(key="remove_sentence").click().run()
     assert app.session_state["sentences"] == (BANK[1], BANK[2])
     app.toggle(key="w_centred").set_value(True).run()
     app.button(key="reset").click().run()
@@ -344,7 +356,8 @@ def test_reorder_remove_and_reset(open_page: Open) -> None:
 
 def test_a_choice_follows_its_sentence(open_page: Open) -> None:
     app = open_page("layers", t=["3", "3", "2"])
-    app.button(key="down_0").click().run()
+    open_arranging(app)
+    app.button(key="move_down").click().run()
     assert "1 skipped – 2 rob" in traces(app)
 
 
@@ -456,6 +469,12 @@ def test_every_figure_has_a_title_axes_and_an_alternative_text(open_page: Open) 
         ("model", {}),
         ("model", {"view": "vectors"}),
         ("model", {"view": "zero"}),
+        ("heatmaps", {}),
+        ("heatmaps", {"view": "sentences"}),
+        ("heatmaps", {"view": "layers"}),
+        ("attention", {"view": "matrix"}),
+        ("attention", {"view": "flow"}),
+        ("layers", {"s": list(state.ready_made_sets()["nine-scenes"].sentences)}),
     ):
         app = open_page(page, **address)
         for chart, figure in zip(app.get("plotly_chart"), figures(app), strict=True):
@@ -463,5 +482,77 @@ def test_every_figure_has_a_title_axes_and_an_alternative_text(open_page: Open) 
             assert figure["layout"]["title"]["text"]
             assert chart.proto.alt
             axes = [figure["layout"][axis].get("title", {}).get("text") for axis in ("xaxis", "yaxis")]
-            assert any(axes), figure["layout"]["title"]
-    assert seen == 7
+            assert all(axes), figure["layout"]["title"]
+    assert seen == 15
+
+
+def test_what_a_browser_sends_for_the_picker_is_checked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_FREE_MODELS", "0")
+    folder = str(save_tiny(tmp_path / "tiny"))
+    session = {"w_model": folder}  # no option of the list, but Streamlit hands on any text a browser sends
+    monkeypatch.setattr("streamlit.session_state", session)
+    sidebar._choose_model("model")
+    assert "model" not in session
+    assert "only the models of the list" in session["_model_problem"]
+
+
+def test_a_folder_that_disappears_is_said_and_the_way_out_works(open_page: Open, tmp_path: Path) -> None:
+    import shutil
+
+    folder = save_tiny(tmp_path / "tiny")
+    app = open_page("model", m=str(folder))
+    shutil.rmtree(folder)
+    caching.shelf()._jobs.pop(str(folder))
+    app.run()
+    assert not app.exception
+    assert "has no config.json" in texts(app).replace("\\", "")
+    app.button(key="fallback_model").click().run()
+    assert not app.error
+
+
+def test_a_link_to_a_model_outside_the_list_asks_first(open_page: Open) -> None:
+    app = open_page("layers", m="somebody/unknown-model")
+    assert "This link asks for somebody/unknown-model" in texts(app).replace("\\", "")
+    assert caching.shelf().find("somebody/unknown-model") is None
+    app.button(key="fetch_model").click().run()
+    assert caching.shelf().find("somebody/unknown-model") is not None
+    assert "out of reach" in texts(app)
+
+
+def test_a_word_that_the_second_model_never_got_has_no_curve(open_page: Open, tmp_path: Path) -> None:
+    folder = save_tiny(tmp_path / "short")
+    long = "the cat sat by the river . " * 12 + "bank"
+    place = len(backend().tokenize([long])[0]) - 2
+    app = open_page("layers", s=[long, "a red bank"], t=[str(place), "3"], m2=str(folder))
+    said = texts(app).replace("\\", "")
+    assert "short has no token for “bank”" in said
+    assert "short's maximum length" in said
+    first, second = traces(app, 0), traces(app, 1)
+    assert not np.isnan(first["1 bank – 2 bank"]).any()
+    assert np.isnan(second["1 bank – 2 bank"]).all()
+
+
+def test_the_same_model_twice_is_said(open_page: Open) -> None:
+    app = open_page("layers", m2="embedded")
+    assert "names the same model" in texts(app)
+    assert len(figures(app)) == 1
+
+
+def test_a_length_too_small_falls_back_with_a_notice(open_page: Open) -> None:
+    app = open_page("tokens", len="0")
+    assert "less than 3" in texts(app)
+    assert "cut away" not in texts(app)
+
+
+def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:
+    app = open_page("tokens")
+    app.text_area(key="w_sentences").set_value("\n".join(f"sentence number {n} " * 8 for n in range(60))).run()
+    raw = next(item.proto.json for item in app.get("bidi_component") if "Copy link" in item.proto.json)
+    assert json.loads(raw)["enabled"] is False
+    assert "s" not in app.query_params
+
+
+def test_a_csv_holds_no_formulas() -> None:
+    frame = pd.DataFrame({"first": ["=1+1", "plain", "-2"], "n": [1, -2, 3]})
+    text = feedback._csv(frame).decode("utf-8-sig")
+    assert text.splitlines()[1:] == ["'=1+1,1", "plain,-2", "'-2,3"]

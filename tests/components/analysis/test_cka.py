@@ -215,6 +215,12 @@ def test_vectors_that_use_few_directions_need_fewer_tokens():
     assert layer_cka(stack).judgement == "enough"
 
 
+def test_the_layer_that_uses_most_directions_is_the_one_that_counts():
+    narrow, wide = normal(60, 2) @ normal(2, 80, seed=1), normal(60, 80, seed=2)
+    assert layer_cka(narrow[None]).judgement == "enough"
+    assert layer_cka(np.stack([narrow, wide])).judgement == layer_cka(wide[None]).judgement == "too few"
+
+
 def test_unrelated_vectors_with_few_tokens_look_the_same_and_are_refused():
     x, y = normal(1, 20, 400), normal(1, 20, 400, seed=1)
     assert by_definition(x[0], y[0]) > 0.9

@@ -92,6 +92,20 @@ def test_a_word_that_truncation_cut_is_left_out():
     assert texts_of(matched_words([whole], [between])) == ["my", "embankment"]
 
 
+def test_a_cut_in_one_text_of_a_pair_leaves_the_other_alone():
+    whole = sentence(
+        "my cat", [("my", 0, 0, 2), ("cat", 1, 3, 6)], pair="a dog", pair_pieces=[("a", 0, 0, 1), ("dog", 1, 2, 5)]
+    )
+    cut = sentence(
+        "my cat",
+        [("my", 0, 0, 2), ("cat", 1, 3, 6)],
+        pair="a dog",
+        pair_pieces=[("a", 0, 0, 1)],
+        dropped=(Dropped("dog", 2, 1, True),),
+    )
+    assert texts_of(matched_words([whole], [cut])) == texts_of(matched_words([cut], [whole])) == ["my", "cat", "a"]
+
+
 def test_real_truncation(embedded, byte_level):
     text = "the otorhinolaryngologist left"
     pieces = embedded.tokenize([text])[0]

@@ -87,6 +87,30 @@ def test_neighbours_on_a_line_are_put_in_its_order():
     assert order in (list(range(7)), list(range(6, -1, -1)))
 
 
+def average_linkage(matrix: np.ndarray) -> list[set[int]]:
+    """Every group that is made on the way to one: always of the two with the highest mean similarity."""
+    groups, made = [{row} for row in range(len(matrix))], []
+    while len(groups) > 1:
+        one, other = max(
+            ((a, b) for a in range(len(groups)) for b in range(a)),
+            key=lambda pair: matrix[np.ix_(list(groups[pair[0]]), list(groups[pair[1]]))].mean(),
+        )
+        made.append(groups[one] | groups[other])
+        groups = [group for at, group in enumerate(groups) if at not in {one, other}] + [made[-1]]
+    return made
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_group_of_average_linkage_stays_together(seed):
+    found = sentence_similarity(np.random.default_rng(seed).normal(size=(14, 5)))
+    place = {row: at for at, row in enumerate(found.clustered_order())}
+    groups = average_linkage(found.matrix)
+    assert len(groups[-1]) == 14
+    for group in groups:
+        places = [place[row] for row in group]
+        assert max(places) - min(places) == len(group) - 1
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_few_sentences_stay_as_they_are(count):
     found = sentence_similarity(np.eye(3)[:count])

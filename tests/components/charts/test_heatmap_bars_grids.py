@@ -14,7 +14,8 @@ def test_similarity_heatmap_keeps_equal_labels_apart() -> None:
     figure = similarity_heatmap(matrix, ["bank", "bank"], "Title", limits=(0, 1))
     heat = figure.data[0]
     np.testing.assert_array_equal(heat.z, matrix.astype(np.float32))
-    assert list(heat.x) == ["1  bank", "2  bank"]
+    assert list(heat.x) == ["1", "2"]
+    assert list(heat.y) == ["1  bank", "2  bank"]
     assert (heat.zmin, heat.zmax) == (0, 1)
     assert figure.layout.yaxis.autorange == "reversed"  # row 1 on top, as in the table
 

@@ -28,7 +28,7 @@ def contrast(a: str, b: str) -> float:
 @pytest.mark.parametrize("colour", [*theme.PALETTE, theme.GREY])
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_every_hue_stands_out_on_both_backgrounds(colour: str, mode: str) -> None:
-    assert contrast(colour, CONFIG["theme"][mode]["backgroundColor"]) >= 2.4
+    assert contrast(colour, CONFIG["theme"][mode]["backgroundColor"]) >= 3
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

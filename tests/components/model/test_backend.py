@@ -362,7 +362,7 @@ def test_thirty_threads_asking_for_the_same_cost_one_pass(backend):
 def test_sixteen_threads_get_what_one_thread_gets(name, embedded_folder, tiny_folder):
     """Mixed sentences, pairs, lengths and options at once, the store too small to keep them."""
     place = "embedded" if name == "embedded" else str(tiny_folder(name))
-    backend = Backend.load(place, store=TraceStore(600_000), device_name="cpu")
+    backend = Backend.load(place, store=TraceStore(1_000_000), device_name="cpu")
     randomness = random.Random(0)
     words = ["the", "a", "bank", "river", "money", "walking", "élan", "你", "🏦", "unaffable", "x"]
     jobs = []
@@ -545,14 +545,15 @@ def test_the_most_that_is_allowed(backend):
 
 
 def test_a_result_larger_than_the_store_is_refused_before_it_is_computed(tiny_folder):
-    store = TraceStore(4 * 4 * 5 * 32)  # the hidden states of five tokens
+    # Four layers and three parts of layer 0 for five tokens, the pooler, and what ids and masks take at most.
+    store = TraceStore(4 * 5 * 32 * (4 + 3) + 4 * 32 + 40 * 5)
     backend = Backend.load(str(tiny_folder("bert")), store=store, device_name="cpu")
     with pytest.raises(InputError) as caught:
         backend.trace(["the cat sat on the bank"])
     assert "1 sentences of up to 8 tokens" in caught.value.given
     assert "attentions" not in caught.value.mend
     assert backend.forward_passes == 0
-    assert backend.run(["the cat sat"]).hidden_states.nbytes == store.max_bytes
+    assert store.max_bytes - 200 <= backend.run(["the cat sat"]).nbytes <= store.max_bytes
     with pytest.raises(InputError):
         backend.run(["the cat sat"], None, TraceOptions(attentions=True))
     assert backend.forward_passes == 1

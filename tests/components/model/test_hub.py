@@ -118,15 +118,13 @@ def test_told_to_stay_offline_nobody_is_asked(server, monkeypatch, variable):
         Backend.load(TINY, device_name="cpu")
     assert caught.value.problem == "offline"
     assert "HF_HUB_OFFLINE" in caught.value.given
-    assert (hub.is_reachable(fresh=True), hub.known_reachable()) == (False, False)
+    assert not hub.is_reachable(fresh=True)
     assert server.requests == []
 
 
 def test_the_probe_is_asked_once_and_kept(server):
-    assert hub.known_reachable() is None
     assert hub.is_reachable()
     assert hub.is_reachable()
-    assert hub.known_reachable() is True
     assert server.requests == [("HEAD", "/")]
     assert hub.is_reachable(fresh=True)
     assert len(server.requests) == 2
@@ -135,7 +133,6 @@ def test_the_probe_is_asked_once_and_kept(server):
 def test_a_probe_is_of_one_address(server, monkeypatch):
     assert hub.is_reachable()
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port: nobody listens
-    assert hub.known_reachable() is None
     assert not hub.is_reachable()
 
 

@@ -123,7 +123,7 @@ def test_a_hostile_link_shows_its_text_and_fetches_nothing(visit: Visit) -> None
     page = visit(
         "/tokens?m=" + quote("![x](http://evil.example/a.png)") + "&n=" + quote("[click](http://evil.example)")
     )
-    expect(page.get_by_text("![x](http://evil.example/a.png)")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"!\[x\]\(http:\u2060?//evil.example/a.png\)")).first).to_be_visible()
     assert page.locator("a[href*=evil]").count() == 0
 
 

@@ -34,15 +34,18 @@ def main() -> None:
     key = page.url_path or "home"
     context = get_script_run_ctx()
     state.read_address(key, history=bool(context and context.is_history_navigation))
+    sidebar.take_edits()
     # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
     if not feedback.needs_consent("model"):
         caching.shelf().request(spec_of(state.get("model")))
     style()
     status = sidebar.draw(key)
     feedback.notices()
-    page.run()
-    sidebar.status(status)  # last, when the page has waited for the model
-    state.write_address(key)
+    try:
+        page.run()
+    finally:  # also where a page stopped early: an empty editor stands in the address too
+        state.write_address(key)
+        sidebar.status(status)  # last, when the page has waited for the model
 
 
 def style() -> None:

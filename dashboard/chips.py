@@ -52,8 +52,12 @@ def chips(
     on_click: Callable[[int, int], None] | None = None,
     unknown_id: int | None = None,
     scale: float = 1.0,
+    special_ids: frozenset[int] = frozenset(),
 ) -> None:
-    """Draw tokens as chips. `on_click(row index, position)` runs before the page is drawn again."""
+    """Draw tokens as chips. `on_click(row index, position)` runs before the page is drawn again.
+
+    `special_ids` are drawn as special also where a person typed them ([MASK], say).
+    """
 
     def clicked() -> None:
         index, position = st.session_state[key].clicked
@@ -65,13 +69,13 @@ def chips(
         data={
             "clickable": on_click is not None,
             "scale": scale,
-            "rows": [_row(row, unknown_id) for row in rows],
+            "rows": [_row(row, unknown_id, special_ids) for row in rows],
         },
         on_clicked_change=clicked,
     )
 
 
-def _row(row: ChipRow, unknown_id: int | None) -> dict[str, Any]:
+def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> dict[str, Any]:
     words: list[dict[str, Any]] = []
     last: tuple[bool, int] | None = None
     for token in row.sentence.tokens:
@@ -90,7 +94,7 @@ def _row(row: ChipRow, unknown_id: int | None) -> dict[str, Any]:
         marks = [
             name
             for name, holds in (
-                ("special", token.special),
+                ("special", token.special or (token.id in special_ids and token.id != unknown_id)),
                 ("unknown", token.id == unknown_id),
                 ("picked", token.position in row.picked),
             )

@@ -51,7 +51,7 @@ def escape(text: str) -> str:
     Streamlit's Markdown turns bare addresses into links after it has read the escapes; a word joiner, which
     nobody sees, keeps it from it.
     """
-    plain = "".join(f"\\{char}" if char in "\\`*_{}[]()<>#+!|$~:" else char for char in text)
+    plain = "".join(f"\\{char}" if char in "\\`*_{}[]()<>#+!|$~:&" else char for char in text)
     return re.sub(r"(?i)(:(?=//)|www(?=\.)|@)", "\\1\u2060", plain)
 
 
@@ -250,14 +250,15 @@ def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
 
 def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:
     """Say exactly which text did not reach the model; `model` names it where there are two."""
-    whom = f"{escape(model)}'s" if model else "the model's"
+    whom = f"{escape(model)}'s" if model else "the chosen" if state.get("max_length") else "the model's"
     for number, sentence in enumerate(sentences, start=1):
         for item in sentence.dropped:
             with st.container(border=True):
                 which = "The second text" if item.of_pair else f"Sentence {number}"
                 st.markdown(
-                    f":orange[:material/content_cut:] **{which} is longer than {whom} maximum length:** "
-                    f"{item.tokens:,} tokens were cut away, from character {item.start + 1} on. It never saw:"
+                    f":orange[:material/content_cut:] **{which} is longer than {whom} maximum length:** {item.tokens:,} "
+                    f"token{' was' if item.tokens == 1 else 's were'} cut away, from character {item.start + 1} on. "
+                    "It never saw:"
                 )
                 st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 

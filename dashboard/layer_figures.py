@@ -39,6 +39,10 @@ NOT_SHOWN = (
     "([Ethayarajh 2019](https://aclanthology.org/D19-1006/)): judge a curve by its distance from the grey band of "
     "unrelated ones, not by its height."
 )
+NO_BAND = (
+    "Why two vectors are alike, or what the model “understands”. Cosines of any two tokens are high in many BERT models "
+    "([Ethayarajh 2019](https://aclanthology.org/D19-1006/)): switch the baseline on where there is one, and compare."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +100,10 @@ def compare(
         for place in first:
             place.empty()
     draw([item.yardstick() if band_drawn else None for item in models], last=True)
-    feedback.reading("Each row is a pair, each column a layer; bright means alike." if many else READ, NOT_SHOWN)
+    if many:
+        feedback.reading("Each row is a pair, each column a layer; bright means alike.", NO_BAND)
+    else:
+        feedback.reading(READ, NOT_SHOWN if band_drawn else NO_BAND)
 
 
 def _wait_for_baselines(models: Sequence[Compared]) -> None:
@@ -158,6 +165,8 @@ def summary(curves: LayerCurves) -> str:
     if not len(last) or np.isnan(last).all():
         return "There is no value to show."
     near, far = int(np.nanargmax(last)), int(np.nanargmin(last))
+    if len(last) > 1 and last[near] - last[far] < 0.0005:
+        return f"After the last block all pairs are equally close ({last[near]:.3f})."
     if near == far:
         low, high = int(curves.lowest[near]), int(curves.highest[near])
         return (
@@ -220,8 +229,19 @@ def _matrices(models: Sequence[Compared], key: str, title: str, names: Sequence[
     feedback.reading(
         f"More than {MANY_THINGS} have too many pairs for curves: each cell is a pair at this layer. Move the layer "
         "and watch groups form.",
-        NOT_SHOWN.replace("a curve bends", "two are alike").replace("a curve by its", "a cell by its"),
+        "Why two are alike, or what the model “understands”. Cosines of any two are high in many BERT models "
+        "([Ethayarajh 2019](https://aclanthology.org/D19-1006/)). " + _unrelated(models, layer, centred),
     )
+
+
+def _unrelated(models: Sequence[Compared], layer: int, centred: bool) -> str:
+    """The yardstick in words, for figures that have no band."""
+    said = []
+    for item in models:
+        stick = item.yardstick()
+        mean = (stick.centred if centred else stick.raw).mean[layer]
+        said.append(f"{mean:.2f}" + (f" in {feedback.escape(item.backend.spec.title)}" if len(models) > 1 else ""))
+    return f"Two unrelated ones have {' and '.join(said)} at this layer on average."
 
 
 def _pair_table(matrix: np.ndarray, names: Sequence[str]) -> pd.DataFrame:

@@ -101,18 +101,18 @@ def catalog() -> None:
                 "model": spec.title,
                 "name": spec.key,
                 "here": "yes" if here else "download",
+                "parameters": f"{facts.parameters:,}",
                 "blocks": facts.layers,
                 "heads": facts.heads,
                 "hidden": facts.hidden_size,
                 "feed-forward": facts.feed_forward_size,
                 "positions": facts.max_positions,
                 "vocabulary": facts.vocabulary_size,
-                "parameters": f"{facts.parameters:,}",
-                "what it is": spec.note,
                 "licence": spec.licence or "see its page",
+                "what it is": spec.note,
             }
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="catalog")
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="catalog", height="content")
     st.caption(
         "Sizes are those of the published configurations; parameters count the encoder with its pooler, whether or not "
         "the published weights fill the pooler. Choose a model in the sidebar."
@@ -158,13 +158,13 @@ def vector(backend: Backend, trace: Trace) -> None:
     first, second, third = st.columns(3)
     first.metric("Norm", f"{norm:.3f}")
     second.metric("Mean of its values", f"{values.mean():.4f}")
-    third.metric("Largest value", f"{values[np.argmax(np.abs(values))]:.3f}", help="By size, whatever its sign.")
+    third.metric("Value furthest from 0", f"{values[np.argmax(np.abs(values))]:.3f}")
     feedback.figure(
         bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values", scale=controls.scale()),
         key="vector",
         alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
-        read="One bar a dimension. A few dimensions are large in nearly every token: they dominate a cosine without "
-        "meaning much.",
+        read="One bar a dimension, orange above zero and blue below; the three largest carry their number. Change the token "
+        "and the layer: in some layers one dimension is large in most tokens.",
         not_shown="What a dimension stands for: single dimensions seldom mean anything by themselves.",
         table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
     )

@@ -110,6 +110,18 @@ def status(place: Any) -> None:
     place.caption(text)
 
 
+def take_edits() -> None:
+    """Take over what stands in the editor, where its own callback did not run.
+
+    Text typed just before a click on a page's link arrives together with the page change, and Streamlit then
+    runs no callback of the page that was left.
+    """
+    typed, shown = st.session_state.get("w_sentences"), st.session_state.get("_editor_shown")
+    if typed is None or shown is None or typed == shown[0] or state.get("sentences") != shown[1]:
+        return
+    state.put("sentences", state.clean_sentences(typed.splitlines()))
+
+
 def _sentences() -> None:
     sets = state.ready_made_sets()
     current = state.get("sentences")
@@ -127,6 +139,7 @@ def _sentences() -> None:
     if chosen:
         st.caption(f":material/lightbulb: {sets[chosen].look_for}")
     st.session_state["w_sentences"] = "\n".join(current)
+    st.session_state["_editor_shown"] = ("\n".join(current), current)
     st.text_area(
         "Sentences, one a line",
         key="w_sentences",
@@ -147,7 +160,9 @@ def _sentences() -> None:
 def _choose_set() -> None:
     key = st.session_state["w_set"]
     if key is not None:
-        state.put("sentences", state.ready_made_sets()[key].sentences)
+        chosen = state.ready_made_sets()[key]
+        state.put("sentences", chosen.sentences)
+        state.put("layers_view", chosen.view)  # the view its hint speaks of
 
 
 def _edit_sentences() -> None:
@@ -190,7 +205,10 @@ def _remove(seen: tuple[str, ...], place: int) -> None:
 
 
 def _more(page: str) -> None:
-    chips.copy_link("copy_link", state.address_of(page)[1])
+    fits = state.address_of(page)[1]
+    chips.copy_link("copy_link", fits)
+    if not fits:
+        st.caption("Too long for a link, and a reload loses them: download the sentences under “More settings”.")
     with st.container(horizontal=True):
         st.button("Reset", key="reset", icon=":material/restart_alt:", on_click=state.reset, help="All defaults back")
         st.button(
@@ -200,7 +218,10 @@ def _more(page: str) -> None:
             help="Larger type, no sidebar",
             on_click=lambda: state.put("projector", True),
         )
-    with st.expander("More settings", icon=":material/tune:"):
+    settings = st.expander("More settings", icon=":material/tune:", key="more_settings", on_change="rerun")
+    if not settings.open:
+        return
+    with settings:
         job = caching.shelf().find(state.get("model"))
         limit = job.backend.tokenization.max_length if job and job.backend else 512
         st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)

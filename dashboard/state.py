@@ -36,6 +36,7 @@ class ReadyMadeSet:
     title: str
     look_for: str
     sentences: tuple[str, ...]
+    view: str = "tokens"  # what Layers shows for it: words, or whole sentences
     pair: bool = False  # its two sentences belong together: question and answer
     focus: tuple[str, ...] = ()  # the word of interest in each sentence, where the hint speaks of one
 

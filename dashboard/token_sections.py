@@ -15,7 +15,7 @@ from components.analysis import vocabulary as vocabulary_search
 from components.charts.grids import tensor_grids
 from components.model.catalog import CATALOG, EMBEDDED_KEY
 from components.model.tokenization import invisible_characters
-from components.model.trace import TokenizedSentence
+from components.model.trace import Token, TokenizedSentence
 from dashboard import caching, chips, controls, feedback, state
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         key="chips_tokens",
         on_click=pick,
         unknown_id=backend.tokenization.unknown_id,
+        special_ids=frozenset(number for _, number in backend.tokenization.special_tokens.values()),
         scale=controls.scale(),
     )
     controls.chip_legend()
@@ -74,15 +75,22 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             "Stands for": surface if surface else "no text of yours",
             "Characters": "–" if token.special else f"{token.start + 1} to {token.end}",
             "Word": word,
-            "Token type (segment)": str(token.segment) if backend.facts.segments > 1 else "this model has none",
+            "Token type (segment)": str(token.segment) if backend.facts.segments else "this model has none",
             "Attention mask": "1",
-            "Special token": "yes" if token.special else "no",
+            "Special token": _special(backend, token),
         }
         columns, words = st.columns(5), caching.glossary()
         for index, (label, value) in enumerate(cells.items()):
             with columns[index % 5]:
                 st.caption(label, help=words.get(TERMS.get(label, "")))
                 st.text(value)
+
+
+def _special(backend: Backend, token: Token) -> str:
+    if token.special:
+        return "yes"
+    typed = {number for role, (_, number) in backend.tokenization.special_tokens.items() if role != "unk"}
+    return "yes, typed by you" if token.id in typed else "no"
 
 
 def unusual(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
@@ -138,6 +146,7 @@ def tensors(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             [[token.piece for token in sentence.tokens] for sentence in sentences[part]],
             mask[part],
             start,
+            len(sentences),
         )
     )
     if segments is None:
@@ -176,8 +185,8 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             {
                 "sentence": number,
                 "typed": sentence.text,
-                "decoded": backend.tokenization.decode(ids),
                 "lost or changed": ", ".join(_lost_words(lost)) or "nothing",
+                "decoded": backend.tokenization.decode(ids),
             }
         )
     st.dataframe(
@@ -185,8 +194,9 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         hide_index=True,
         key="decoded",
         column_config={
-            "sentence": st.column_config.NumberColumn(width=80),
-            "lost or changed": st.column_config.TextColumn(width="medium"),
+            "sentence": st.column_config.NumberColumn(width=70),
+            "typed": st.column_config.TextColumn(width=260),
+            "lost or changed": st.column_config.TextColumn(width=220),
         },
     )
 
@@ -220,10 +230,11 @@ def vocabulary(backend: Backend) -> None:
     pieces_known = backend.tokenization.vocabulary
     st.metric("Vocabulary size", f"{len(pieces_known):,}")
     st.session_state["w_vocabulary_query"] = state.get("vocabulary_query")
+    by_id = state.get("vocabulary_mode") == "id"
     st.text_input(
         "Search the vocabulary",
         key="w_vocabulary_query",
-        placeholder="bank, ##ing, or an id such as 2924 or 100-110",
+        placeholder="2924, or 100-110" if by_id else "bank, or ##ing",
         on_change=lambda: state.put("vocabulary_query", st.session_state["w_vocabulary_query"]),
         max_chars=100,
     )

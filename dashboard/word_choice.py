@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,7 +60,10 @@ class Choice:
 
 
 def _name(sentence: TokenizedSentence, place: int, whole_word: bool) -> str:
-    return sentence.word_text(place) if whole_word else sentence.tokens[place].piece
+    name = sentence.word_text(place) if whole_word else sentence.tokens[place].piece
+    if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
+        return f"\u2068{name}\u2069"  # isolated: it must not turn the numbers beside it round
+    return name
 
 
 def _short(text: str, limit: int = 28) -> str:

@@ -13,10 +13,12 @@ def tensor_grids(
     pieces: Sequence[Sequence[str]],
     mask: np.ndarray,
     first_row: int = 0,
+    total: int | None = None,
 ) -> str:
     """Several tensors [sentence, token] under each other, columns aligned, padding grey.
 
-    `pieces` are each sentence's tokens, shown as the cell's tooltip; `first_row` numbers the sentences on.
+    `pieces` are each sentence's tokens, shown as the cell's tooltip. Where these are some rows of a larger
+    tensor, `first_row` numbers the sentences on and `total` is its number of rows.
     """
     rows, width = mask.shape
     head = "".join(f'<th scope="col">{column}</th>' for column in range(width))
@@ -24,7 +26,7 @@ def tensor_grids(
     for name, values in tensors:
         body.append(
             f'<tr class="name"><th scope="rowgroup" colspan="{width + 1}"><span>{html.escape(name)}'
-            f" &nbsp;({rows} × {width})</span></th></tr>"
+            f" &nbsp;({total or rows} × {width})</span></th></tr>"
         )
         for row in range(rows):
             cells = "".join(

@@ -34,7 +34,7 @@ def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None)
         raise InputError(
             f"There are {len(texts)} sentences.",
             f"At most {MAX_SENTENCES} are shown at once.",
-            "Remove some; for a whole corpus use a page that works on one.",
+            "Remove some lines.",
         )
     if pairs is not None and len(pairs) != len(texts):
         raise ValueError(f"{len(texts)} texts but {len(pairs)} pairs")

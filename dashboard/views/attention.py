@@ -28,12 +28,12 @@ VIEWS = {
 
 
 def render() -> None:
-    feedback.needs_sentences()
     st.title("Which token looks at which?")
     st.markdown(
         "In each block, every head lets each token gather from the others: attention says how much from whom. Block b turns "
         "layer b into layer b+1; transformers and bertviz call it layer b. Blocks and heads count from 0."
     )
+    feedback.needs_sentences()
 
     @st.fragment
     def body() -> None:

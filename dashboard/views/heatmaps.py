@@ -24,12 +24,12 @@ VIEWS = {
 
 
 def render() -> None:
-    feedback.needs_sentences()
     st.title("What does each block do to each token?")
     st.markdown(
         "A block takes all token vectors in and gives changed ones out. Bright cells are vectors that point the same way "
         "(cosine similarity)."
     )
+    feedback.needs_sentences()
 
     @st.fragment
     def body() -> None:

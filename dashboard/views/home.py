@@ -16,7 +16,7 @@ def render() -> None:
     st.title("See what happens inside BERT")
     st.markdown(
         "BERT turns every word of a sentence into a vector, and changes it block by block until it carries its "
-        "context. Type your own sentences in the sidebar and look at every step, in a real model on this computer."
+        "context. Type your own sentences in the sidebar, open a page, and look at every step in a real model on this computer."
     )
     st.subheader("One word in three sentences", anchor=False)
     feedback.guarded(_bank, "drawing the example")

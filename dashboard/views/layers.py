@@ -13,12 +13,12 @@ VIEWS = {"tokens": "A word", "sentences": "A whole sentence"}
 
 
 def render() -> None:
-    feedback.needs_sentences()
     st.title("How does a word's vector change?")
     st.markdown(
-        "A word starts with nearly the same vector wherever it stands. Block by block, the words around it change "
-        "that vector. Each curve shows how similar two vectors still are at each layer."
+        "A word starts with nearly the same vector wherever it stands, and block by block the words around it change "
+        "it; so do the vectors of whole sentences. Each curve shows how similar two vectors are at each layer."
     )
+    feedback.needs_sentences()
 
     @st.fragment
     def body() -> None:

@@ -23,12 +23,12 @@ VIEWS = {
 
 
 def render() -> None:
-    feedback.needs_sentences()
     st.title("How does text become numbers?")
     st.markdown(
         "A tokenizer cuts text into pieces it knows and gives each its number. The model sees only these numbers; "
         "what the vocabulary lacks it never sees."
     )
+    feedback.needs_sentences()
 
     @st.fragment
     def body() -> None:

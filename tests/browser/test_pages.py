@@ -233,3 +233,25 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     header, first = text.splitlines()[:2]
     assert header.startswith("pair,layer 0,layer 1")
     assert first.startswith("1 bank – 2 bank,0.96")
+
+
+def test_text_typed_just_before_a_click_on_a_page_is_kept(visit: Visit) -> None:
+    page = visit("/tokens")
+    for number, link in enumerate(["Layers", "Model", "Tokens"]):
+        editor_of(page).fill(f"my own bank {number}\nsecond bank {number}")
+        page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=link, exact=True).click(delay=120)
+        page.wait_for_url(f"**/{link.lower()}*")
+        settle(page)
+        expect(editor_of(page)).to_have_value(f"my own bank {number}\nsecond bank {number}")
+        page.wait_for_url(f"**s=my+own+bank+{number}*")
+
+
+def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:
+    page = visit("/tokens?s=hello+there")
+    editor_of(page).fill("")
+    editor_of(page).press("Control+Enter")
+    expect(page.get_by_text("No sentence yet.")).to_be_visible()
+    page.wait_for_url("**?s=")
+    page.reload()
+    expect(page.get_by_text("No sentence yet.")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")

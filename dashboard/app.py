@@ -41,11 +41,9 @@ def main() -> None:
     style()
     status = sidebar.draw(key)
     feedback.notices()
-    try:
-        page.run()
-    finally:  # also where a page stopped early: an empty editor stands in the address too
-        state.write_address(key)
-        sidebar.status(status)  # last, when the page has waited for the model
+    page.run()
+    sidebar.status(status)  # last, when the page has waited for the model
+    state.write_address(key)
 
 
 def style() -> None:

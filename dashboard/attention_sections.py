@@ -13,12 +13,14 @@ import streamlit as st
 from components.analysis import attention as analysis
 from components.charts import bertviz_views, matrices
 from dashboard import controls, feedback, state
-from dashboard.head_tiles import MAX_BYTES, head_tiles
+from dashboard.head_tiles import MAX_CELLS, head_tiles
 
 if TYPE_CHECKING:
     from components.analysis.attention import Which
-    from components.charts.bertviz_views import View
+    from components.charts.bertviz_page import View
+    from components.charts.bertviz_views import Filter
     from components.model.backend import Backend
+    from components.model.inside import InsideBlocks
     from components.model.trace import Float32, TokenizedSentence
     from dashboard.pair_choice import Pair
 
@@ -48,18 +50,24 @@ class Shown:
 
     @property
     def block(self) -> int:
-        """The chosen block, or the last where the model has fewer."""
-        return min(state.get("block"), self.attentions.shape[0] - 1)
+        """The chosen block, or the first where the model has fewer."""
+        return int(state.get("block")) if state.get("block") < self.attentions.shape[0] else 0
 
     @property
     def head(self) -> int:
-        return min(state.get("head"), self.attentions.shape[1] - 1)
+        return int(state.get("head")) if state.get("head") < self.attentions.shape[1] else 0
+
+    def inside(self) -> InsideBlocks:
+        """Queries, keys and values of the same input; its attentions are here already."""
+        length = controls.length_for(self.backend)
+        return self.backend.inside(self.pair.first, self.pair.second, max_length=length, attentions=False)
 
 
 def open_head(block: int, head: int) -> None:
-    """Show a head in the matrix view."""
+    """Show a head in the matrix view, alone."""
     state.put("block", block)
     state.put("head", head)
+    state.put("combination", "one")
     state.put("attention_view", "matrix")
 
 
@@ -67,9 +75,10 @@ def bertviz(shown: Shown, view: View) -> None:
     """bertviz's head, model or neuron view in an iframe, or the offer of a smaller one where it is too large."""
     n_blocks, n_heads, n_tokens, _ = shown.attentions.shape
     blocks, heads = list(range(n_blocks)), list(range(n_heads))
-    size = bertviz_views.estimate_bytes(len(blocks), len(heads), n_tokens, view)
+    head_dim = shown.backend.facts.hidden_size // n_heads
+    size = bertviz_views.estimate_bytes(len(blocks), len(heads), n_tokens, view, head_dim)
     if size > bertviz_views.MAX_BYTES:
-        blocks, heads = _smaller(view, n_blocks, n_heads, n_tokens)
+        blocks, heads = _smaller(view, n_blocks, n_heads, n_tokens, head_dim)
         if not blocks:
             return
     second = next((token.position for token in shown.sentence.tokens if token.in_pair), None)
@@ -91,9 +100,10 @@ HOW_TO = {
     "head": "Lines go from a token (left, the query) to those it looks at (right, the keys); the stronger, the more "
     "attention. Each colour is a head: click a colour to switch it, double-click for that one alone, hover a token.",
     "model": "Each small picture is one head: rows are blocks, columns are heads. Click one to enlarge it. Look for "
-    "shapes: straight lines down are neighbours, a fan into one token is [CLS] or [SEP].",
+    "shapes: parallel lines are neighbours or the tokens themselves, a fan into one token is mostly [CLS] or [SEP].",
     "neuron": "Click the + beside a token: its query vector times each key vector, dimension by dimension, sums to the "
-    "score that softmax turns into attention. Blue is positive, orange negative.",
+    "score (scaled, it goes through softmax to become attention; MPNet also adds the distance). Blue is positive, orange "
+    "negative.",
 }
 
 
@@ -109,14 +119,15 @@ def _document(
             heads=heads,
             dark=dark,
             block=shown.block if shown.block in blocks else blocks[0],
+            filter=_filter(second),
         )
     if view == "model":
         return bertviz_views.model_view(
             shown.attentions, shown.pieces, second_start=second, blocks=blocks, heads=heads, dark=dark
         )
-    inside = shown.backend.inside(shown.pair.first, shown.pair.second, max_length=controls.length_for(shown.backend))
+    inside = shown.inside()
     return bertviz_views.neuron_view(
-        inside.attentions,
+        shown.attentions,
         inside.queries,
         inside.keys,
         shown.pieces,
@@ -126,34 +137,40 @@ def _document(
         dark=dark,
         block=shown.block if shown.block in blocks else blocks[0],
         head=shown.head if shown.head in heads else heads[0],
+        filter=_filter(second),
     )
 
 
-def _smaller(view: View, n_blocks: int, n_heads: int, n_tokens: int) -> tuple[list[int], list[int]]:
+def _filter(second: int | None) -> Filter:
+    return cast("Filter", state.get("texts_filter") if second is not None else "all")
+
+
+def _smaller(view: View, n_blocks: int, n_heads: int, n_tokens: int, head_dim: int) -> tuple[list[int], list[int]]:
     """Ask which blocks to draw when all are too many; empty when not even one fits."""
-    room = bertviz_views.MAX_BYTES
-    one = bertviz_views.estimate_bytes(1, n_heads, n_tokens, view)
-    fit = max(1, int(room // max(one, 1)))
-    heads = list(range(n_heads))
-    if one > room:
-        while heads and bertviz_views.estimate_bytes(1, len(heads), n_tokens, view) > room:
-            heads.pop()
-        fit = 1
+
+    def fits(blocks: int, heads: int) -> bool:
+        return bertviz_views.estimate_bytes(blocks, heads, n_tokens, view, head_dim) <= bertviz_views.MAX_BYTES
+
+    heads = next((count for count in range(n_heads, 0, -1) if fits(1, count)), 0)
     if not heads:
         st.warning(
-            f"{n_tokens} tokens are too many for this view: even one head would be over {room / 2**20:.0f} MB. The matrix "
-            "and the patterns still work; or lower the maximum length in the sidebar.",
+            f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MB. The matrix and the "
+            "patterns still work; or lower the maximum length in the sidebar.",
             icon=":material/unfold_more:",
         )
         return [], []
-    first = controls.number("block", "First block shown", 0, n_blocks - fit, min(state.get("block"), n_blocks - fit))
+    count = next(number for number in range(n_blocks, 0, -1) if fits(number, heads))
+    first = controls.number("block", "First block drawn", 0, n_blocks - count, 0)
+    blocks = f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
+    only = "" if heads == n_heads else f", heads 0 to {heads - 1},"
     st.info(
-        f"With {n_tokens} tokens, all {n_blocks} × {n_heads} heads would be "
-        f"{bertviz_views.estimate_bytes(n_blocks, n_heads, n_tokens, view) / 2**20:.0f} MB. Blocks {first} to "
-        f"{first + fit - 1}" + (f", heads 0 to {len(heads) - 1}" if len(heads) < n_heads else "") + " are drawn.",
+        f"{n_tokens} tokens are too many to draw all {n_blocks} blocks at once: {blocks}{only} are drawn. At most 8 MB "
+        "are sent to the browser.".replace(
+            f"{blocks} are", f"{blocks} is" if count == 1 and not only else f"{blocks} are"
+        ),
         icon=":material/unfold_more:",
     )
-    return list(range(first, first + fit)), heads
+    return list(range(first, first + count)), list(range(heads))
 
 
 def matrix(shown: Shown) -> None:
@@ -172,40 +189,47 @@ def matrix(shown: Shown) -> None:
         values, labels, special_mask, second = merged.matrix, list(merged.labels), merged.special, merged.second
     places = np.arange(len(labels))
     if special != "shown":
-        values = analysis.without_special(values, special_mask, special == "renormalised")
+        values = analysis.without_special(values, special_mask, renormalise=False)
         places, second = places[~special_mask], second[~special_mask]
     which = cast("Which", state.get("texts_filter")) if shown.sentence.pair is not None else "all"
     part = analysis.select_pair(values, second, which)
-    rows = matrices.axis_labels([labels[places[at]] for at in part.queries], places[list(part.queries)].tolist())
-    columns = matrices.axis_labels([labels[places[at]] for at in part.keys], places[list(part.keys)].tolist())
-    sums = np.nansum(part.matrix, axis=1)
+    shares = part.matrix
+    if special == "renormalised":  # last, so that what is shown is a whole
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = shares / shares.sum(axis=1, keepdims=True)
+    if not shares.size or np.isnan(shares).all():
+        st.info("Nothing is left to show: this text has no tokens of its own. Show the special tokens, or type more.")
+        return
+    rows = [f"{places[at]} {labels[places[at]]}" for at in part.queries]
+    columns = [f"{places[at]} {labels[places[at]]}" for at in part.keys]
+    sums = np.nansum(shares, axis=1)
     note = (
         "Rows sum to 1." if np.allclose(sums, 1, atol=1e-3) else f"Rows sum to {sums.min():.2f} up to {sums.max():.2f}."
     )
-    strongest = np.unravel_index(int(np.nanargmax(part.matrix)), part.matrix.shape)
+    strongest = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
     feedback.figure(
         matrices.token_matrix(
-            part.matrix,
+            shares,
             rows,
             columns,
             title,
             rows="query",
             columns="key",
             value="attention",
-            limits=(0.0, float(np.nanmax(part.matrix))),
+            limits=(0.0, float(np.nanmax(shares))),
             show_values=len(rows) <= 9,
             scale=controls.scale(),
         ),
         key="head_matrix",
         alt=f"{title}: attention of {len(rows)} query tokens to {len(columns)} key tokens",
         message=feedback.escape(
-            f"{rows[strongest[0]]} looks most at {columns[strongest[1]]} ({part.matrix[strongest]:.2f}). {note}"
+            f"{rows[strongest[0]]} looks most at {columns[strongest[1]]} ({shares[strongest]:.2f}). {note}"
         ),
         read="Rows are the tokens that look (queries), columns those that are looked at (keys). Hover for exact values.",
         not_shown=BERTVIZ_NOT_SHOWN,
-        table=lambda: pd.DataFrame(part.matrix.round(5), columns=columns).assign(query=rows)[["query", *columns]],
+        table=lambda: pd.DataFrame(shares.round(5), columns=columns).assign(query=rows)[["query", *columns]],
     )
-    _received(part.matrix, rows, columns)
+    _received(shares, rows, columns, [int(places[at]) for at in part.queries], shown.pair.first)
 
 
 def _chosen_matrix(shown: Shown) -> tuple[np.ndarray, str]:
@@ -227,28 +251,40 @@ def _chosen_matrix(shown: Shown) -> tuple[np.ndarray, str]:
         heads = controls.several("chosen_heads", "Heads (none: all)", n_heads)
     name = {"mean": "Mean", "max": "Maximum"}[how]
     values = analysis.combine(shown.attentions, blocks, heads, how)  # type: ignore[arg-type]  # the control's own options
-    return values, f"{name} of {len(heads)} heads in {len(blocks)} blocks"
+    return values, f"{name} of {_count(len(heads), 'head')} in {_count(len(blocks), 'block')}"
 
 
-def _received(values: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> None:
-    chosen = [place for place in state.get("queries") if place < len(rows)]
-    st.session_state["w_queries"] = chosen
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def _received(
+    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], positions: Sequence[int], text: str
+) -> None:
+    """Chosen rows added up. The choice is of tokens, by position: it holds when rows are hidden, not for another text."""
+    if st.session_state.setdefault("_queries_of", text) != text:
+        state.put("queries", ())
+        st.session_state["_queries_of"] = text
+    names = dict(zip(positions, rows, strict=True))
+    picked = [place for place in state.get("queries") if place in names]
+    st.session_state["w_queries"] = picked
     st.multiselect(
-        "Sum the rows of some query tokens",
-        range(len(rows)),
-        format_func=lambda place: rows[place],
+        "Add up the rows of some query tokens",
+        list(names),
+        format_func=names.__getitem__,
         key="w_queries",
         on_change=lambda: state.put("queries", tuple(st.session_state["w_queries"])),
         placeholder="Choose tokens to see what they look at together",
     )
-    if not chosen:
+    if not picked:
         return
+    chosen = [positions.index(place) for place in picked]
     received = analysis.received_from(values, chosen)
-    names = ", ".join(rows[place] for place in chosen)
+    said = ", ".join(names[place] for place in picked)
     feedback.figure(
-        matrices.key_bars(received, columns, f"What {len(chosen)} query tokens look at", controls.scale()),
+        matrices.key_bars(received, columns, "What the chosen tokens look at", controls.scale()),
         key="received",
-        alt=f"Bars: attention from {names} to each token",
+        alt=f"Bars: attention from {said} to each token",
         read="The chosen rows of the matrix above, added up.",
         not_shown=BERTVIZ_NOT_SHOWN,
         table=lambda: pd.DataFrame({"key": list(columns), "attention": received}),
@@ -259,8 +295,10 @@ def glance(shown: Shown) -> None:
     """Every head as a small matrix in one picture; a click opens it."""
     n_blocks, n_heads, n_tokens, _ = shown.attentions.shape
     values = shown.attentions
-    if values.size > MAX_BYTES:
-        factor = int(np.ceil(np.sqrt(values.size / MAX_BYTES)))
+    factor = 1
+    while n_blocks * n_heads * (-(-n_tokens // factor)) ** 2 > MAX_CELLS:
+        factor += 1
+    if factor > 1:
         values = matrices.shrink(values, factor)
         st.caption(f"{n_tokens} tokens are many: each cell is the strongest of {factor} × {factor}.")
     hints = [
@@ -286,5 +324,6 @@ def glance(shown: Shown) -> None:
 
 
 def _strongest(values: np.ndarray, pieces: Sequence[str]) -> str:
-    key = int(values.mean(axis=0).argmax())
-    return f"looks most at {pieces[key]} ({values.mean(axis=0)[key]:.2f} on average)"
+    received = values.mean(axis=0)
+    key = int(received.argmax())
+    return f"looks most at {key} {pieces[key]} ({received[key]:.2f} on average)"

@@ -22,7 +22,10 @@ from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard.state import ASSETS
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from components.analysis.baseline import Baseline, Yardstick
+    from components.analysis.cka import LayerCKA
     from components.analysis.pooling import Pooling
     from components.model.backend import Backend
 
@@ -85,6 +88,16 @@ def baseline_under_way(backends: Sequence[Backend]) -> bool:
 def baseline_ready(backend: Backend) -> bool:
     """Whether the yardsticks are there without waiting."""
     return _baselines().is_ready(backend)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def layer_cka(
+    key: tuple[tuple[str, str, bytes], ...], _first: np.ndarray, _second: np.ndarray | None = None
+) -> LayerCKA:
+    """Linear CKA of layers; keyed on models, revisions and input ids, not on the vectors."""
+    from components.analysis import cka
+
+    return cka.layer_cka(_first, _second)
 
 
 @cache

@@ -78,10 +78,19 @@ def yardstick_switches() -> tuple[bool, bool]:
     )
 
 
+def _refused(setting: str, asked: str, there: str) -> None:
+    """Say that a choice does not fit (an address may ask for anything), and forget it."""
+    state.put(setting, state.default(setting))
+    st.warning(f"{asked} was asked for, but there is only {there} here.", icon=":material/link_off:")
+
+
 def layer(n_layers: int, label: str = "Layer") -> int:
     """A layer 0..L; L before anybody chose."""
     chosen = state.get("layer")
-    st.session_state["w_layer"] = n_layers if chosen is None or chosen > n_layers else chosen
+    if chosen is not None and chosen > n_layers:
+        _refused("layer", f"{label} {chosen}", f"0 to {n_layers}")
+        chosen = None
+    st.session_state["w_layer"] = n_layers if chosen is None else chosen
     st.slider(
         label,
         0,
@@ -99,7 +108,10 @@ def number(setting: str, label: str, least: int, most: int, default: int, help_t
         return least
     widget = f"w_{setting}"
     chosen = state.get(setting)
-    st.session_state[widget] = default if chosen is None or not least <= chosen <= most else chosen
+    if chosen is not None and not least <= chosen <= most:
+        _refused(setting, f"{label} {chosen}", f"{least} to {most}")
+        chosen = None
+    st.session_state[widget] = default if chosen is None else chosen
     st.slider(
         label,
         least,
@@ -116,7 +128,9 @@ def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", 
     if len(sentences) == 1:
         return 0
     widget = f"w_{setting}"
-    st.session_state[widget] = min(state.get(setting), len(sentences) - 1)
+    if state.get(setting) >= len(sentences):
+        _refused(setting, f"Sentence {state.get(setting) + 1}", f"1 to {len(sentences)}")
+    st.session_state[widget] = state.get(setting)
     st.selectbox(
         label,
         range(len(sentences)),
@@ -131,6 +145,9 @@ def several(setting: str, label: str, count: int) -> tuple[int, ...]:
     """Some of the numbers 0..count-1; all of them when none is chosen."""
     widget = f"w_{setting}"
     chosen = tuple(number for number in state.get(setting) if number < count)
+    if chosen != state.get(setting):
+        _refused(setting, f"{label.split(' (')[0]} {', '.join(map(str, state.get(setting)))}", f"0 to {count - 1}")
+        state.put(setting, chosen)
     st.session_state[widget] = list(chosen)
     st.multiselect(
         label,
@@ -148,7 +165,10 @@ def sentence_of(texts: Sequence[str], setting: str, label: str, default: int, no
     shift = 1 if none else 0
     chosen = state.get(setting)
     most = len(texts) - 1 + shift
-    st.session_state[widget] = min(default, most) if chosen is None or chosen > most else chosen
+    if chosen is not None and chosen > most:
+        _refused(setting, f"{label} {chosen + 1 - shift}", f"1 to {len(texts)}")
+        chosen = state.get(setting)
+    st.session_state[widget] = min(default, most) if chosen is None else chosen
     st.selectbox(
         label,
         range(most + 1),
@@ -182,6 +202,8 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
             for item, default in zip(sentences, defaults, strict=True)
         )
     if chosen and result != chosen:
+        if anchors is None and any(place >= len(item) for place, item in zip(chosen, sentences, strict=False)):
+            st.warning("The link's “t” names a token that its sentence does not have.", icon=":material/link_off:")
         state.put("tokens", () if result == defaults else result)
     st.session_state["_anchors"] = {
         "where": here,

@@ -170,10 +170,10 @@ def guarded(draw: Callable[[], None], where: str) -> None:
         explain(problem, where)
 
 
-def needs_sentences() -> None:
-    """Stop here with an empty state when there is no sentence."""
+def needs_sentences() -> bool:
+    """Whether there is no sentence; if so, the empty state is drawn, and the page ends there."""
     if state.get("sentences"):
-        return
+        return False
     st.info(
         "**No sentence yet.** Type one in the sidebar, one a line, or start with an example.",
         icon=":material/edit_note:",
@@ -181,7 +181,7 @@ def needs_sentences() -> None:
     if st.button("Start with the bank sentences", key="start_example", type="primary"):
         state.put("sentences", state.ready_made_sets()["bank"].sentences)
         st.rerun()  # of the whole page: the sidebar shows them too
-    st.stop()
+    return True
 
 
 def figure(

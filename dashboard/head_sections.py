@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import attention_flow, head_patterns, mask_predictions
-from components.analysis.head_patterns import MEANING, PATTERNS, Pattern
+from components.analysis.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
+from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
 from dashboard import controls, feedback, state
@@ -28,7 +29,7 @@ NAMES: dict[str, str] = {
     "separators": "Separators",
     "same_word": "Same word elsewhere",
     "punctuation": "Punctuation",
-    "broad": "Broad",
+    "broad": "Spread out",
 }
 TOP = 8
 
@@ -41,7 +42,7 @@ def patterns(shown: Shown) -> None:
     scores = found.of(pattern)
     if np.isnan(scores).all():
         st.info(
-            f"No token of this input has {MEANING[pattern]} to look at. Choose another pattern or another sentence."
+            f"Nothing here to look at for “{NAMES[pattern]}” ({MEANING[pattern]}). Choose another pattern or sentence."
         )
         return
     best = found.top(pattern, TOP)
@@ -51,15 +52,12 @@ def patterns(shown: Shown) -> None:
         "patterns_map",
         [_hint(found, block, head, pattern) for block in range(n_blocks) for head in range(n_heads)],
         open_head,
-        label=f"Blocks by heads, coloured by the share of attention to {MEANING[pattern]}; Enter opens a head",
+        label=f"Blocks by heads, coloured by their score on “{NAMES[pattern]}”; Enter opens a head",
         selected=(best[0].block, best[0].head),
         limits=(0.0, max(best[0].score, 1e-6)),
         scale=controls.scale(),
     )
-    st.markdown(
-        f":material/insights: Block {best[0].block}, head {best[0].head} gives {100 * best[0].score:.0f} % of its attention "
-        f"to {MEANING[pattern]}; attention spread evenly would give {100 * found.chance[pattern]:.0f} %."
-    )
+    st.markdown(f":material/insights: {_message(found, best[0], pattern)}")
     chosen = st.dataframe(
         _ranking(found, pattern),
         hide_index=True,
@@ -84,12 +82,21 @@ def patterns(shown: Shown) -> None:
     feedback.data("patterns", lambda: _all_scores(found))
 
 
-def _hint(found: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
-    best, score = found.best_pattern(block, head)
+def _message(found: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
+    who = f"Block {best.block}, head {best.head}"
+    if pattern == "broad":
+        return f"{who} spreads its attention most: its entropy is {100 * best.score:.0f} % of the highest there can be."
     return (
-        f"Block {block}, head {head}: {100 * found.of(pattern)[block, head]:.0f} % to {MEANING[pattern]}; most to "
-        f"{MEANING[best]} ({100 * score:.0f} %). Click to open it."
+        f"{who} gives {100 * best.score:.0f} % of its attention to {MEANING[pattern]}; attention spread evenly would give "
+        f"{100 * found.chance[pattern]:.0f} %."
     )
+
+
+def _hint(found: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
+    score = found.of(pattern)[block, head]
+    here = "–" if np.isnan(score) else f"{100 * score:.0f} %"
+    what = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern]}"
+    return f"Block {block}, head {head}: {here} {what}. Click to open it."
 
 
 def _ranking(found: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
@@ -98,7 +105,7 @@ def _ranking(found: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
             {
                 "block": entry.block,
                 "head": entry.head,
-                "share": f"{100 * entry.score:.1f} %",
+                ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * entry.score:.1f} %",
                 "entropy (nats)": round(float(found.entropy[entry.block, entry.head]), 2),
                 "mean distance (tokens)": round(float(found.distance[entry.block, entry.head]), 2),
                 "looks most at": NAMES[found.best_pattern(entry.block, entry.head)[0]],
@@ -121,7 +128,9 @@ def flow(shown: Shown) -> None:
     """Attention rollout, and norm-based attention."""
     kind = controls.choice("flow", "Method", {"rollout": "Attention rollout", "norms": "Norm-based attention"})
     n_blocks = shown.attentions.shape[0]
-    block = controls.number("block", "After block" if kind == "rollout" else "Block", 0, n_blocks - 1, n_blocks - 1)
+    block = controls.number(
+        "flow_block", "After block" if kind == "rollout" else "Block", 0, n_blocks - 1, n_blocks - 1
+    )
     if kind == "rollout":
         values = attention_flow.rollout(shown.attentions)[block]
         title, unit = f"Rollout up to block {block}", "share"
@@ -134,10 +143,7 @@ def flow(shown: Shown) -> None:
             "Value vectors, feed-forward parts and LayerNorms: rollout treats attention as if it were all there is."
         )
     else:
-        inside = shown.backend.inside(
-            shown.pair.first, shown.pair.second, max_length=controls.length_for(shown.backend)
-        )
-        values = attention_flow.summed_norms([inside.attentions[block]], [inside.value_contributions(block)])[0]
+        values = attention_flow.summed_norms([shown.attentions[block]], [shown.inside().value_contributions(block)])[0]
         title, unit = f"Norm-based attention, block {block}", "norm"
         read = (
             "How much each key really adds to each query: the norm of attention times the transformed value vector, all "
@@ -171,42 +177,59 @@ def mask(shown: Shown) -> None:
         )
         return
     st.markdown("Click a token: it becomes the mask, and the model says what it expects there.")
+    tokens = shown.sentence.tokens
     place = state.get("masked")
+    if (
+        place is None
+        or place >= len(tokens)
+        or st.session_state.setdefault("_masked_of", shown.pair.first) != shown.pair.first
+    ):
+        place = default_positions([shown.sentence])[0]  # also where the choice was made in another text
+    st.session_state["_masked_of"] = shown.pair.first
+    whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
     controls.token_chips(
         [shown.sentence],
-        [place if place is not None and place < len(shown.sentence) else 0],
+        [place],
         "chips_mask",
+        whole_word=whole,
         unknown_id=backend.tokenization.unknown_id,
         on_pick=lambda _, position: state.put("masked", position),
     )
-    if place is None or place >= len(shown.sentence) or shown.sentence.tokens[place].special:
+    if tokens[place].special:
+        st.info("Special tokens cannot be masked: choose a token of the text.")
         return
-    hidden = mask_predictions.mask_token(backend.tokenization, shown.sentence, place)
+    hidden = mask_predictions.mask_token(backend.tokenization, shown.sentence, place, whole_word=whole)
     masked = backend.trace(
-        [hidden.text],
-        [hidden.pair],
-        attentions=True,
-        mask_logits=True,
-        max_length=controls.length_for(backend),
+        [hidden.text], [hidden.pair], attentions=True, mask_logits=True, max_length=controls.length_for(backend)
     )
-    _predictions(backend.tokenization.vocabulary, masked, hidden.positions[0], shown.sentence.tokens[place].piece)
+    for position in hidden.positions:
+        _predictions(backend.tokenization.vocabulary, masked, position, tokens[position].piece)
     _attention_change(shown, masked)
 
 
 def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piece: str) -> None:
     found = next(one for one in mask_predictions.top_predictions(masked, vocabulary, 10) if one.position == position)
+    st.markdown(f"**In place of {feedback.escape(piece)} (position {position}) the model expects:**")
     st.dataframe(
         pd.DataFrame(
-            [{"piece": one.piece, "probability": one.probability, "typed": one.piece == piece} for one in found.top]
+            [
+                {"piece": one.piece, "probability": one.probability, "": "as typed" if one.piece == piece else ""}
+                for one in found.top
+            ]
         ),
         hide_index=True,
-        key="predictions",
+        key=f"predictions_{position}",
         column_config={"probability": st.column_config.ProgressColumn(format="%.3f", min_value=0.0, max_value=1.0)},
     )
 
 
 def _attention_change(shown: Shown, masked: Trace) -> None:
-    block, head = shown.block, shown.head
+    n_blocks, n_heads = shown.attentions.shape[:2]
+    left, right = st.columns(2)
+    with left:
+        block = controls.number("block", "Block", 0, n_blocks - 1, 0)
+    with right:
+        head = controls.number("head", "Head", 0, n_heads - 1, 0)
     assert masked.attentions is not None  # asked for by the caller
     change = masked.attentions[block, 0, head] - shown.attentions[block, head]
     labels = matrices.axis_labels(shown.pieces)
@@ -226,7 +249,7 @@ def _attention_change(shown: Shown, masked: Trace) -> None:
         ),
         key="mask_change",
         alt=f"Attention with the mask less attention without, block {block}, head {head}",
-        read="Orange: more attention than before the token was masked; blue: less. Choose block and head in the matrix view.",
+        read="Orange: more attention than before the token was masked; blue: less.",
         not_shown=BERTVIZ_NOT_SHOWN,
         table=lambda: pd.DataFrame(change.round(5), columns=labels).assign(query=labels)[["query", *labels]],
     )

@@ -18,7 +18,7 @@ import streamlit as st
 from components.charts.matrices import as_cells, palette_bytes
 from dashboard.state import ASSETS
 
-MAX_BYTES = 4 * 2**20
+MAX_CELLS = 4 * 2**20 - 2**16  # bytes, a cell each; the rest of 4 MB is for the hints
 
 
 @cache
@@ -57,8 +57,8 @@ def head_tiles(
     Raises ValueError when the cells are more than 4 MB.
     """
     blocks, heads, size, _ = values.shape
-    if values.size > MAX_BYTES:
-        raise ValueError(f"{values.size:,} cells are too many to send; at most {MAX_BYTES:,} were expected")
+    if values.size > MAX_CELLS:
+        raise ValueError(f"{values.size:,} cells are too many to send; at most {MAX_CELLS:,} were expected")
 
     def clicked() -> None:
         block, head = st.session_state[key].clicked

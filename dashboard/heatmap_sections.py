@@ -38,8 +38,13 @@ def blocks(backend: Backend) -> None:
     with right:
         second = controls.number("second_block", "Right: block", 0, last, last, caching.glossary()["block"])
     changes = [block_change.block_change(trace, 0, block, include_special=special) for block in (first, second)]
-    shared = None if own else matrices.side_by_side_limits(*(change.matrix for change in changes))
-    mean = caching.token_yardstick(backend).raw.mean
+    if not changes[0].positions:
+        _nothing_left()
+        return
+    # One scale for all blocks, not only the two that are drawn: moving a slider must not change a colour's meaning.
+    every = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
+    shared = None if own else matrices.side_by_side_limits(*every)
+    notes = []
     for side, column, change in zip(("left", "right"), st.columns(2), changes, strict=True):
         labels = _labels(trace.sentences[0], change.positions)
         block = change.block
@@ -54,16 +59,23 @@ def blocks(backend: Backend) -> None:
                 limits=shared,
                 key=f"block_{side}",
             )
-            st.caption(
-                f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} "
-                "on average."
-            )
+            notes.append((st.empty(), block))
     feedback.reading(
         "Rows are the tokens that go into a block, columns those that come out. A bright diagonal: tokens stay what "
         "they were. A bright column: every token is like what that one became.",
         NOT_SHOWN,
     )
     _diagonal(trace, special)
+    mean = caching.token_yardstick(backend).raw.mean  # last: the figures stand while it is measured
+    for place, block in notes:
+        place.caption(
+            f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
+            "average."
+        )
+
+
+def _nothing_left() -> None:
+    st.info("This text has no tokens of its own. Switch the special tokens on, or type more.")
 
 
 def _labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
@@ -125,7 +137,7 @@ def _diagonal(trace: Trace, special: bool) -> None:
 def inside(backend: Backend) -> None:
     """Norms of what attention and feed-forward add to each token, and how far each turns it."""
     pair = pair_choice.choose()
-    record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend))
+    record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend), attentions=False)
     feedback.truncation([record.sentence])
     block = controls.number("first_block", "Block", 0, record.n_blocks - 1, 0, caching.glossary()["block"])
     before, after = record.hidden_states[block], record.after_attention[block]
@@ -151,7 +163,8 @@ def inside(backend: Backend) -> None:
         ),
         key="inside_norms",
         alt=f"Bars: norms of residual, attention output and feed-forward output of block {block} for each token",
-        read="The residual is the token as it comes in; the other two are added to it, each followed by a LayerNorm.",
+        read="The residual is the token as it comes in; the other two are added to it, each followed by a LayerNorm. The "
+        "axis is logarithmic: each line up is ten times as long.",
         not_shown="Whether what is added points along the token or across it: see the turn below.",
         table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, norms.round(4), strict=True))}),
     )
@@ -174,13 +187,16 @@ def tokens(backend: Backend) -> None:
     query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
     left, right = st.columns(2)
     with left:
-        first = controls.sentence_of(texts, "sentence_b", "against", min(1, len(texts) - 1) + 1, none="itself")
+        first = controls.sentence_of(texts, "against", "against", min(1, len(texts) - 1) + 1, none="itself")
     with right:
-        second = controls.sentence_of(texts, "sentence_c", "and against", 3 if len(texts) > 2 else 0, none="no other")
+        second = controls.sentence_of(texts, "also_against", "and against", 3 if len(texts) > 2 else 0, none="no other")
     trace = controls.current_trace(backend)
     feedback.truncation(trace.sentences)
     layer = controls.layer(trace.n_layers)
     special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
+    if not block_change.positions_of(trace, query, special):
+        _nothing_left()
+        return
     others = [query if first == 0 else first - 1] + ([second - 1] if second else [])
     found = [block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others]
     limits = matrices.side_by_side_limits(*(item.matrix for item in found))
@@ -190,7 +206,7 @@ def tokens(backend: Backend) -> None:
                 item.matrix,
                 _labels(trace.sentences[query], item.positions),
                 _labels(trace.sentences[other], item.column_positions),
-                f"Sentence {query + 1} and sentence {other + 1}, layer {layer}",
+                f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
                 rows=f"sentence {query + 1}",
                 columns=f"sentence {other + 1}",
                 limits=limits,

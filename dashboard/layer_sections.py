@@ -24,7 +24,7 @@ def words(models: Sequence[Backend]) -> None:
     """Chosen words, or tokens, against each other."""
     traces = [controls.current_trace(model) for model in models]
     sentences = traces[0].sentences
-    _truncations(models, traces)
+    truncations(models, traces)
     choice = word_choice.choose(models[0], sentences)
     for model, trace in zip(models, traces, strict=True):
         for name in word_choice.missing(choice, sentences, trace):
@@ -52,7 +52,8 @@ def words(models: Sequence[Backend]) -> None:
     )
 
 
-def _truncations(models: Sequence[Backend], traces: Sequence[Trace]) -> None:
+def truncations(models: Sequence[Backend], traces: Sequence[Trace]) -> None:
+    """What was cut away in each model, which is named where there are two."""
     for model, trace in zip(models, traces, strict=True):
         feedback.truncation(trace.sentences, model.spec.title if len(models) > 1 else "")
 
@@ -61,7 +62,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     """Sentence vectors against each other."""
     traces = [controls.current_trace(model) for model in models]
     texts = [sentence.text for sentence in traces[0].sentences]
-    _truncations(models, traces)
+    truncations(models, traces)
     if len(texts) == 1:
         st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
         return

@@ -126,13 +126,17 @@ def _sentences() -> None:
     sets = state.ready_made_sets()
     current = state.get("sentences")
     chosen = next((key for key, item in sets.items() if item.sentences == current), None)
-    st.session_state["w_set"] = chosen
+    # Another widget for people's own sentences: a click that follows typed text at once still carries the set that
+    # was shown before, and must not count as choosing it again.
+    widget = "w_set" if chosen else "w_set_own"
+    st.session_state[widget] = chosen
     st.selectbox(
         "Ready-made sentences",
         list(sets),
         format_func=lambda key: sets[key].title,
-        key="w_set",
+        key=widget,
         on_change=_choose_set,
+        args=(widget,),
         placeholder="Your own sentences",
         help="Each set shows one thing well; its hint stands below.",
     )
@@ -157,8 +161,8 @@ def _sentences() -> None:
                 _arrange(current)
 
 
-def _choose_set() -> None:
-    key = st.session_state["w_set"]
+def _choose_set(widget: str) -> None:
+    key = st.session_state[widget]
     if key is not None:
         chosen = state.ready_made_sets()[key]
         state.put("sentences", chosen.sentences)

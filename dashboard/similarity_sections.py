@@ -15,7 +15,7 @@ from components.analysis.pooling import Pooling, pool
 from components.analysis.sentence_similarity import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices
 from dashboard import caching, controls, feedback
-from dashboard.layer_sections import POOLINGS
+from dashboard.layer_sections import POOLINGS, truncations
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -28,15 +28,17 @@ def layers(models: Sequence[Backend]) -> None:
         "**CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) asks whether two layers arrange the same "
         "tokens alike, whatever way their axes point: 1 is alike, 0 is unrelated."
     )
-    kept = [trace.hidden_states[:, ~trace.special_mask] for trace in traces]  # [layer, token, dim]
-    panels = [(models[0].spec.title, models[0].spec.title, cka.layer_cka(kept[0]))]
+    truncations(models, traces)
+    key = tuple((trace.model, trace.revision, trace.input_ids.tobytes()) for trace in traces)
+    kept = traces[0].hidden_states[:, ~traces[0].special_mask]  # [layer, token, dim]
+    panels = [(models[0].spec.title, models[0].spec.title, caching.layer_cka(key[:1], kept))]
     if len(models) == 2:
         words = matched_words.matched_words(traces[0].sentences, traces[1].sentences)
         vectors = [
             matched_words.word_vectors(traces[0], [(word.sentence, word.first) for word in words]),
             matched_words.word_vectors(traces[1], [(word.sentence, word.second) for word in words]),
         ]
-        panels.append((models[0].spec.title, models[1].spec.title, cka.layer_cka(vectors[0], vectors[1])))
+        panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
     for number, (column, (first, second, found)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
         rows = [f"layer {at}" for at in range(found.matrix.shape[0])]
         columns = [f"layer {at} " for at in range(found.matrix.shape[1])]
@@ -87,7 +89,7 @@ def sentences(models: Sequence[Backend]) -> None:
     """Sentence similarity matrices by pooling and layer, two models side by side, and the list of pairs."""
     traces = [controls.current_trace(model) for model in models]
     texts = [sentence.text for sentence in traces[0].sentences]
-    feedback.truncation(traces[0].sentences)
+    truncations(models, traces)
     if len(texts) == 1:
         st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
         return
@@ -122,7 +124,9 @@ def sentences(models: Sequence[Backend]) -> None:
             st.markdown("**All pairs, most similar first**")
             st.dataframe(_pair_table(item, texts), hide_index=True, key=f"pairs_{number}", height=280)
     mean = caching.sentence_yardstick(models[0], pooling, special).raw.mean[layer]
-    st.caption(f"Two unrelated sentences have a cosine of {mean:.2f} on average here ({models[0].spec.title}).")
+    st.caption(
+        f"Two unrelated sentences have a cosine of {mean:.2f} on average here ({feedback.escape(models[0].spec.title)})."
+    )
     feedback.reading(
         "Each cell is the cosine of two sentence vectors. Groups show as bright squares along the diagonal.",
         "Whether two sentences mean the same: shared words, length and pooling count as well.",

@@ -205,7 +205,8 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("heatmaps_view", "view", ("blocks", "inside", "tokens", "layers", "sentences"), HEATMAPS),
     _number("first_block", "b1", None, 1_000, HEATMAPS),
     _number("second_block", "b2", None, 1_000, HEATMAPS),
-    _number("sentence_c", "sc", None, MAX_SENTENCES, HEATMAPS),
+    _number("against", "ag", None, MAX_SENTENCES, HEATMAPS),
+    _number("also_against", "ag2", None, MAX_SENTENCES, HEATMAPS),
     _flag("own_scale", "own", False, HEATMAPS),
     _flag("clustered", "clu", False, HEATMAPS),
     # Attention
@@ -226,7 +227,9 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("special_tokens", "sp", ("shown", "hidden", "renormalised"), ATTENTION),
     _choice("pattern", "p", PATTERNS, ATTENTION),
     _choice("flow", "fl", ("rollout", "norms"), ATTENTION),
+    _number("flow_block", "fb", None, 1_000, ATTENTION),
     _number("masked", "mp", None, 100_000, ATTENTION),
+    _flag("mask_word", "mw", False, ATTENTION),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -234,6 +237,11 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 def get(name: str) -> Any:
     """The session's value of a setting."""
     return st.session_state.get(name, _BY_NAME[name].default)
+
+
+def default(name: str) -> Any:
+    """A setting's value before anybody chose."""
+    return _BY_NAME[name].default
 
 
 def put(name: str, value: Any) -> None:

@@ -98,9 +98,8 @@ def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = M
     known = chance[~np.isnan(chance)]
     if len(rows) < 3 or (len(known) and known.min() >= NOTHING):
         raise InputError(
-            f"Layers were to be compared by {len(rows)} tokens.",
-            "So few lie at right angles to each other in any layer, and unrelated layers would look the same; "
-            "a hundred or more were expected.",
+            f"There {'is one token' if len(rows) == 1 else f'are {len(rows)} tokens'} to compare layers by.",
+            "With so few, any two layers would look alike; a hundred or more were expected.",
             "Add sentences, or take longer ones.",
         )
     return LayerCKA(read_only(np.clip(matrix, 0.0, 1.0)), read_only(np.clip(chance, 0.0, 1.0)), len(rows))

@@ -58,6 +58,9 @@ def parameter_bars(
     return theme.finish(figure, title, 170 + 26 * len(order), scale)
 
 
+MANY_TOKENS = 64
+
+
 def part_norm_bars(
     names: Sequence[str],
     tokens: Sequence[str],
@@ -67,26 +70,30 @@ def part_norm_bars(
     quantity: str = "norm of the vector",
     logarithmic: bool = False,
 ) -> go.Figure:
-    """Values [part, token] (norms, by default) as grouped bars, a group a token. Equal tokens stay apart by position."""
+    """Values [part, token] (norms, by default) as grouped bars, a group a token; lines for more than 64 tokens.
+
+    Equal tokens stay apart by position.
+    """
     places = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
     colours = {**_PART_COLOURS, "sum": theme.ORANGE, "layer 0": theme.GREY}
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=places,
-                y=np.asarray(row, np.float32),
-                name=name,
-                marker_color=colours.get(name, theme.PURPLE),
-                hovertemplate=f"%{{x}}<br>{name}: %{{y:.3f}}<extra></extra>",
-            )
-            for name, row in zip(names, values, strict=True)
-        ]
-    )
+    figure = go.Figure()
+    for name, row in zip(names, values, strict=True):
+        shared = {
+            "x": places,
+            "y": np.asarray(row, np.float32),
+            "name": name,
+            "hovertemplate": f"%{{x}}<br>{name}: %{{y:.3f}}<extra></extra>",
+        }
+        colour = colours.get(name, theme.PURPLE)
+        if len(tokens) > MANY_TOKENS:  # groups of bars would be thinner than a pixel
+            figure.add_scatter(**shared, mode="lines", line={"color": colour, "width": 1.5})
+        else:
+            figure.add_bar(**shared, marker_color=colour)
     figure.update_layout(
         barmode="group", legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"}
     )
-    figure.update_yaxes(title=quantity, type="log" if logarithmic else "linear")
-    figure.update_xaxes(title="token", tickangle=-40)
+    figure.update_yaxes(title=quantity, **({"type": "log", "dtick": 1} if logarithmic else {}))
+    figure.update_xaxes(title="token", tickangle=-40, nticks=40)
     figure = theme.finish(figure, title, 400, scale)
     figure.update_layout(margin_t=figure.layout.margin.t + round(30 * scale))
     return figure

@@ -65,25 +65,42 @@ def layer_curves(
     return theme.finish(figure, title, height, scale)
 
 
+MANY_LINES = 64
+
+
 def block_curves(values: np.ndarray, labels: Sequence[str], title: str, *, scale: float = 1.0) -> go.Figure:
-    """Cosines before and after every block, values [token, block]: a thin line a token, the mean thick."""
+    """Cosines before and after every block, values [token, block]: a thin line a token, the mean thick.
+
+    More than 64 tokens are drawn as the band that holds nine in ten of them.
+    """
     blocks = np.arange(values.shape[1])
     figure = go.Figure()
+    if len(values) > MANY_LINES:  # a picture of hundreds of lines shows nothing but their spread
+        low, mean, high = (
+            np.nanpercentile(values, 5, axis=0),
+            np.nanmean(values, axis=0),
+            np.nanpercentile(values, 95, axis=0),
+        )
+        _add_band(figure, blocks, BandData(mean, low, high, f"{len(values)} tokens, 5–95 %"))
+        values, labels = values[:0], labels[:0]
+        average = mean
+    else:
+        average = np.nanmean(values, axis=0)
     for index, (row, label) in enumerate(zip(values, labels, strict=True)):
         figure.add_scatter(
             x=blocks,
             y=np.asarray(row, np.float32),
-            name=label,
+            name=theme.plain(label, 26),
             mode="lines+markers",
             line={"color": theme.PALETTE[index % len(theme.PALETTE)], "width": 1.2},
             marker={"size": 4},
             opacity=0.75,
-            hovertemplate=f"{label}<br>block %{{x}}: %{{y:.4f}}<extra></extra>",
+            hovertemplate=f"{theme.plain(label, 26)}<br>block %{{x}}: %{{y:.4f}}<extra></extra>",
             showlegend=False,
         )
     figure.add_scatter(
         x=blocks,
-        y=np.nanmean(values, axis=0).astype(np.float32),
+        y=average.astype(np.float32),
         name="mean of all tokens",
         mode="lines",
         line={"color": theme.GREY, "width": 5},

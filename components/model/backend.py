@@ -105,14 +105,16 @@ class Backend:
         key = (self.spec.key, self.revision, str(self.device), tuple(texts), tuple(pairs or ()), options)
         return self.store.get(key, lambda: self.run(texts, pairs, options))
 
-    def inside(self, text: str, pair: str | None = None, max_length: int | None = None) -> InsideBlocks:
+    def inside(
+        self, text: str, pair: str | None = None, max_length: int | None = None, attentions: bool = True
+    ) -> InsideBlocks:
         """What happens inside each block for one sentence or pair: one pass, kept in the store like a trace.
 
-        Raises InputError where `trace` does for one sentence.
+        Without `attentions` the pass takes the fast path. Raises InputError where `trace` does for one sentence.
         """
         check_texts([text], [pair])
-        key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length)
-        return self.store.get(key, lambda: self._run_inside(text, pair, max_length))
+        key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions)
+        return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions))
 
     def tokenize(
         self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, max_length: int | None = None
@@ -166,18 +168,18 @@ class Backend:
             mask_logits=logits,
         )
 
-    def _run_inside(self, text: str, pair: str | None, max_length: int | None) -> InsideBlocks:
+    def _run_inside(self, text: str, pair: str | None, max_length: int | None, attentions: bool) -> InsideBlocks:
         sentences = self.tokenize([text], [pair], max_length)
         width = len(sentences[0])
-        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, width), 1, width)
+        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, width, attentions), 1, width)
         tensors = self._tensors(*self.tokenization.arrays(sentences))
         with self._lock, torch.inference_mode():
-            twin = self._module(TraceOptions(attentions=True))
+            module = self._module(TraceOptions(attentions=attentions))
             if self._projection is None:
-                self._projection = inside.output_projection(twin)
+                self._projection = inside.output_projection(module)
             self.forward_passes += 1
-            arrays = inside.run_with_hooks(twin, tensors)
-        return InsideBlocks(sentence=sentences[0], projection=self._projection, **arrays)
+            found: Any = inside.run_with_hooks(module, tensors, attentions)
+        return InsideBlocks(sentence=sentences[0], projection=self._projection, **found)
 
     def _tensors(self, ids: Int64, mask: Int64, segments: Int64 | None) -> dict[str, torch.Tensor]:
         """The encoder's arguments, on its device."""

@@ -74,7 +74,7 @@ class InsideBlocks:
     queries: Float32  # [block, head, token, head_dim]
     keys: Float32  # [block, head, token, head_dim]
     values: Float32  # [block, head, token, head_dim]: x W_V + b_V
-    attentions: Float32  # [block, head, query, key]; each row sums to 1
+    attentions: Float32 | None  # [block, head, query, key], each row sums to 1; only when asked for
     projection: OutputProjection  # shared by all records of the model, so no part of nbytes
     value_norms: Float32 = field(init=False)  # [block, head, token]: Euclidean norm of value_contributions
 
@@ -87,15 +87,16 @@ class InsideBlocks:
             read_only(array)
 
     def _arrays(self) -> list[Float32]:
-        return [
+        arrays = [
             *(self.hidden_states, self.attention_output, self.after_attention, self.feed_forward_output),
-            *(self.queries, self.keys, self.values, self.attentions, self.value_norms),
+            *(self.queries, self.keys, self.values, self.value_norms),
         ]
+        return arrays if self.attentions is None else [*arrays, self.attentions]
 
     @property
     def n_blocks(self) -> int:
         """L: blocks count 0..L-1, layers 0..L."""
-        return len(self.attentions)
+        return len(self.queries)
 
     @property
     def nbytes(self) -> int:
@@ -114,10 +115,10 @@ class InsideBlocks:
         return read_only(np.matmul(self.values[block], self.projection.weights[block]))
 
 
-def size_in_bytes(facts: ModelFacts, tokens: int) -> int:
+def size_in_bytes(facts: ModelFacts, tokens: int, attentions: bool = True) -> int:
     """What the record of a sentence of so many tokens will take (its nbytes), before anything is computed."""
     vectors = (facts.layers + 1) + (len(_WHOLE) + len(_BY_HEAD)) * facts.layers  # each of the hidden size
-    by_head = tokens + 1  # for each token a row of weights, and a norm
+    by_head = (tokens if attentions else 0) + 1  # for each token a row of weights, and a norm
     return 4 * tokens * (vectors * facts.hidden_size + by_head * facts.heads * facts.layers)
 
 
@@ -134,18 +135,20 @@ def output_projection(model: Any) -> OutputProjection:
     return OutputProjection(weights, bias)
 
 
-def run_with_hooks(model: Any, tensors: dict[str, torch.Tensor]) -> dict[str, Float32]:
+def run_with_hooks(model: Any, tensors: dict[str, torch.Tensor], attentions: bool = True) -> dict[str, Float32 | None]:
     """One pass over one sentence; the arrays of InsideBlocks by name, `attentions` and `hidden_states` included.
 
-    Call it with the lock of the module tree held and in inference mode. `model` is an encoder with eager
-    attention. However the pass ends, no hook stays.
+    Call it with the lock of the module tree held and in inference mode. `model` is an encoder, with eager
+    attention where `attentions` are wanted. However the pass ends, no hook stays.
     """
     tokens = tensors["input_ids"].shape[1]
     with _hooked(block_modules(model), int(model.config.num_attention_heads), tokens) as arrays:
-        output = model(**tensors, output_hidden_states=True, output_attentions=True, return_dict=True)
-    arrays["hidden_states"] = _stack(output.hidden_states)  # [layer, token, dim]
-    arrays["attentions"] = _stack(output.attentions)  # [block, head, query, key]
-    return arrays
+        output = model(**tensors, output_hidden_states=True, output_attentions=attentions, return_dict=True)
+    return {
+        **arrays,
+        "hidden_states": _stack(output.hidden_states),  # [layer, token, dim]
+        "attentions": _stack(output.attentions) if attentions else None,  # [block, head, query, key]
+    }
 
 
 @contextmanager

@@ -33,7 +33,8 @@ def render() -> None:
         "In each block, every head lets each token gather from the others: attention says how much from whom. Block b turns "
         "layer b into layer b+1; transformers and bertviz call it layer b. Blocks and heads count from 0."
     )
-    feedback.needs_sentences()
+    if feedback.needs_sentences():
+        return
 
     @st.fragment
     def body() -> None:

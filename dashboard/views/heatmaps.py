@@ -29,7 +29,8 @@ def render() -> None:
         "A block takes all token vectors in and gives changed ones out. Bright cells are vectors that point the same way "
         "(cosine similarity)."
     )
-    feedback.needs_sentences()
+    if feedback.needs_sentences():
+        return
 
     @st.fragment
     def body() -> None:

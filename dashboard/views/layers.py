@@ -18,7 +18,8 @@ def render() -> None:
         "A word starts with nearly the same vector wherever it stands, and block by block the words around it change "
         "it; so do the vectors of whole sentences. Each curve shows how similar two vectors are at each layer."
     )
-    feedback.needs_sentences()
+    if feedback.needs_sentences():
+        return
 
     @st.fragment
     def body() -> None:

@@ -48,7 +48,8 @@ def _view(backend: Backend, view: str) -> None:
     if view == "catalog":
         sections.catalog()
         return
-    feedback.needs_sentences()
+    if feedback.needs_sentences():
+        return
     trace = controls.current_trace(backend)
     feedback.truncation(trace.sentences)
     if view == "vectors":

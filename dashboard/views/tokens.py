@@ -28,7 +28,8 @@ def render() -> None:
         "A tokenizer cuts text into pieces it knows and gives each its number. The model sees only these numbers; "
         "what the vocabulary lacks it never sees."
     )
-    feedback.needs_sentences()
+    if feedback.needs_sentences():
+        return
 
     @st.fragment
     def body() -> None:

@@ -237,12 +237,14 @@ def test_a_cell_of_the_model_view_shows_its_weights(draw: Draw) -> None:
 
 def test_only_cells_in_sight_are_drawn(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(model_view(**pair), height=300)
-    page.wait_for_function("document.querySelectorAll('canvas').length >= 24")
+    # Not wait_for_function: the page's policy forbids the evaluation that it polls with.
+    expect(page.locator("canvas").nth(23)).to_be_attached()
     drawn = page.locator("canvas").count()
     assert drawn < 72
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-    page.wait_for_function("document.querySelectorAll('.attn_background')[71].parentNode.querySelector('canvas')")
-    page.wait_for_function("!document.querySelectorAll('.attn_background')[0].parentNode.querySelector('canvas')")
+    cell = page.locator(":has(> .attn_background)")
+    expect(cell.last.locator("canvas")).to_have_count(1)
+    expect(cell.first.locator("canvas")).to_have_count(0)
 
 
 @pytest.fixture(scope="module")

@@ -116,12 +116,81 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
 
 
 def test_rollout_and_norms(open_page: Open) -> None:
-    app = open_page("attention", view="flow", l="2")
+    app = open_page("attention", view="flow", fb="2")
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], attention_flow.rollout(attentions())[2], atol=1e-6)
     app.segmented_control(key="w_flow").set_value("norms").run()
     record = backend().inside(BANK[0])
     expected = np.linalg.norm(np.einsum("hqk,hkd->qkd", record.attentions[2], record.value_contributions(2)), axis=-1)
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_flow_opens_after_the_last_block(open_page: Open) -> None:
+    np.testing.assert_allclose(
+        figures(open_page("attention", view="flow"))[0]["data"][0]["z"],
+        attention_flow.rollout(attentions())[5],
+        atol=1e-6,
+    )
+
+
+def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
+    app = open_page("attention", agg="mean", view="patterns")
+    app.dataframe[0]  # the ranking is there
+    from dashboard import attention_sections
+
+    app.session_state["combination"] = "mean"
+    for key, value in (("block", 1), ("head", 8)):
+        app.session_state[key] = value
+    session: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamlit.session_state", session)
+        attention_sections.open_head(1, 8)
+    assert session == {"block": 1, "head": 8, "combination": "one", "attention_view": "matrix"}
+
+
+def test_chosen_queries_hold_when_rows_are_hidden_and_not_for_another_text(open_page: Open) -> None:
+    app = open_page("attention", view="matrix", qt="5")
+    assert app.multiselect(key="w_queries").value == [5]
+    app.segmented_control(key="w_special_tokens").set_value("hidden").run()
+    np.testing.assert_allclose(figures(app)[1]["data"][0]["y"], attentions()[0, 0, 5, 1:-1], atol=1e-6)
+    app.selectbox(key="w_sentence_a").set_value(1).run()
+    assert app.multiselect(key="w_queries").value == []
+
+
+def test_rows_sum_to_one_after_the_filter(open_page: Open) -> None:
+    app = open_page("attention", s=list(PAIR), view="matrix", f="ab", sp="renormalised")
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"].sum(axis=1), 1, atol=1e-5)
+    assert "Rows sum to 1" in texts(app)
+
+
+@pytest.mark.parametrize("special", ["shown", "hidden", "renormalised"])
+def test_a_text_without_tokens_is_no_fault(open_page: Open, special: str) -> None:
+    app = open_page("attention", s=["\u200b"], view="matrix", sp=special)
+    assert not app.error
+
+
+def test_spread_out_heads_are_said_to_have_entropy_not_shares(open_page: Open) -> None:
+    app = open_page("attention", view="patterns", p="broad")
+    assert "its entropy is" in texts(app)
+    assert "of the highest entropy" in app.dataframe[0].value.columns
+
+
+def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> None:
+    app = open_page("attention", view="matrix", l="99", h="99")
+    assert "Block 99 was asked for" in texts(app)
+    assert "Head 99 was asked for" in texts(app)
+    assert "l" not in app.query_params
+    assert "h" not in app.query_params
+
+
+def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_path: Path) -> None:
+    from tests.benchmarks.test_attention_speed import twelve_by_twelve
+
+    folder = str(twelve_by_twelve(tmp_path / "wide"))
+    app = open_page("attention", m=folder, s=["cat dog " * 300], view="glance")
+    assert not app.error
+    layout, cells = tiles(app)
+    assert (layout["blocks"], layout["heads"]) == (12, 12)
+    assert cells.size < 4 * 2**20
 
 
 def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:

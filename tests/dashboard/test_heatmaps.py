@@ -32,6 +32,28 @@ def test_first_and_last_block_side_by_side_on_one_scale(open_page: Open) -> None
     assert first["data"][0]["zmin"] != last["data"][0]["zmin"]
 
 
+def test_colours_mean_the_same_whatever_blocks_are_shown(open_page: Open) -> None:
+    app = open_page("heatmaps")
+    before = figures(app)[0]["data"][0]
+    app.slider(key="w_second_block").set_value(2).run()
+    after = figures(app)[0]["data"][0]
+    assert (before["zmin"], before["zmax"]) == (after["zmin"], after["zmax"])
+
+
+@pytest.mark.parametrize("view", ["blocks", "tokens"])
+def test_a_text_without_tokens_is_no_fault(open_page: Open, view: str) -> None:
+    app = open_page("heatmaps", s=["\u200b"], sp="0", view=view)
+    assert "has no tokens of its own" in texts(app)
+    assert not app.error
+
+
+def test_inside_a_block_needs_no_attentions(open_page: Open) -> None:
+    open_page("heatmaps", view="inside", s=["A text of this test alone."])
+    kept = [value for key, value in backend().store._kept.items() if "A text of this test alone." in key]
+    assert kept
+    assert all(record.attentions is None for record in kept)
+
+
 def test_the_diagonal_over_all_blocks(open_page: Open) -> None:
     app = open_page("heatmaps", sp="0")
     hidden = backend().trace([BANK[0]], [None]).hidden_states[:, 0, 1:-1]
@@ -140,7 +162,7 @@ def test_one_sentence_has_no_sentence_matrix(open_page: Open) -> None:
 
 
 def test_five_hundred_tokens_stay_small_on_the_wire(open_page: Open) -> None:
-    app = open_page("heatmaps", view="tokens", s=["bank river money " * 200], sb="0")
+    app = open_page("heatmaps", view="tokens", s=["bank river money " * 200], ag="0")
     chart = app.get("plotly_chart")[0].proto.spec
     assert len(chart) < 3 * 2**20
     assert figures(app)[0]["data"][0]["z"].shape == (512, 512)

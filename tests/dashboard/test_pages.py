@@ -382,7 +382,7 @@ def test_limits_are_said_and_the_page_lives_on(open_page: Open, sentences: str, 
     app.text_area(key="w_sentences").set_value(sentences).run()
     assert words in texts(app).replace("\\", "")
     assert not app.exception
-    app.selectbox(key="w_set").set_value("bank").run()
+    app.selectbox(key="w_set_own").set_value("bank").run()
     assert not app.error
 
 

@@ -36,7 +36,8 @@ EXAMPLES = {
     "heatmaps_view": "sentences",
     "first_block": 3,
     "second_block": 0,
-    "sentence_c": 2,
+    "against": 0,
+    "also_against": 2,
     "own_scale": True,
     "clustered": True,
     "attention_view": "patterns",
@@ -51,6 +52,8 @@ EXAMPLES = {
     "special_tokens": "hidden",
     "pattern": "next",
     "flow": "norms",
+    "flow_block": 4,
+    "mask_word": True,
     "masked": 3,
 }
 SETTINGS = {setting.name: setting for setting in state.SETTINGS}

@@ -1,0 +1,64 @@
+"""Matrices, bytes for the canvas, and labels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from components.charts.matrices import (
+    MAX_TICKS,
+    as_cells,
+    axis_labels,
+    key_bars,
+    palette_bytes,
+    shrink,
+    side_by_side_limits,
+    token_matrix,
+)
+
+
+def drawn(matrix: np.ndarray, **options: object) -> object:
+    labels = axis_labels([f"t{at}" for at in range(len(matrix))])
+    names = {"rows": "query", "columns": "key", "value": "attention", **options}
+    return token_matrix(matrix, labels, labels, "Title", **names)
+
+
+def test_a_matrix_keeps_values_and_thins_its_labels() -> None:
+    matrix = np.random.default_rng(0).random((512, 512)).astype(np.float32)
+    figure = drawn(matrix)
+    np.testing.assert_array_equal(figure.data[0].z, matrix)
+    assert len(figure.data[0].x) == 512
+    assert len(figure.layout.xaxis.tickvals) <= MAX_TICKS
+    assert len(figure.to_json()) < 3 * 2**20
+
+
+def test_labels_are_plain_for_widgets_and_escaped_in_figures() -> None:
+    assert axis_labels(["<b>", "&"], [3, 4]) == ["3 <b>", "4 &"]
+    figure = token_matrix(np.eye(1), ["0 <b>"], ["0 &"], "T", rows="<a href='x'>m</a>", columns="%{z}", value="v")
+    assert list(figure.data[0].y) == ["0 &lt;b&gt;"]
+    assert "<a" not in figure.layout.yaxis.title.text
+    assert "key: %{x}" not in figure.data[0].hovertemplate
+    assert figure.data[0].hovertemplate.count("%{z") == 1
+    assert list(key_bars(np.ones(1), ["0 <b>"], "T").data[0].x) == ["0 &lt;b&gt;"]
+
+
+def test_limits_hold_all_matrices_and_ignore_nan() -> None:
+    assert side_by_side_limits(np.array([[0.2, np.nan]]), np.array([[-0.5]])) == (-0.5, 0.2)
+    assert side_by_side_limits(np.array([[np.nan]])) == (0.0, 1.0)
+
+
+def test_cells_go_from_low_to_high_and_are_clipped() -> None:
+    values = np.array([[-1.0, 0.0, 0.5, 1.0, 2.0, np.nan]])
+    assert list(as_cells(values, 0.0, 1.0)) == [0, 0, 128, 255, 255, 0]
+
+
+def test_the_palette_has_256_colours_from_dark_to_bright() -> None:
+    colours = np.frombuffer(palette_bytes(), np.uint8).reshape(256, 3).astype(int)
+    assert colours[0].sum() < 150
+    assert colours[-1].sum() > 450
+
+
+def test_shrinking_keeps_the_largest_of_each_patch() -> None:
+    values = np.arange(2 * 1 * 5 * 5).reshape(2, 1, 5, 5)
+    small = shrink(values, 2)
+    assert small.shape == (2, 1, 3, 3)
+    np.testing.assert_array_equal(small[0, 0], [[6, 8, 9], [16, 18, 19], [21, 23, 24]])

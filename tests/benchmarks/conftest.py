@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.conftest import browser  # noqa: F401 - one browser for all benchmarks
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

@@ -11,7 +11,6 @@ from playwright.sync_api import Browser
 from transformers import BertConfig, BertModel
 
 from tests.benchmarks.test_speed import (  # noqa: F401 - fixtures
-    browser,
     median_time,
     report,
     servers,
@@ -42,7 +41,7 @@ def twelve_by_twelve(folder: Path) -> Path:
 
 
 def test_switching_a_head_costs_at_most_two_and_a_half_trivial_interactions(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     servers: Callable[..., Server],  # noqa: F811
 ) -> None:
     trivial = trivial_interaction(browser, servers)
@@ -67,7 +66,7 @@ def test_switching_a_head_costs_at_most_two_and_a_half_trivial_interactions(
 
 
 def test_144_heads_at_128_tokens_are_drawn_within_a_second(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     servers: Callable[..., Server],  # noqa: F811
     tmp_path: Path,
 ) -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import Server, browser, figure, settle, start_server, stop_server  # noqa: F401
+from tests.browser.conftest import Server, figure, settle, start_server, stop_server
 
 ROUNDS = 15
 
@@ -56,7 +56,7 @@ def has_trace(name: str) -> str:
     return f"() => document.querySelector('.js-plotly-plot')?._fullData?.some((trace) => trace.name === {name!r})"
 
 
-def trivial_interaction(browser: Browser, servers: Callable[..., Server]) -> float:  # noqa: F811
+def trivial_interaction(browser: Browser, servers: Callable[..., Server]) -> float:
     page = browser.new_page()
     page.goto(servers("tests/benchmarks/trivial_page.py").url)
     settle(page)
@@ -69,7 +69,7 @@ def trivial_interaction(browser: Browser, servers: Callable[..., Server]) -> flo
 
 
 def test_interactions_cost_at_most_two_and_a_half_trivial_ones(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     servers: Callable[..., Server],
 ) -> None:
     trivial = trivial_interaction(browser, servers)
@@ -110,7 +110,7 @@ def test_interactions_cost_at_most_two_and_a_half_trivial_ones(
 
 
 def test_the_first_figure_comes_within_one_and_a_half_plain_starts(
-    browser: Browser,  # noqa: F811
+    browser: Browser,
     tmp_path: Path,
 ) -> None:
     """From process start to the drawn figure, against a script that imports, loads and runs one sentence."""
@@ -135,7 +135,7 @@ def test_the_first_figure_comes_within_one_and_a_half_plain_starts(
     assert ratio <= 1.5
 
 
-def test_sessions_do_not_pile_up_memory(browser: Browser, servers: Callable[..., Server]) -> None:  # noqa: F811
+def test_sessions_do_not_pile_up_memory(browser: Browser, servers: Callable[..., Server]) -> None:
     """Resident memory of the server after the 5th and after the 20th session opened and closed."""
     server = servers()
     process = psutil.Process(server.process.pid)

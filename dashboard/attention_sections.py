@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from components.charts.bertviz_views import Filter
     from components.model.backend import Backend
     from components.model.inside import InsideBlocks
-    from components.model.trace import Float32, TokenizedSentence
+    from components.model.trace import Float32, TokenizedSentence, Trace
     from dashboard.pair_choice import Pair
 
 FILTERS = {"all": "All", "aa": "A to A", "ab": "A to B", "ba": "B to A", "bb": "B to B"}
@@ -37,6 +37,7 @@ class Shown:
 
     backend: Backend
     pair: Pair
+    trace: Trace  # of this input alone
     sentence: TokenizedSentence
     attentions: Float32  # [block, head, query, key]
 
@@ -56,6 +57,11 @@ class Shown:
     @property
     def head(self) -> int:
         return int(state.get("head")) if state.get("head") < self.attentions.shape[1] else 0
+
+    @property
+    def which(self) -> Which:
+        """The texts of a pair that are looked at: from which to which."""
+        return cast("Which", state.get("texts_filter")) if self.sentence.pair is not None else "all"
 
     def inside(self) -> InsideBlocks:
         """Queries, keys and values of the same input; its attentions are here already."""
@@ -191,8 +197,7 @@ def matrix(shown: Shown) -> None:
     if special != "shown":
         values = analysis.without_special(values, special_mask, renormalise=False)
         places, second = places[~special_mask], second[~special_mask]
-    which = cast("Which", state.get("texts_filter")) if shown.sentence.pair is not None else "all"
-    part = analysis.select_pair(values, second, which)
+    part = analysis.select_pair(values, second, shown.which)
     shares = part.matrix
     if special == "renormalised":  # last, so that what is shown is a whole
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -294,15 +299,18 @@ def _received(
 def glance(shown: Shown) -> None:
     """Every head as a small matrix in one picture; a click opens it."""
     n_blocks, n_heads, n_tokens, _ = shown.attentions.shape
-    values = shown.attentions
-    factor = 1
+    links = analysis.pair_mask(shown.sentence, shown.which)
+    linked = shown.attentions if links.all() else np.where(links, shown.attentions, np.float32(0))
+    values, factor = linked, 1
     while n_blocks * n_heads * (-(-n_tokens // factor)) ** 2 > MAX_CELLS:
         factor += 1
     if factor > 1:
         values = matrices.shrink(values, factor)
         st.caption(f"{n_tokens} tokens are many: each cell is the strongest of {factor} × {factor}.")
+    if shown.which != "all":
+        st.caption(f"Only attention from {FILTERS[shown.which]} is drawn; the rest of each tile is empty.")
     hints = [
-        f"Block {block}, head {head}: {_strongest(shown.attentions[block, head], shown.pieces)}. Click to open it."
+        f"Block {block}, head {head}: {_strongest(linked[block, head], shown.pieces)}. Click to open it."
         for block in range(n_blocks)
         for head in range(n_heads)
     ]

@@ -24,10 +24,13 @@ from dashboard.state import ASSETS
 if TYPE_CHECKING:
     import numpy as np
 
+    from components.analysis.attention import Which
     from components.analysis.baseline import Baseline, Yardstick
     from components.analysis.cka import LayerCKA
+    from components.analysis.head_patterns import HeadPatterns
     from components.analysis.pooling import Pooling
     from components.model.backend import Backend
+    from components.model.trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +101,16 @@ def layer_cka(
     from components.analysis import cka
 
     return cka.layer_cka(_first, _second)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)  # read-only, and a record that cannot be pickled
+def head_patterns(key: tuple[str, str, tuple[object, ...]], which: Which, _trace: Trace) -> HeadPatterns:
+    """Every head's score on every pattern over a trace; keyed on model, revision, texts and the inputs' ids."""
+    from components.analysis import head_patterns as analysis
+    from components.analysis.attention import of_sentence
+
+    attentions = [of_sentence(_trace, row) for row in range(len(_trace.sentences))]
+    return analysis.score_heads(attentions, _trace.sentences, which=which)
 
 
 @cache

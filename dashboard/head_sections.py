@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import attention_flow, head_patterns, mask_predictions
+from components.analysis import attention_flow, mask_predictions
+from components.analysis.attention import select_pair
 from components.analysis.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
 from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
-from dashboard import controls, feedback, state
-from dashboard.attention_sections import BERTVIZ_NOT_SHOWN, Shown, open_head
+from dashboard import caching, controls, feedback, state
+from dashboard.attention_sections import BERTVIZ_NOT_SHOWN, FILTERS, Shown, open_head
 from dashboard.head_tiles import head_tiles
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ TOP = 8
 
 def patterns(shown: Shown) -> None:
     """Every head's score on a pattern, as a map and a ranked table; a click opens the head."""
-    found = head_patterns.score_heads([shown.attentions], [shown.sentence])
+    found = _found(shown)
     name = controls.choice("pattern", "Heads that look at", {key: NAMES[key] for key in PATTERNS})
     pattern: Pattern = next(key for key in PATTERNS if key == name)
     scores = found.of(pattern)
@@ -58,28 +61,40 @@ def patterns(shown: Shown) -> None:
         scale=controls.scale(),
     )
     st.markdown(f":material/insights: {_message(found, best[0], pattern)}")
-    chosen = st.dataframe(
+    st.caption("Click a line to open that head.")
+    st.dataframe(
         _ranking(found, pattern),
         hide_index=True,
         key="patterns_table",
-        on_select="rerun",
-        selection_mode="single-row",
+        on_select=partial(_open_ranked, best),
+        selection_mode="single-cell",
     )
-    rows = chosen.selection.rows
-    if rows:
-        entry = best[rows[0]]
-        st.button(
-            f"Open block {entry.block}, head {entry.head}",
-            key="open_ranked",
-            on_click=open_head,
-            args=(entry.block, entry.head),
-        )
     feedback.reading(
         "Scores are mean shares of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
         "W19-4828/)); special tokens do not count as the ones that look. Entropy 0: all on one token.",
-        "A head's purpose: one sentence is little evidence, and a pattern is not a function.",
+        "A head's purpose: a few sentences are little evidence, and a pattern is not a function."
+        + ("" if shown.which == "all" else f" Only {FILTERS[shown.which]} counts here; entropy is of whole rows."),
     )
     feedback.data("patterns", lambda: _all_scores(found))
+
+
+def _found(shown: Shown) -> HeadPatterns:
+    """The heads judged by the input shown, or by all sentences of the set: one sentence is an anecdote."""
+    texts = state.get("sentences")
+    trace = shown.trace
+    if len(texts) > 1 and shown.pair.second is None:
+        every = f"Judge by all {len(texts)} sentences"
+        if controls.switch("pattern_over_all", every, "One sentence is little evidence."):
+            trace = shown.backend.trace(texts, attentions=True, max_length=controls.length_for(shown.backend))
+    inputs = tuple((item.text, item.pair) for item in trace.sentences)
+    return caching.head_patterns((trace.model, trace.revision, (inputs, trace.input_ids.tobytes())), shown.which, trace)
+
+
+def _open_ranked(best: Sequence[RankedHead]) -> None:
+    cells = st.session_state["patterns_table"].selection.cells
+    if cells:
+        entry = best[cells[0][0]]
+        open_head(entry.block, entry.head)
 
 
 def _message(found: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
@@ -143,25 +158,44 @@ def flow(shown: Shown) -> None:
             "Value vectors, feed-forward parts and LayerNorms: rollout treats attention as if it were all there is."
         )
     else:
-        values = attention_flow.summed_norms([shown.attentions[block]], [shown.inside().value_contributions(block)])[0]
-        title, unit = f"Norm-based attention, block {block}", "norm"
+        values, title = _norms(shown, block)
+        unit = "norm"
         read = (
-            "How much each key really adds to each query: the norm of attention times the transformed value vector, all "
-            "heads summed ([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often "
-            "fade, though attention to them is high."
+            "How much each key really adds to each query: the norm of attention times the transformed value vector, in one "
+            "head or with all heads summed ([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] "
+            "and [SEP] often fade, though attention to them is high."
         )
         not_shown = "What the residual and the LayerNorm do to it afterwards."
-    labels = matrices.axis_labels(shown.pieces)
+    part = select_pair(values, shown.sentence, shown.which)
+    if not part.matrix.size:
+        st.info("Nothing is left to show: one of the texts has no tokens of its own.")
+        return
+    rows = matrices.axis_labels([shown.pieces[at] for at in part.queries], part.queries)
+    columns = matrices.axis_labels([shown.pieces[at] for at in part.keys], part.keys)
     feedback.figure(
         matrices.token_matrix(
-            values, labels, labels, title, rows="query", columns="key", value=unit, scale=controls.scale()
+            part.matrix, rows, columns, title, rows="query", columns="key", value=unit, scale=controls.scale()
         ),
         key="flow_matrix",
-        alt=f"{title}: {len(labels)} by {len(labels)} tokens",
+        alt=f"{title}: {len(rows)} by {len(columns)} tokens",
         read=read,
         not_shown=not_shown,
-        table=lambda: pd.DataFrame(values.round(5), columns=labels).assign(query=labels)[["query", *labels]],
+        table=lambda: pd.DataFrame(part.matrix.round(5), columns=columns).assign(query=rows)[["query", *columns]],
     )
+
+
+def _norms(shown: Shown, block: int) -> tuple[np.ndarray, str]:
+    """Norm-based attention of a block, of all heads together or of one."""
+    inside = shown.inside()
+    how = controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"})
+    if how == "together":
+        values = attention_flow.summed_norms([shown.attentions[block]], [inside.value_contributions(block)])[0]
+        return values, f"Norm-based attention, block {block}"
+    head = controls.number("head", "Head", 0, shown.attentions.shape[1] - 1, 0)
+    norms = attention_flow.weighted_norms(
+        shown.attentions[block : block + 1, head : head + 1], inside.value_norms[block : block + 1, head : head + 1]
+    )
+    return norms[0, 0], f"Norm-based attention, block {block}, head {head}"
 
 
 def mask(shown: Shown) -> None:

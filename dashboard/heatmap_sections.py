@@ -23,6 +23,8 @@ NOT_SHOWN = (
     "compare with the baseline."
 )
 
+MOST_CELLS = 360_000  # of all pictures together: a cell takes 7 to 8 bytes on its way, and 3 MB are the most to send
+
 
 def blocks(backend: Backend) -> None:
     """A block's input tokens against its output tokens, for two blocks; then the diagonal over all blocks."""
@@ -45,7 +47,9 @@ def blocks(backend: Backend) -> None:
     every = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
     shared = None if own else matrices.side_by_side_limits(*every)
     notes = []
-    for side, column, change in zip(("left", "right"), st.columns(2), changes, strict=True):
+    shown = _that_fit([change.matrix for change in changes])
+    for at, column in zip(shown, st.columns(len(shown)), strict=True):
+        change, side = changes[at], ("left", "right")[at]
         labels = _labels(trace.sentences[0], change.positions)
         block = change.block
         with column:
@@ -72,6 +76,15 @@ def blocks(backend: Backend) -> None:
             f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
             "average."
         )
+
+
+def _that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
+    """Which of two pictures side by side to draw: both, or the chosen one where both have too many cells."""
+    if sum(picture.size for picture in pictures) <= MOST_CELLS:
+        return list(range(len(pictures)))
+    sides = {"left": "the left", "right": "the right"}
+    chosen = controls.choice("one_side", "Too many tokens for two pictures at once: show", sides)
+    return [list(sides).index(chosen)]
 
 
 def _nothing_left() -> None:
@@ -200,7 +213,9 @@ def tokens(backend: Backend) -> None:
     others = [query if first == 0 else first - 1] + ([second - 1] if second else [])
     found = [block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others]
     limits = matrices.side_by_side_limits(*(item.matrix for item in found))
-    for number, (column, item, other) in enumerate(zip(st.columns(len(found)), found, others, strict=True)):
+    shown = _that_fit([item.matrix for item in found])
+    for number, column in zip(shown, st.columns(len(shown)), strict=True):
+        item, other = found[number], others[number]
         with column:
             _matrix(
                 item.matrix,

@@ -208,6 +208,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("against", "ag", None, MAX_SENTENCES, HEATMAPS),
     _number("also_against", "ag2", None, MAX_SENTENCES, HEATMAPS),
     _flag("own_scale", "own", False, HEATMAPS),
+    _choice("one_side", "side", ("left", "right"), HEATMAPS),
     _flag("clustered", "clu", False, HEATMAPS),
     # Attention
     _choice(
@@ -226,8 +227,10 @@ SETTINGS: tuple[Setting, ...] = (
     _flag("merge_words", "word", False, ATTENTION),
     _choice("special_tokens", "sp", ("shown", "hidden", "renormalised"), ATTENTION),
     _choice("pattern", "p", PATTERNS, ATTENTION),
+    _flag("pattern_over_all", "pa", False, ATTENTION),
     _choice("flow", "fl", ("rollout", "norms"), ATTENTION),
     _number("flow_block", "fb", None, 1_000, ATTENTION),
+    _choice("flow_heads", "fh", ("together", "one"), ATTENTION),
     _number("masked", "mp", None, 100_000, ATTENTION),
     _flag("mask_word", "mw", False, ATTENTION),
 )

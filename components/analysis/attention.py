@@ -185,6 +185,15 @@ def select_pair(attention: np.ndarray, texts: TokenizedSentence | Mask, which: W
     return PairAttention(matrix, tuple(map(int, queries)), tuple(map(int, keys)))
 
 
+def pair_mask(sentence: TokenizedSentence, which: Which = "all") -> Mask:
+    """Which links go from one text to another, bool [query, key]: the cells that `select_pair` keeps."""
+    tokens = len(sentence)
+    part = select_pair(np.zeros((tokens, tokens), bool), sentence, which)
+    mask = np.zeros((tokens, tokens), bool)
+    mask[np.ix_(part.queries, part.keys)] = True
+    return mask
+
+
 def _check_square(attention: np.ndarray, tokens: int) -> None:
     if attention.shape[-2:] != (tokens, tokens):
         raise ValueError(f"an attention of {tokens} x {tokens} tokens was expected, not of shape {attention.shape}")

@@ -22,6 +22,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from components.analysis.attention import Which, pair_mask
 from components.errors import InputError
 from components.model.trace import TokenizedSentence, read_only
 
@@ -94,7 +95,10 @@ class HeadPatterns:
 
 
 def score_heads(
-    attentions: Iterable[np.ndarray], sentences: Sequence[TokenizedSentence], include_special: bool = False
+    attentions: Iterable[np.ndarray],
+    sentences: Sequence[TokenizedSentence],
+    include_special: bool = False,
+    which: Which = "all",
 ) -> HeadPatterns:
     """Score every head on every pattern over one or more sentences.
 
@@ -103,7 +107,10 @@ def score_heads(
     about words, and in many heads they look at themselves. A query's own position is a target of "itself"
     only. Over several sentences each score is the mean over all query tokens concerned, so that a sentence
     weighs as much as it has such tokens; "broad" is the entropy over the logarithm of the sentence's length.
-    Raises InputError when no query token is left, ValueError when attentions and sentences do not fit.
+    `which` looks at a pair's texts apart: with "ab" the tokens of A are the queries, and only what they give to
+    targets in B counts (the shares stay those of all their attention; entropy and distance are of whole rows).
+    Raises InputError when no query token is left or there is no text B, ValueError when attentions and
+    sentences do not fit.
     """
     sums: dict[str, NDArray[np.float64]] = {}
     even: dict[str, float] = {}
@@ -113,7 +120,11 @@ def score_heads(
         if attention.ndim != 4 or attention.shape[2:] != (length, length):
             raise ValueError(f"[block, head, {length}, {length}] was expected, not {attention.shape}")
         asking = np.array([include_special or not token.special for token in sentence.tokens], bool)  # [query]
-        weights = _weights(sentence)
+        links = pair_mask(sentence, which)  # [query, key]
+        asking &= links.any(axis=1)
+        weights = {
+            name: weight if name == "distance" else weight * links for name, weight in _weights(sentence).items()
+        }
         stacked = np.stack([weight * asking[:, None] for weight in weights.values()]).reshape(len(weights), -1)
         shares, entropy = _sums(attention, stacked, asking)
         found = dict(zip(weights, np.moveaxis(shares, -1, 0), strict=True))

@@ -52,8 +52,8 @@ def _view(backend: Backend, view: str) -> None:
     pair = pair_choice.choose()
     trace = pair.trace(backend, attentions=True)
     feedback.truncation(trace.sentences)
-    shown = Shown(backend, pair, trace.sentences[0], of_sentence(trace, 0))
-    if pair.second is not None and view == "matrix":
+    shown = Shown(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0))
+    if pair.second is not None and view in {"matrix", "glance", "patterns", "flow"}:
         controls.choice("texts_filter", "Attention from", FILTERS)
     if view in {"head", "model", "neuron"}:
         attention_sections.bertviz(shown, cast("View", view))

@@ -92,3 +92,31 @@ def test_144_heads_at_128_tokens_are_drawn_within_a_second(
     report(f"12 x 12 heads at 128 tokens: {taken:.2f} s, {sent / 2**20:.2f} MiB")
     assert sent < 4 * 2**20
     assert taken < 1
+
+
+def test_512_by_512_tokens_are_drawn_within_a_second(
+    browser: Browser,
+    servers: Callable[..., Server],  # noqa: F811
+) -> None:
+    """Heatmaps: from the key on the layer's slider to the picture, and what travels for it; no forward pass."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    received: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
+    sentence = "+".join(["bank", "river", "money"] * 200)
+    page.goto(f"{servers().url}/heatmaps?view=tokens&ag=0&s={sentence}")
+    settle(page)
+    page.wait_for_function(title_is("Sentence 1 with itself, layer 6"), timeout=60_000)
+    slider = page.get_by_role("slider").nth(0)
+    slider.focus()
+    times, sizes = [], []
+    for layer in (5, 4, 3):
+        before, started = sum(received), time.perf_counter()
+        slider.press("ArrowLeft")
+        page.wait_for_function(title_is(f"Sentence 1 with itself, layer {layer}"), polling="raf", timeout=20_000)
+        times.append(time.perf_counter() - started)
+        sizes.append(sum(received) - before)
+        settle(page)
+    page.close()
+    report(f"512 x 512 cells: {[f'{taken:.2f} s' for taken in times]}, {max(sizes) / 2**20:.2f} MiB")
+    assert max(sizes) < 3 * 2**20
+    assert sorted(times)[1] < 1

@@ -196,7 +196,7 @@ def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_pat
 def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:
     app = open_page("attention", view="matrix")
     model = backend()
-    model.inside(BANK[0])
+    model.inside(BANK[0], attentions=False)
     before = model.forward_passes
     app.slider(key="w_head").set_value(4).run()
     app.slider(key="w_block").set_value(2).run()
@@ -259,3 +259,43 @@ def test_markup_in_a_sentence_cannot_leave_the_iframe(open_page: Open, view: str
     plain = iframe(open_page("attention", s=["a plain sentence"], view=view))
     for sign in ("<img", "</script", "<!--"):
         assert nasty.count(sign) == plain.count(sign)
+
+
+def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open) -> None:
+    tokens = backend().tokenize([PAIR[0]], [PAIR[1]])[0].tokens
+    second = next(token.position for token in tokens if token.in_pair)
+    values = attentions(*PAIR)
+    _, cells = tiles(open_page("attention", s=list(PAIR), view="glance", f="ba"))
+    expected = np.zeros_like(values)
+    expected[:, :, second:, :second] = values[:, :, second:, :second]
+    np.testing.assert_allclose((cells / 255) ** 2, expected, atol=0.005)
+    flow = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab"))[0]["data"][0]
+    np.testing.assert_allclose(flow["z"], attention_flow.rollout(values)[1, :second, second:], atol=1e-6)
+    app = open_page("attention", s=list(PAIR), view="patterns", p="separators", f="ab")
+    # The last [SEP] is the only separator of text B; special tokens do not count as queries.
+    shares = values[:, :, 1 : second - 1, -1].mean(axis=2)
+    block, head = np.unravel_index(shares.argmax(), shares.shape)
+    table = app.dataframe[0].value
+    assert (table["block"][0], table["head"][0]) == (block, head)
+    assert table["share"][0] == f"{100 * shares.max():.1f} %"
+
+
+def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
+    app = open_page("attention", view="patterns", p="previous", pa="1")
+    trace = backend().trace(BANK, attentions=True)
+    sums, count = np.zeros((6, 12)), 0
+    for row, sentence in enumerate(trace.sentences):
+        last = len(sentence) - 1
+        sums += sum(trace.attentions[:, row, :, place, place - 1].astype(float) for place in range(1, last))
+        count += last - 1
+    shares = sums / count
+    block, head = np.unravel_index(shares.argmax(), shares.shape)
+    table = app.dataframe[0].value
+    assert (table["block"][0], table["head"][0], table["share"][0]) == (block, head, f"{100 * shares.max():.1f} %")
+
+
+def test_norms_of_one_head(open_page: Open) -> None:
+    app = open_page("attention", view="flow", fl="norms", fb="2", fh="one", h="4")
+    record = backend().inside(BANK[0])
+    expected = record.attentions[2, 4] * np.linalg.norm(record.value_contributions(2)[4], axis=-1)
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)

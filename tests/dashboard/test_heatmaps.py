@@ -68,7 +68,7 @@ def test_moving_blocks_and_layers_costs_no_forward_pass(open_page: Open) -> None
     app = open_page("heatmaps")
     model = backend()
     model.trace(BANK)
-    model.inside(BANK[0])
+    model.inside(BANK[0], attentions=False)
     before = model.forward_passes
     app.slider(key="w_first_block").set_value(3).run()
     app.segmented_control(key="w_heatmaps_view").set_value("tokens").run()
@@ -167,3 +167,13 @@ def test_five_hundred_tokens_stay_small_on_the_wire(open_page: Open) -> None:
     assert len(chart) < 3 * 2**20
     assert figures(app)[0]["data"][0]["z"].shape == (512, 512)
     assert len(figures(app)[0]["layout"]["xaxis"]["tickvals"]) <= 40
+
+
+def test_two_pictures_that_are_too_large_together_are_shown_in_turn(open_page: Open) -> None:
+    app = open_page("heatmaps", s=["bank river money " * 200])
+    pictures = [figure for figure in figures(app) if figure["data"][0]["type"] == "heatmap"]
+    assert [picture["layout"]["title"]["text"] for picture in pictures] == ["Block 0: layer 0 to layer 1"]
+    assert sum(len(chart.proto.spec) for chart in app.get("plotly_chart")) < 3 * 2**20
+    app.segmented_control(key="w_one_side").set_value("right").run()
+    pictures = [figure for figure in figures(app) if figure["data"][0]["type"] == "heatmap"]
+    assert [picture["layout"]["title"]["text"] for picture in pictures] == ["Block 5: layer 5 to layer 6"]

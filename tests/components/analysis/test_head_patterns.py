@@ -372,3 +372,25 @@ def test_the_heads_of_the_embedded_model(embedded_patterns):
     # Block 0 is the broadest; later on most attention of the median head rests on [CLS].
     assert embedded_patterns.scores["broad"].mean(axis=1).argmax() == 0
     assert np.median(embedded_patterns.scores["first"][2:]) > 0.35
+
+
+@pytest.mark.parametrize(
+    ("which", "queries", "keys"),
+    [("aa", (0, 3), (0, 3)), ("ab", (0, 3), (3, 5)), ("ba", (3, 5), (0, 3)), ("bb", (3, 5), (3, 5))],
+)
+def test_the_texts_of_a_pair_apart(which, queries, keys):
+    """[CLS] cat [SEP] Cat [SEP]: queries of one text, targets in the other, by hand."""
+    one = sentence("cat", [("cat", 0, 0, 3)], pair="Cat", pair_pieces=[("cat", 0, 0, 3)])
+    attention = random_attention(5)
+    found = score_heads([attention], [one], which=which)
+    asking = range(max(1, queries[0]), queries[0] + 2 if queries[0] == 0 else 4)  # token 1 of A, token 3 of B
+    (query,) = asking
+    separators = [place for place in (2, 4) if keys[0] <= place < keys[1]]
+    np.testing.assert_allclose(found.of("separators"), attention[:, :, query, separators].sum(axis=-1))
+    other = {1: 3, 3: 1}[query]
+    if keys[0] <= other < keys[1]:
+        np.testing.assert_allclose(found.of("same_word"), attention[:, :, query, other])
+    else:
+        assert np.isnan(found.of("same_word")).all()
+    entropy = -(attention[:, :, query] * np.log(attention[:, :, query])).sum(axis=-1)
+    np.testing.assert_allclose(found.entropy, entropy)

@@ -155,9 +155,9 @@ def inside(backend: Backend) -> None:
     block = controls.number("first_block", "Block", 0, record.n_blocks - 1, 0, caching.glossary()["block"])
     before, after = record.hidden_states[block], record.after_attention[block]
     parts = {
-        "residual (layer in)": before,
-        "attention output": record.attention_output[block],
-        "feed-forward output": record.feed_forward_output[block],
+        "residual": before,
+        "attention": record.attention_output[block],
+        "feed-forward": record.feed_forward_output[block],
     }
     norms = np.array([np.linalg.norm(part.astype(np.float64), axis=-1) for part in parts.values()])  # [part, token]
     turned = np.array(

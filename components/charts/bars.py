@@ -19,9 +19,9 @@ _PART_COLOURS = {
     "layer norm": theme.GREY,
     "relative positions": theme.SKY,
     "pooler": theme.PURPLE,
-    "residual (layer in)": theme.GREY,
-    "attention output": theme.ORANGE,
-    "feed-forward output": theme.VERMILION,
+    "residual": theme.GREY,
+    "attention": theme.ORANGE,
+    "feed-forward": theme.VERMILION,
     "attention step": theme.ORANGE,
     "feed-forward step": theme.VERMILION,
 }

@@ -15,7 +15,7 @@ import streamlit as st  # noqa: E402
 from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
 from components.model.catalog import spec_of  # noqa: E402
-from dashboard import caching, feedback, navigation, sidebar, state  # noqa: E402
+from dashboard import caching, feedback, navigation, ready_made, sidebar, state  # noqa: E402
 
 SIDEBAR_WIDTH = 330  # pixels: the models' names fit
 
@@ -24,7 +24,7 @@ def main() -> None:
     # An icon of our own: a Material one would be fetched from a font host.
     st.set_page_config(
         page_title="BERT Internals",
-        page_icon=str(state.ASSETS / "icon.svg"),
+        page_icon=str(ready_made.ASSETS / "icon.svg"),
         layout="wide",
         initial_sidebar_state=SIDEBAR_WIDTH,
     )
@@ -48,7 +48,7 @@ def main() -> None:
 
 def style() -> None:
     """Our few corrections on Streamlit's look; in projector mode, larger type."""
-    st.html(state.ASSETS / "web" / "style.css")
+    st.html(ready_made.ASSETS / "web" / "style.css")
     if state.get("projector"):
         # The navigation is on top then, above the page's first line.
         st.html("<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 5rem; }</style>")

@@ -19,7 +19,7 @@ from components.analysis.baseline_shelf import BaselineShelf
 from components.errors import PeopleError
 from components.model.shelf import ModelShelf
 from components.model.store import DEFAULT_BYTES, TraceStore
-from dashboard.state import ASSETS
+from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
     import numpy as np

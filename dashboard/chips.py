@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from components.model.trace import TokenizedSentence
-from dashboard.state import ASSETS
+from dashboard.ready_made import ASSETS
 
 TINTS = 6
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.analysis.tokens import default_positions, position_at
 from components.model.trace import TokenizedSentence
-from dashboard import caching, chips, state
+from dashboard import caching, chips, ready_made, state
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -185,7 +185,7 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     A choice is remembered by the characters it stands for, so that it survives another model's
     tokenization and sentences that were added, removed or moved.
     """
-    defaults = default_positions(sentences, state.focus_of(tuple(item.text for item in sentences)))
+    defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
     chosen: tuple[int, ...] = state.get("tokens")
     anchors = st.session_state.get("_anchors")
     here = (model, tuple(item.text for item in sentences))

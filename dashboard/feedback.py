@@ -14,7 +14,7 @@ import streamlit as st
 from components.errors import PeopleError
 from components.model import hub
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, spec_of
-from dashboard import caching, navigation, state
+from dashboard import caching, navigation, ready_made, state
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -179,7 +179,7 @@ def needs_sentences() -> bool:
         icon=":material/edit_note:",
     )
     if st.button("Start with the bank sentences", key="start_example", type="primary"):
-        state.put("sentences", state.ready_made_sets()["bank"].sentences)
+        state.put("sentences", ready_made.ready_made_sets()["bank"].sentences)
         st.rerun()  # of the whole page: the sidebar shows them too
     return True
 

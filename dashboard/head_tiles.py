@@ -16,7 +16,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.matrices import as_cells, palette_bytes
-from dashboard.state import ASSETS
+from dashboard.ready_made import ASSETS
 
 MAX_CELLS = 4 * 2**20 - 2**16  # bytes, a cell each; the rest of 4 MB is for the hints
 

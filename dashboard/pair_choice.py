@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import controls, state
+from dashboard import controls, ready_made, state
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -35,7 +35,9 @@ def choose(none: str = "none: A alone") -> Pair:
     with left:
         first = controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
     with right:
-        second = controls.sentence_of(texts, "sentence_b", "Sentence B", 2 if state.is_pair(texts) else 0, none=none)
+        second = controls.sentence_of(
+            texts, "sentence_b", "Sentence B", 2 if ready_made.is_pair(texts) else 0, none=none
+        )
     return Pair(texts[first], texts[second - 1] if second else None)
 
 

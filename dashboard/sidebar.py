@@ -10,7 +10,7 @@ from components.errors import PeopleError
 from components.model import hub
 from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
-from dashboard import caching, chips, feedback, state
+from dashboard import caching, chips, feedback, ready_made, settings, state
 
 _NONE = "(none)"
 
@@ -65,7 +65,7 @@ def _models() -> Any:
             key=widget,
             on_change=_choose_model,
             args=(name,),
-            accept_new_options=state.free_models_allowed(),
+            accept_new_options=settings.free_models_allowed(),
             help=help_text,
         )
         problem = st.session_state.pop(f"_{name}_problem", None)
@@ -82,7 +82,7 @@ def _choose_model(name: str) -> None:
         state.put(name, EMBEDDED_KEY if name == "model" else "")
         return
     try:
-        state.put(name, state.allowed_model(typed))
+        state.put(name, settings.allowed_model(typed))
     except PeopleError as problem:
         st.session_state[f"_{name}_problem"] = f"{problem.given} {problem.mend}"
         return
@@ -119,11 +119,11 @@ def take_edits() -> None:
     typed, shown = st.session_state.get("w_sentences"), st.session_state.get("_editor_shown")
     if typed is None or shown is None or typed == shown[0] or state.get("sentences") != shown[1]:
         return
-    state.put("sentences", state.clean_sentences(typed.splitlines()))
+    state.put("sentences", settings.clean_sentences(typed.splitlines()))
 
 
 def _sentences() -> None:
-    sets = state.ready_made_sets()
+    sets = ready_made.ready_made_sets()
     current = state.get("sentences")
     chosen = next((key for key, item in sets.items() if item.sentences == current), None)
     # Another widget for people's own sentences: a click that follows typed text at once still carries the set that
@@ -164,13 +164,13 @@ def _sentences() -> None:
 def _choose_set(widget: str) -> None:
     key = st.session_state[widget]
     if key is not None:
-        chosen = state.ready_made_sets()[key]
+        chosen = ready_made.ready_made_sets()[key]
         state.put("sentences", chosen.sentences)
         state.put("layers_view", chosen.view)  # the view its hint speaks of
 
 
 def _edit_sentences() -> None:
-    state.put("sentences", state.clean_sentences(st.session_state["w_sentences"].splitlines()))
+    state.put("sentences", settings.clean_sentences(st.session_state["w_sentences"].splitlines()))
 
 
 def _arrange(current: tuple[str, ...]) -> None:
@@ -222,16 +222,16 @@ def _more(page: str) -> None:
             help="Larger type, no sidebar",
             on_click=lambda: state.put("projector", True),
         )
-    settings = st.expander("More settings", icon=":material/tune:", key="more_settings", on_change="rerun")
-    if not settings.open:
+    panel = st.expander("More settings", icon=":material/tune:", key="more_settings", on_change="rerun")
+    if not panel.open:
         return
-    with settings:
+    with panel:
         job = caching.shelf().find(state.get("model"))
         limit = job.backend.tokenization.max_length if job and job.backend else 512
         st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)
         st.number_input(
             "Maximum length in tokens",
-            min_value=state.LEAST_LENGTH,
+            min_value=settings.LEAST_LENGTH,
             max_value=limit,
             key="w_max_length",
             on_change=lambda: state.put(

@@ -16,7 +16,7 @@ from components.charts.grids import tensor_grids
 from components.model.catalog import CATALOG, EMBEDDED_KEY
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
-from dashboard import caching, chips, controls, feedback, state
+from dashboard import caching, chips, controls, feedback, settings, state
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -267,7 +267,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
             "Choose a second model under “Compare with” in the sidebar to see how its tokenizer cuts the same text."
         )
         others = [spec.title for spec in CATALOG if spec.key != EMBEDDED_KEY]
-        st.caption(f"On offer: {', '.join(others)}." + (" Or name another." if state.free_models_allowed() else ""))
+        st.caption(f"On offer: {', '.join(others)}." + (" Or name another." if settings.free_models_allowed() else ""))
         return
     second = feedback.second_model()
     if second is None:

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from components.analysis.tokens import shared_word
-from dashboard import caching, feedback, navigation, state
+from dashboard import caching, feedback, navigation, ready_made
 from dashboard.layer_figures import Compared, compare
 from dashboard.word_choice import Choice, vectors
 
@@ -26,7 +26,7 @@ def render() -> None:
 
 def _bank() -> None:
     backend = feedback.main_model()
-    texts = state.ready_made_sets()["bank"].sentences
+    texts = ready_made.ready_made_sets()["bank"].sentences
     trace = backend.trace(texts)
     sentences = trace.sentences
     shared = shared_word(sentences)
@@ -64,7 +64,9 @@ def _cards() -> None:
     entries = [entry for entry in navigation.PATH if entry[0] != "home"]
     for column, (key, title, icon, question) in zip(st.columns(len(entries)), entries, strict=True):
         with column.container(border=True, key=f"card_{key}"):
-            st.image(state.ASSETS / "cards" / f"{key}.svg", width="stretch", alt=f"Small picture of the {title} page")
+            st.image(
+                ready_made.ASSETS / "cards" / f"{key}.svg", width="stretch", alt=f"Small picture of the {title} page"
+            )
             st.page_link(navigation.page_of(key), label=f"**{title}**", icon=icon)
             st.caption(question)
 

@@ -11,12 +11,12 @@ import pytest
 
 from components.analysis import attention_flow
 from components.analysis.attention import merge_words
-from dashboard import state
+from dashboard import ready_made
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import BANK, backend
 from tests.tiny import save_tiny_masked_lm
 
-PAIR = state.ready_made_sets()["pair"].sentences
+PAIR = ready_made.ready_made_sets()["pair"].sentences
 
 
 def attentions(text: str = BANK[0], second: str | None = None) -> np.ndarray:

@@ -9,12 +9,12 @@ import pytest
 
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosine
-from dashboard import caching, state
+from dashboard import caching, ready_made
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import BANK, backend
 from tests.tiny import save_tiny
 
-THREE_GROUPS = state.ready_made_sets()["three-groups"].sentences
+THREE_GROUPS = ready_made.ready_made_sets()["three-groups"].sentences
 
 
 def test_first_and_last_block_side_by_side_on_one_scale(open_page: Open) -> None:
@@ -148,7 +148,7 @@ def _blocks_of_three() -> list[list[int]]:
 
 
 def test_a_pair_is_read_as_one_input(open_page: Open) -> None:
-    pair = state.ready_made_sets()["pair"].sentences
+    pair = ready_made.ready_made_sets()["pair"].sentences
     app = open_page("heatmaps", s=list(pair))
     rows = figures(app)[0]["data"][0]["y"]
     tokens = backend().tokenize([pair[0]], [pair[1]])[0].tokens

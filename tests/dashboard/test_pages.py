@@ -13,11 +13,11 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosine
-from dashboard import caching, feedback, sidebar, state
+from dashboard import caching, feedback, ready_made, sidebar
 from tests.dashboard.conftest import Open, chips, figures, texts, traces
 from tests.tiny import save_tiny
 
-BANK = state.ready_made_sets()["bank"].sentences
+BANK = ready_made.ready_made_sets()["bank"].sentences
 
 
 def backend() -> Any:
@@ -131,7 +131,7 @@ def test_one_token_against_all_others(open_page: Open) -> None:
 
 
 def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
-    nine = state.ready_made_sets()["nine-scenes"].sentences
+    nine = ready_made.ready_made_sets()["nine-scenes"].sentences
     app = open_page("layers", s=list(nine), view="sentences", l="4")
     figure = figures(app)[0]
     assert figure["data"][0]["type"] == "heatmap"
@@ -141,7 +141,7 @@ def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
 
 
 def test_many_tokens_against_one_become_rows(open_page: Open) -> None:
-    text = state.ready_made_sets()["paragraph"].sentences[0]
+    text = ready_made.ready_made_sets()["paragraph"].sentences[0]
     figure = figures(open_page("layers", s=[text], cmp="against"))[0]
     assert figure["data"][0]["type"] == "heatmap"
     assert figure["data"][0]["z"].shape[1] == 7
@@ -330,7 +330,7 @@ def test_sentences_and_model_stay_when_the_page_changes(open_page: Open) -> None
 def test_a_ready_made_set_and_its_hint(open_page: Open) -> None:
     app = open_page("layers")
     app.selectbox(key="w_set").set_value("weather").run()
-    assert app.session_state["sentences"] == state.ready_made_sets()["weather"].sentences
+    assert app.session_state["sentences"] == ready_made.ready_made_sets()["weather"].sentences
     assert "Do opposite words part" in texts(app)
     assert "1 nice – 2 bad" in traces(app)
 
@@ -474,7 +474,7 @@ def test_every_figure_has_a_title_axes_and_an_alternative_text(open_page: Open) 
         ("heatmaps", {"view": "layers"}),
         ("attention", {"view": "matrix"}),
         ("attention", {"view": "flow"}),
-        ("layers", {"s": list(state.ready_made_sets()["nine-scenes"].sentences)}),
+        ("layers", {"s": list(ready_made.ready_made_sets()["nine-scenes"].sentences)}),
     ):
         app = open_page(page, **address)
         for chart, figure in zip(app.get("plotly_chart"), figures(app), strict=True):

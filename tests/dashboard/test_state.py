@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import PeopleError
-from dashboard import state
+from dashboard import ready_made, settings
 
 EXAMPLES = {
     "model": "google-bert/bert-base-uncased",
@@ -39,6 +39,7 @@ EXAMPLES = {
     "against": 0,
     "also_against": 2,
     "own_scale": True,
+    "one_side": "right",
     "clustered": True,
     "attention_view": "patterns",
     "block": 5,
@@ -51,12 +52,14 @@ EXAMPLES = {
     "merge_words": True,
     "special_tokens": "hidden",
     "pattern": "next",
+    "pattern_over_all": True,
     "flow": "norms",
+    "flow_heads": "one",
     "flow_block": 4,
     "mask_word": True,
     "masked": 3,
 }
-SETTINGS = {setting.name: setting for setting in state.SETTINGS}
+SETTINGS = {setting.name: setting for setting in settings.SETTINGS}
 
 
 def test_every_setting_has_an_example_that_is_not_its_default() -> None:
@@ -73,8 +76,8 @@ def test_a_value_survives_the_address(name: str) -> None:
 
 
 def test_short_keys_are_unique_on_every_page() -> None:
-    for page in state.PAGES:
-        keys = [setting.short for setting in state.SETTINGS if page in setting.pages]
+    for page in settings.PAGES:
+        keys = [setting.short for setting in settings.SETTINGS if page in setting.pages]
         assert len(keys) == len(set(keys)), page
 
 
@@ -114,7 +117,7 @@ def test_a_folder_that_exists_is_a_model(tmp_path: Path) -> None:
 
 
 def test_the_ready_made_sets_are_complete() -> None:
-    sets = state.ready_made_sets()
+    sets = ready_made.ready_made_sets()
     asked_for = {
         "bank": 3,
         "bank-accounts": 3,
@@ -138,4 +141,4 @@ def test_the_ready_made_sets_are_complete() -> None:
     )
     for item in sets.values():
         assert len(item.look_for) > 30
-        assert state.clean_sentences(list(item.sentences)) == item.sentences
+        assert settings.clean_sentences(list(item.sentences)) == item.sentences

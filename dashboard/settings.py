@@ -1,0 +1,195 @@
+"""The one table of what an address can carry: each setting's key, default, and how it is read and written.
+
+A value from an address is parsed and checked here; it is never evaluated or put into HTML.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from components.analysis.head_patterns import PATTERNS
+from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
+from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
+from dashboard.ready_made import ready_made_sets
+
+FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
+PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention")
+LEAST_LENGTH = 3  # tokens: [CLS], one of the text, [SEP]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One value of a session that an address can carry."""
+
+    name: str  # the session key
+    short: str  # the address key
+    default: Any
+    parse: Callable[[list[str]], Any]  # raises ValueError (or PeopleError) for nonsense
+    show: Callable[[Any], list[str]]
+    pages: tuple[str, ...] = PAGES  # where it means something
+
+
+def _one(values: list[str]) -> str:
+    if len(values) != 1:
+        raise ValueError("given more than once")
+    return values[0]
+
+
+def _choice(name: str, short: str, options: tuple[str, ...], pages: tuple[str, ...]) -> Setting:
+    def parse(values: list[str]) -> str:
+        value = _one(values)
+        if value not in options:
+            raise ValueError(f"not one of {', '.join(options)}")
+        return value
+
+    return Setting(name, short, options[0], parse, lambda value: [value], pages)
+
+
+def _flag(name: str, short: str, default: bool, pages: tuple[str, ...] = PAGES) -> Setting:
+    def parse(values: list[str]) -> bool:
+        value = _one(values)
+        if value not in {"0", "1"}:
+            raise ValueError("not 0 or 1")
+        return value == "1"
+
+    return Setting(name, short, default, parse, lambda value: [str(int(value))], pages)
+
+
+def _number(
+    name: str, short: str, default: int | None, most: int, pages: tuple[str, ...] = PAGES, least: int = 0
+) -> Setting:
+    def parse(values: list[str]) -> int:
+        value = _whole(_one(values), most)
+        if value < least:
+            raise ValueError(f"less than {least}")
+        return value
+
+    return Setting(name, short, default, parse, lambda value: [str(value)], pages)
+
+
+def _positions(name: str, short: str, pages: tuple[str, ...]) -> Setting:
+    def parse(values: list[str]) -> tuple[int, ...]:
+        if len(values) > MAX_SENTENCES:
+            raise ValueError(f"more than {MAX_SENTENCES}")
+        return tuple(_whole(value, 100_000) for value in values)
+
+    return Setting(name, short, (), parse, lambda value: [str(place) for place in value], pages)
+
+
+def _text(name: str, short: str, pages: tuple[str, ...]) -> Setting:
+    return Setting(name, short, "", lambda values: clean_text(_one(values))[:100], lambda value: [value], pages)
+
+
+def _whole(text: str, most: int) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text[:9]) > most:
+        raise ValueError(f"not a whole number from 0 to {most}")
+    return int(text[:9])
+
+
+def free_models_allowed() -> bool:
+    """Whether people may name any hub id or folder: yes, unless the operator sets the variable to 0."""
+    return os.environ.get(FREE_MODELS_VARIABLE, "1").strip().lower() not in {"0", "no", "off", "false"}
+
+
+def allowed_model(text: str) -> str:
+    """The key of a model that a person named, in an address or in the picker.
+
+    Both ask here: what a browser sends need not be one of the options it was offered. Raises ValueError (or
+    PeopleError) for a model that is not allowed, or that no model can be.
+    """
+    if not free_models_allowed() and catalog_spec(text.strip()) is None:
+        # Said before anything is looked up: nobody must find out which folders there are.
+        raise ValueError("only the models of the list are allowed on this server")
+    return parse_model(text).key
+
+
+def _model(name: str, short: str, default: str) -> Setting:
+    def parse(values: list[str]) -> str:
+        return allowed_model(_one(values))
+
+    return Setting(name, short, default, parse, lambda value: [value])
+
+
+def clean_sentences(lines: list[str]) -> tuple[str, ...]:
+    """Lines as sentences: empty ones dropped, half characters replaced; nothing else is changed."""
+    return tuple(clean_text(line) for line in lines if line.strip())
+
+
+def _parse_sentences(values: list[str]) -> tuple[str, ...]:
+    found = clean_sentences([" ".join(value.splitlines()) for value in values])
+    if len(found) > MAX_SENTENCES or sum(map(len, found)) > MAX_CHARACTERS:
+        raise ValueError(f"more than {MAX_SENTENCES} sentences or {MAX_CHARACTERS:,} characters")
+    return found
+
+
+DEFAULT_SET = "bank"
+LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
+
+SETTINGS: tuple[Setting, ...] = (
+    # Shared by all pages
+    _model("model", "m", EMBEDDED_KEY),
+    _model("model2", "m2", ""),
+    Setting(
+        "sentences", "s", ready_made_sets()[DEFAULT_SET].sentences, _parse_sentences, lambda value: list(value) or [""]
+    ),
+    _number("max_length", "len", None, 100_000, least=LEAST_LENGTH),
+    _flag("projector", "proj", False),
+    # Tokens of interest: one position for each sentence, [CLS] at 0
+    _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS)),
+    # Tokens
+    _choice("tokens_view", "view", ("pieces", "tensors", "decoding", "vocabulary", "compare"), TOKENS),
+    _number("sentence", "n", 0, MAX_SENTENCES - 1, (*TOKENS, *MODEL)),
+    _text("vocabulary_query", "q", TOKENS),
+    _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
+    # Model
+    _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
+    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS)),
+    # Layers
+    _choice("layers_view", "view", ("tokens", "sentences"), LAYERS),
+    _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),
+    _number("second_token", "t2", None, 100_000, LAYERS),
+    _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
+    _flag("whole_word", "word", True, LAYERS),
+    _choice("pooling", "pool", ("mean", "cls", "max"), (*LAYERS, *HEATMAPS)),
+    _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS)),
+    _flag("centred", "c", False, LAYERS),
+    _flag("show_baseline", "b", True, LAYERS),
+    # Heatmaps and Attention: sentence A and B (B: number + 1, 0 for none), 0-based
+    _number("sentence_a", "sa", 0, MAX_SENTENCES - 1, (*HEATMAPS, *ATTENTION)),
+    _number("sentence_b", "sb", None, MAX_SENTENCES, (*HEATMAPS, *ATTENTION)),
+    # Heatmaps
+    _choice("heatmaps_view", "view", ("blocks", "inside", "tokens", "layers", "sentences"), HEATMAPS),
+    _number("first_block", "b1", None, 1_000, HEATMAPS),
+    _number("second_block", "b2", None, 1_000, HEATMAPS),
+    _number("against", "ag", None, MAX_SENTENCES, HEATMAPS),
+    _number("also_against", "ag2", None, MAX_SENTENCES, HEATMAPS),
+    _flag("own_scale", "own", False, HEATMAPS),
+    _choice("one_side", "side", ("left", "right"), HEATMAPS),
+    _flag("clustered", "clu", False, HEATMAPS),
+    # Attention
+    _choice(
+        "attention_view",
+        "view",
+        ("head", "model", "neuron", "matrix", "glance", "patterns", "flow", "mask"),
+        ATTENTION,
+    ),
+    _number("block", "l", 0, 1_000, ATTENTION),
+    _number("head", "h", 0, 1_000, ATTENTION),
+    _choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), ATTENTION),
+    _choice("combination", "agg", ("one", "mean", "max"), ATTENTION),
+    _positions("chosen_blocks", "bs", ATTENTION),
+    _positions("chosen_heads", "hs", ATTENTION),
+    _positions("queries", "qt", ATTENTION),
+    _flag("merge_words", "word", False, ATTENTION),
+    _choice("special_tokens", "sp", ("shown", "hidden", "renormalised"), ATTENTION),
+    _choice("pattern", "p", PATTERNS, ATTENTION),
+    _flag("pattern_over_all", "pa", False, ATTENTION),
+    _choice("flow", "fl", ("rollout", "norms"), ATTENTION),
+    _number("flow_block", "fb", None, 1_000, ATTENTION),
+    _choice("flow_heads", "fh", ("together", "one"), ATTENTION),
+    _number("masked", "mp", None, 100_000, ATTENTION),
+    _flag("mask_word", "mw", False, ATTENTION),
+)

@@ -156,8 +156,8 @@ def inside(backend: Backend) -> None:
     before, after = record.hidden_states[block], record.after_attention[block]
     parts = {
         "residual": before,
-        "attention": record.attention_output[block],
-        "feed-forward": record.feed_forward_output[block],
+        "attention out": record.attention_output[block],
+        "feed-forward out": record.feed_forward_output[block],
     }
     norms = np.array([np.linalg.norm(part.astype(np.float64), axis=-1) for part in parts.values()])  # [part, token]
     turned = np.array(

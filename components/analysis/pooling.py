@@ -7,14 +7,11 @@ first token's vector, special or not, before any pooler.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 
-from components.model.trace import Float32, Trace
+from components.model.trace import POOLINGS, Float32, Pooling, Trace
 
-Pooling = Literal["mean", "cls", "max"]
-POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+__all__ = ["POOLINGS", "Pooling", "pool"]
 
 
 def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float32:

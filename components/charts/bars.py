@@ -20,8 +20,8 @@ _PART_COLOURS = {
     "relative positions": theme.SKY,
     "pooler": theme.PURPLE,
     "residual": theme.GREY,
-    "attention": theme.ORANGE,
-    "feed-forward": theme.VERMILION,
+    "attention out": theme.ORANGE,
+    "feed-forward out": theme.VERMILION,
     "attention step": theme.ORANGE,
     "feed-forward step": theme.VERMILION,
 }

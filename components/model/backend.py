@@ -8,7 +8,6 @@ sessions. One lock covers every forward pass, because hooks placed on a shared m
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,14 +17,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from components.errors import InputError, ModelError
-from components.model import architecture, device, inside, sources
+from components.errors import InputError
+from components.model import architecture, device, inside, loading, sources
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model, with_facts
+from components.model.embedding import Embedder, EmbedOptions, EmbedReport, Precision, Sink
 from components.model.hub import Progress
 from components.model.inside import InsideBlocks, OutputProjection
+from components.model.published import Published, Role, read_published
 from components.model.store import TraceStore
+from components.model.token_vectors import TokenVectors, token_vectors
 from components.model.tokenization import Tokenization, check_texts
-from components.model.trace import EmbeddingParts, Float32, Int64, MaskLogits, TokenizedSentence, Trace
+from components.model.trace import (
+    EmbeddingParts,
+    Float32,
+    Int64,
+    MaskLogits,
+    Pooling,
+    TokenizedSentence,
+    Trace,
+    read_only,
+)
 
 
 @dataclass(frozen=True)
@@ -55,21 +66,27 @@ class Backend:
         store: TraceStore | None = None,
         folder: Path | None = None,
     ) -> None:
-        self._fast = model.eval()
+        self.encoder = model.eval()
         self._eager: Any = None
         self._masked_lm: Any = None
         self._projection: OutputProjection | None = None
         self._folder = folder
-        self._lock = threading.RLock()  # held around hook, forward, remove
+        self.lock = threading.RLock()  # held around hook, forward, remove
         self.facts: ModelFacts = architecture.facts_of(model.config, model)
-        self.spec = with_facts(spec, self.facts, _publishes_masked_lm(model.config))
+        self.spec = with_facts(spec, self.facts, loading.publishes_masked_lm(model.config))
         self.revision = revision
         self.device: torch.device = next(model.parameters()).device
         self.store = TraceStore() if store is None else store
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
         self.has_pooler = getattr(model, "pooler", None) is not None
         self.parameter_parts = tuple(architecture.parameter_parts(model))
+        self.published: Published = read_published(folder)
+        self.own_pooling: Pooling = self.published.pooling or "mean"
+        self.own_max_length = min(
+            self.published.max_length or self.tokenization.max_length, self.tokenization.max_length
+        )
         self.forward_passes = 0
+        self._embedder = Embedder(self)
 
     @classmethod
     def load(
@@ -84,7 +101,7 @@ class Backend:
         spec = parse_model(model) if isinstance(model, str) else model
         target = device.choose_device(device_name)
         files = sources.find_files(spec, progress, cancelled)
-        encoder, tokenizer = _from_pretrained(files.folder, spec.title)
+        encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
         return cls(spec, files.revision, encoder.to(target), tokenizer, store, files.folder)
 
     def trace(
@@ -126,6 +143,70 @@ class Backend:
             self.tokenization.tokenize(text, pair, max_length) for text, pair in zip(texts, seconds, strict=True)
         )
 
+    def embed_options(
+        self,
+        layers: Sequence[int] | None = None,
+        poolings: Sequence[str] | None = None,
+        max_length: int | None = None,
+        precision: Precision = "auto",
+        role: Role | None = None,
+    ) -> EmbedOptions:
+        """What `embed` is to do, in full. Left out: the last layer, the model's own pooling and maximum length.
+
+        `role` puts the model's own prompt for queries or documents in front, where it has one. Raises InputError.
+        """
+        return self._embedder.options(layers, poolings, max_length, precision, role)
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        layers: Sequence[int] | None = None,
+        poolings: Sequence[str] | None = None,
+        *,
+        options: EmbedOptions | None = None,
+        token_budget: int | None = None,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Float32:
+        """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
+
+        `options` (see `embed_options`) goes before `layers` and `poolings`. `progress(done, total)` counts
+        sentences. Raises InputError, and EmbeddingCancelled once `cancelled()` is true.
+        """
+        chosen = options or self.embed_options(layers, poolings)
+        return self._embedder.embed(texts, chosen, token_budget, progress, cancelled)
+
+    def embed_into(
+        self,
+        texts: Sequence[str],
+        options: EmbedOptions,
+        sink: Sink,
+        *,
+        token_budget: int | None = None,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> EmbedReport:
+        """The same by batches: `sink(rows [n], vectors [layer, pooling, n, dim])`, rows being places in `texts`."""
+        return self._embedder.stream(texts, options, sink, token_budget, progress, cancelled)
+
+    def token_vectors(
+        self,
+        texts: Sequence[str],
+        layers: Sequence[int] | None = None,
+        word: str | None = None,
+        **options: Any,
+    ) -> TokenVectors:
+        """Vectors of a seeded sample of a corpus's tokens, or of every occurrence of `word`.
+
+        Options are those of components.model.token_vectors.token_vectors: a limit, a seed, a folder, progress, cancel.
+        """
+        return token_vectors(self, texts, layers, word, **options)
+
+    def word_embeddings(self) -> Float32:
+        """The model's static vectors, one for each piece of the vocabulary, float32 [piece, dim]; read-only."""
+        weights: Float32 = self.encoder.get_input_embeddings().weight.detach().to("cpu", torch.float32).numpy()
+        return read_only(weights.view())
+
     def run(
         self,
         texts: Sequence[str],
@@ -138,14 +219,12 @@ class Backend:
         self._check_size(ids.shape, options)
         tensors = self._tensors(ids, mask, segments)
         # inference_mode is thread-local, so it is entered here and not once at start.
-        with self._lock, torch.inference_mode():
+        with self.lock, torch.inference_mode():
             wrapper = self._module(options)
             self.forward_passes += 1
-            output = wrapper(
-                **tensors, output_hidden_states=True, output_attentions=options.attentions, return_dict=True
-            )
+            output = wrapper(**tensors, output_hidden_states=True, output_attentions=options.attentions)
             hidden = _stack(output.hidden_states)
-            parts = architecture.embedding_parts(self._fast, tensors["input_ids"], tensors.get("token_type_ids"))
+            parts = architecture.embedding_parts(self.encoder, tensors["input_ids"], tensors.get("token_type_ids"))
             pooled = self._pool(output)
             attentions = _stack(output.attentions) if options.attentions else None
             logits = self._mask_logits(output, ids) if options.mask_logits else None
@@ -173,7 +252,7 @@ class Backend:
         width = len(sentences[0])
         self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, width, attentions), 1, width)
         tensors = self._tensors(*self.tokenization.arrays(sentences))
-        with self._lock, torch.inference_mode():
+        with self.lock, torch.inference_mode():
             module = self._module(TraceOptions(attentions=attentions))
             if self._projection is None:
                 self._projection = inside.output_projection(module)
@@ -215,9 +294,9 @@ class Backend:
                 self._masked_lm = self._load_masked_lm()
             return self._masked_lm
         if not options.attentions:
-            return self._fast
+            return self.encoder
         if self._eager is None:
-            self._eager = _eager_twin(self._fast)
+            self._eager = loading.eager_twin(self.encoder)
         return self._eager
 
     def _pool(self, output: Any) -> Float32 | None:
@@ -225,7 +304,7 @@ class Backend:
             return None
         pooled = getattr(output, "pooler_output", None)
         if pooled is None:  # the masked-LM model leaves the pooler out
-            pooled = self._fast.pooler(output.hidden_states[-1])
+            pooled = self.encoder.pooler(output.hidden_states[-1])
         return _numpy(pooled)
 
     def _mask_logits(self, output: Any, ids: np.ndarray) -> MaskLogits:
@@ -239,7 +318,7 @@ class Backend:
     def _load_masked_lm(self) -> Any:
         """The model with its published masked-LM head, on the shared encoder's weights."""
         if self._folder is None or not self.spec.masked_lm:
-            raise _no_masked_lm(self.spec.title)
+            raise loading.no_masked_lm(self.spec.title)
         from transformers import AutoModelForMaskedLM
 
         model, report = AutoModelForMaskedLM.from_pretrained(
@@ -251,77 +330,10 @@ class Backend:
             output_loading_info=True,
         )
         if report["missing_keys"]:  # transformers would fill these with random numbers and only report it
-            raise _no_masked_lm(self.spec.title)
-        setattr(model, model.base_model_prefix, _eager_twin(self._fast))
+            raise loading.no_masked_lm(self.spec.title)
+        setattr(model, model.base_model_prefix, loading.eager_twin(self.encoder))
         model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy
         return model.to(self.device).eval()
-
-
-def _from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
-    from transformers.utils import logging as transformers_logging
-
-    # The server's log is for faults: no progress bars, no report of weights that belong to unused heads.
-    transformers_logging.disable_progress_bar()
-    transformers_logging.set_verbosity_error()
-    strict = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
-        config = AutoConfig.from_pretrained(folder, **strict)
-        architecture.check_supported(config, name)
-        tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
-        model, report = AutoModel.from_pretrained(
-            folder,
-            config=config,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-            **strict,
-        )
-    except ModelError:
-        raise
-    except Exception as problem:
-        first_line = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
-        raise ModelError(
-            "damaged",
-            f"{name} could not be loaded: {first_line}",
-            "A whole set of files was expected: config.json, a tokenizer, and model.safetensors.",
-            "Fetch or save the model again, or pick another one.",
-        ) from problem
-    # A pooler the checkpoint does not have would be random: leave it out rather than show noise.
-    missing = {str(key) for key in report["missing_keys"]}
-    if any(key.startswith("pooler") for key in missing):
-        model.pooler = None
-        missing = {key for key in missing if not key.startswith("pooler")}
-    if missing:
-        raise ModelError(
-            "damaged",
-            f"{name} lacks {len(missing)} of its weights, {sorted(missing)[0]} among them.",
-            "Weights for every part of the encoder were expected.",
-            "Fetch or save the model again, or pick another one.",
-        )
-    return model, tokenizer
-
-
-def _eager_twin(model: Any) -> Any:
-    """The same model with eager attention. Its parameters and buffers are the very same tensors."""
-    shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    twin = copy.deepcopy(model, shared)
-    twin.set_attn_implementation("eager")
-    return twin
-
-
-def _publishes_masked_lm(config: Any) -> bool:
-    return any(str(name).endswith("ForMaskedLM") for name in getattr(config, "architectures", None) or ())
-
-
-def _no_masked_lm(name: str) -> ModelError:
-    return ModelError(
-        "unsupported",
-        f"{name} has no masked-LM head.",
-        "A model that was published with the head that predicts masked tokens was expected.",
-        "Pick for example BERT base or RoBERTa base.",
-    )
 
 
 def _numpy(tensor: torch.Tensor) -> Float32:

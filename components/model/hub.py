@@ -23,6 +23,7 @@ PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
 # What an encoder needs: configuration, tokenizer, weights. Nothing that could be code.
 PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors")
+POOLING_FILE = "1_Pooling/config.json"  # which pooling a sentence encoder was trained with
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
@@ -152,11 +153,12 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
     constants.HF_HUB_DISABLE_XET = True
     constants.HF_HUB_DISABLE_TELEMETRY = True  # the first request would otherwise be a report on this program
     info = HfApi(endpoint=endpoint()).model_info(repo_id, revision=revision, files_metadata=True, timeout=20)
-    # Files of sub-folders (onnx/, openvino/, 1_Pooling/) are other forms of the model or other modules.
+    # Files of sub-folders (onnx/, openvino/, 2_Dense/) are other forms of the model or other modules.
     files = {
         item.rfilename: item.size or 0
         for item in info.siblings or []
-        if "/" not in item.rfilename and any(fnmatch(item.rfilename, pattern) for pattern in PATTERNS)
+        if item.rfilename == POOLING_FILE
+        or ("/" not in item.rfilename and any(fnmatch(item.rfilename, pattern) for pattern in PATTERNS))
     }
     if not any(name.endswith(".safetensors") for name in files):
         raise no_safetensors(repo_id)

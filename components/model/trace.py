@@ -12,12 +12,15 @@ Records are frozen, live on the CPU, and their arrays are read-only, so that ses
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
+Pooling = Literal["mean", "cls", "max"]  # how token vectors become one vector: see components.analysis.pooling
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

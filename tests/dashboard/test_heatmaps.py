@@ -87,8 +87,8 @@ def test_inside_a_block_shows_the_norms_of_its_parts(open_page: Open) -> None:
     bars = {bar["name"]: bar["y"] for bar in figures(app)[0]["data"]}
     for name, part in (
         ("residual", record.hidden_states[2]),
-        ("attention", record.attention_output[2]),
-        ("feed-forward", record.feed_forward_output[2]),
+        ("attention out", record.attention_output[2]),
+        ("feed-forward out", record.feed_forward_output[2]),
     ):
         np.testing.assert_allclose(bars[name], np.linalg.norm(part, axis=-1), rtol=1e-5)
     turns = {bar["name"]: bar["y"] for bar in figures(app)[1]["data"]}

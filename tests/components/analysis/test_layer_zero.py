@@ -57,7 +57,7 @@ def test_cosines_worked_out_on_paper(by_hand):
 def test_the_sum_of_the_parts_after_layer_norm_is_layer_0(tiny_backends, architecture):
     backend = tiny_backends[architecture]
     run = backend.run(TEXTS)
-    norm = backend._fast.embeddings.LayerNorm
+    norm = backend.encoder.embeddings.LayerNorm
     np.testing.assert_allclose(layer_norm(run.embedding_parts.total, norm), run.hidden_states[0], atol=1e-5)
     for row, sentence in enumerate(run.sentences):
         norms = part_norms(run, row)

@@ -53,7 +53,7 @@ def test_blocks_are_alike_and_in_order(model):
 
 
 def test_the_parts_of_the_embedded_model(embedded):
-    found = counts(embedded._fast)
+    found = counts(embedded.encoder)
     assert found["Embeddings", "word"] == 30522 * 384
     assert found["Embeddings", "position"] == 512 * 384
     assert found["Embeddings", "segment"] == 2 * 384
@@ -171,7 +171,7 @@ def test_code_beside_a_supported_model_is_not_run(folder, tmp_path):
     (folder / "modeling_own.py").write_text(f"open({str(trace)!r}, 'w').close()\n")
     own = {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
     backend = Backend.load(str(with_config(folder, auto_map=own)), device_name="cpu")
-    assert type(backend._fast) is BertModel
+    assert type(backend.encoder) is BertModel
     assert not trace.exists()
 
 

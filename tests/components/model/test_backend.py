@@ -403,14 +403,14 @@ def test_sixteen_threads_get_what_one_thread_gets(name, embedded_folder, tiny_fo
 def test_the_eager_twin_is_the_same_weights_with_another_attention(both):
     backend, _ = both
     backend.trace(["the bank"], attentions=True)
-    fast = {**dict(backend._fast.named_parameters()), **dict(backend._fast.named_buffers())}
+    fast = {**dict(backend.encoder.named_parameters()), **dict(backend.encoder.named_buffers())}
     eager = {**dict(backend._eager.named_parameters()), **dict(backend._eager.named_buffers())}
     assert fast.keys() == eager.keys()
     assert all(eager[name].data_ptr() == fast[name].data_ptr() for name in fast)
-    assert backend._eager is not backend._fast
+    assert backend._eager is not backend.encoder
     assert backend._eager.config._attn_implementation == "eager"
     if backend.facts.architecture != "mpnet":  # which has no other kind
-        assert backend._fast.config._attn_implementation == "sdpa"
+        assert backend.encoder.config._attn_implementation == "sdpa"
         assert backend.trace(["the bank"]).attentions is None
 
 
@@ -461,7 +461,7 @@ def test_the_head_runs_on_the_encoders_own_weights(masked_lm_folder):
     backend = Backend.load(str(masked_lm_folder), device_name="cpu")
     backend.trace(["the [MASK]"], mask_logits=True)
     inside = dict(backend._masked_lm.bert.named_parameters())
-    own = dict(backend._fast.named_parameters())
+    own = dict(backend.encoder.named_parameters())
     assert inside.keys() == own.keys()
     assert all(inside[name].data_ptr() == own[name].data_ptr() for name in own)
 
@@ -570,8 +570,8 @@ def test_loading_leaves_the_global_state_of_torch_alone(tiny_folder):
 
 def test_the_model_is_in_evaluation_mode_and_float32(both):
     backend, _ = both
-    assert not any(module.training for module in backend._fast.modules())
-    assert {parameter.dtype for parameter in backend._fast.parameters()} == {torch.float32}
+    assert not any(module.training for module in backend.encoder.modules())
+    assert {parameter.dtype for parameter in backend.encoder.parameters()} == {torch.float32}
     first, second = (backend.run(["the cat sat"]).hidden_states for _ in range(2))
     np.testing.assert_array_equal(first, second)  # dropout would show
 
@@ -581,7 +581,7 @@ def test_weights_saved_in_half_precision_are_computed_in_float32(tmp_path):
     model.half().save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     backend = Backend.load(str(tmp_path), device_name="cpu")
-    assert {parameter.dtype for parameter in backend._fast.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in backend.encoder.parameters()} == {torch.float32}
     assert backend.precision == "float32"
     plain = BertModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
     with torch.inference_mode():

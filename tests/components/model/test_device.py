@@ -43,7 +43,7 @@ def test_a_model_is_loaded_onto_the_device_of_the_environment(two_gpus, monkeypa
     monkeypatch.setenv(DEVICE_VARIABLE, "cpu")
     backend = Backend.load(str(tiny_folder("bert")))
     assert backend.device == torch.device("cpu")
-    assert {parameter.device.type for parameter in backend._fast.parameters()} == {"cpu"}
+    assert {parameter.device.type for parameter in backend.encoder.parameters()} == {"cpu"}
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps", "tpu", "gpu", "cpu:0:0", "\u0000"])

@@ -50,7 +50,7 @@ def problem_of(call, *arguments, **options):
 
 def wanted_files(folder):
     return {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix in {".json", ".safetensors"}} | {
-        "vocab.txt": (folder / "vocab.txt").stat().st_size
+        name: (folder / name).stat().st_size for name in ("vocab.txt", "1_Pooling/config.json")
     }
 
 

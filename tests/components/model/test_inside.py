@@ -99,13 +99,13 @@ def test_shapes(backend, record):
 
 
 def test_attention_is_added_to_the_blocks_input_and_normed(backend, record):
-    for block, modules in enumerate(block_modules(backend._fast)):
+    for block, modules in enumerate(block_modules(backend.encoder)):
         total = record.hidden_states[block] + record.attention_output[block]
         assert_close(record.after_attention[block], normed(modules.attention_norm, total))
 
 
 def test_the_feed_forward_part_is_added_to_that_and_gives_the_next_layer(backend, record):
-    for block, modules in enumerate(block_modules(backend._fast)):
+    for block, modules in enumerate(block_modules(backend.encoder)):
         total = record.after_attention[block] + record.feed_forward_output[block]
         assert_close(record.hidden_states[block + 1], normed(modules.feed_forward_norm, total))
 
@@ -115,7 +115,7 @@ def test_queries_and_keys_give_the_attentions(backend, record):
     scores = record.queries.astype(np.float64) @ record.keys.swapaxes(-1, -2).astype(np.float64) / math.sqrt(head_dim)
     if backend.facts.architecture == "mpnet":  # the only one with a bias by distance
         with torch.inference_mode():
-            scores += backend._fast.encoder.compute_position_bias(torch.zeros(1, tokens, 1)).numpy()
+            scores += backend.encoder.encoder.compute_position_bias(torch.zeros(1, tokens, 1)).numpy()
     exponentials = np.exp(scores - scores.max(-1, keepdims=True))
     assert_close(record.attentions, exponentials / exponentials.sum(-1, keepdims=True))
 
@@ -123,7 +123,7 @@ def test_queries_and_keys_give_the_attentions(backend, record):
 def test_the_heads_are_the_projections_of_the_blocks_input(backend, record):
     """With the weights cut up by head here once more, by hand."""
     heads, head_dim = record.values.shape[1], record.values.shape[3]
-    for block, modules in enumerate(block_modules(backend._fast)):
+    for block, modules in enumerate(block_modules(backend.encoder)):
         for array, dense in (
             (record.queries, modules.query),
             (record.keys, modules.key),
@@ -212,7 +212,7 @@ def test_models_share_a_store_without_mixing_up(tiny_folder, tmp_path):
 def test_the_projection_is_copied_once_for_all_records(tiny_bert):
     first, second = tiny_bert.inside("the cat"), tiny_bert.inside("a dog")
     assert first.projection is second.projection
-    weight = block_modules(tiny_bert._fast)[0].attention_dense.weight
+    weight = block_modules(tiny_bert.encoder)[0].attention_dense.weight
     assert not np.shares_memory(first.projection.weights, weight.detach().numpy())
 
 
@@ -271,9 +271,9 @@ def test_passes_side_by_side_do_not_write_into_each_other(name, tiny_folder):
 
 def test_no_hook_stays(backend):
     backend.trace(["the cat"], attentions=True)  # transformers places its own at its first pass, for good
-    before = [hooks_of(tree) for tree in (backend._fast, backend._eager)]
+    before = [hooks_of(tree) for tree in (backend.encoder, backend._eager)]
     backend.inside("the cat sat on a hat that was red and on a dog")
-    assert [hooks_of(tree) for tree in (backend._fast, backend._eager)] == before
+    assert [hooks_of(tree) for tree in (backend.encoder, backend._eager)] == before
     assert not any(hook.__module__.startswith("components") for hooks in before for hook in hooks.values())
 
 

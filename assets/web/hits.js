@@ -1,0 +1,65 @@
+// A ranked list of sentences. Text is only ever set with textContent. A row reports "picked" with the sentence's
+// index; its two marks report "marked" with [index, 1 | 0 | -1]: relevant, not relevant, taken back.
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".hits");
+  const old = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
+  const hadFocus = old?.dataset?.place;
+  root.replaceChildren();
+  root.style.setProperty("--size", `${data.scale}rem`);
+  const make = (tag, name, text) => {
+    const element = document.createElement(tag);
+    element.className = name;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  };
+  const button = (name, text, label, place, pressed, action) => {
+    const element = make("button", name, text);
+    element.type = "button";
+    element.title = label;
+    element.setAttribute("aria-label", label);
+    element.setAttribute("aria-pressed", String(pressed));
+    element.dataset.place = place;
+    element.onclick = action;
+    return element;
+  };
+  for (const row of data.rows) {
+    const line = make("li", row.picked ? "hit picked" : "hit");
+    const rank = make("div", "rank");
+    rank.append(make("span", "number", row.rank));
+    if (row.change) {
+      const change = make("span", `change ${row.change.kind}`, row.change.text);
+      change.title = row.change.hint;
+      rank.append(change);
+    }
+    const body = make("div", "body");
+    const text = button("text", undefined, data.pickHint, `p${row.index}`, row.picked, () =>
+      setTriggerValue("picked", row.index),
+    );
+    text.removeAttribute("aria-label"); // the sentence is its name
+    for (const part of row.parts) text.append(part.shared ? make("mark", "", part.text) : part.text);
+    const foot = make("div", "foot");
+    const track = make("span", "track");
+    const bar = make("span", "bar");
+    bar.style.width = `${Math.max(0, Math.min(1, row.bar)) * 100}%`;
+    track.append(bar);
+    foot.append(track, make("span", "score", row.score), make("span", "tag", row.tag));
+    body.append(text, foot);
+    line.append(rank, body);
+    if (data.markable) {
+      const marks = make("div", "marks");
+      for (const [value, sign, label] of [
+        [1, "✓", "Relevant to the query"],
+        [0, "✗", "Not relevant"],
+      ]) {
+        const on = row.relevant === value;
+        const name = `mark ${value ? "yes" : "no"}${on ? " on" : ""}`;
+        const place = `m${row.index}:${value}`;
+        const report = () => setTriggerValue("marked", [row.index, on ? -1 : value]);
+        marks.append(button(name, sign, `${label} (rank ${row.rank})`, place, on, report));
+      }
+      line.append(marks);
+    }
+    root.append(line);
+  }
+  if (hadFocus) root.querySelector(`[data-place="${hadFocus}"]`)?.focus({ preventScroll: true });
+}

@@ -1,0 +1,87 @@
+"""From a folder of published files to modules: what is refused, and twins that share one set of weights."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from components.errors import ModelError
+from components.model import architecture
+
+
+def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
+    """Encoder and tokenizer of a folder, float32 on the CPU. Raises ModelError for what cannot be shown truly."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
+    from transformers.utils import logging as transformers_logging
+
+    # The server's log is for faults: no progress bars, no report of weights that belong to unused heads.
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+    strict = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
+        config = AutoConfig.from_pretrained(folder, **strict)
+        architecture.check_supported(config, name)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
+        model, report = AutoModel.from_pretrained(
+            folder,
+            config=config,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+            **strict,
+        )
+    except ModelError:
+        raise
+    except Exception as problem:
+        first_line = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
+        raise ModelError(
+            "damaged",
+            f"{name} could not be loaded: {first_line}",
+            "A whole set of files was expected: config.json, a tokenizer, and model.safetensors.",
+            "Fetch or save the model again, or pick another one.",
+        ) from problem
+    # A pooler the checkpoint does not have would be random: leave it out rather than show noise.
+    missing = {str(key) for key in report["missing_keys"]}
+    if any(key.startswith("pooler") for key in missing):
+        model.pooler = None
+        missing = {key for key in missing if not key.startswith("pooler")}
+    if missing:
+        raise ModelError(
+            "damaged",
+            f"{name} lacks {len(missing)} of its weights, {sorted(missing)[0]} among them.",
+            "Weights for every part of the encoder were expected.",
+            "Fetch or save the model again, or pick another one.",
+        )
+    return model, tokenizer
+
+
+def eager_twin(model: Any) -> Any:
+    """The same model with eager attention. Its parameters and buffers are the very same tensors."""
+    shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
+    twin = copy.deepcopy(model, shared)
+    twin.set_attn_implementation("eager")
+    return twin
+
+
+def half_copy(model: Any) -> Any:
+    """The same model in bfloat16: weights of its own, at half the size."""
+    return copy.deepcopy(model).to(torch.bfloat16)
+
+
+def publishes_masked_lm(config: Any) -> bool:
+    """Whether the weights were published with a masked-LM head."""
+    return any(str(name).endswith("ForMaskedLM") for name in getattr(config, "architectures", None) or ())
+
+
+def no_masked_lm(name: str) -> ModelError:
+    """The error of a model that cannot predict masked tokens."""
+    return ModelError(
+        "unsupported",
+        f"{name} has no masked-LM head.",
+        "A model that was published with the head that predicts masked tokens was expected.",
+        "Pick for example BERT base or RoBERTa base.",
+    )

@@ -1,0 +1,72 @@
+"""`index CORPUS --out DIR`: embed a corpus into a folder that `search` reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from components.command_line import options as shared
+
+NAME = "index"
+HELP = "embed a corpus (.txt, .csv, .tsv, .jsonl, .json, .parquet) into an index folder"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("corpus", metavar="CORPUS", type=Path, help="the file with the sentences")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to make")
+    parser.add_argument("--text-column", help="the column with the sentences (default: found by its name)")
+    parser.add_argument("--encoding", help="the file's encoding (default: found out)")
+    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
+    parser.add_argument(
+        "--poolings", "--pooling", default=None, help="mean,cls,max or some of them (default: the model's own)"
+    )
+    parser.add_argument("--dtype", default="auto", help="float32, float16, or auto: float32 up to 2 GB (default)")
+    shared.add_model(parser)
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    from components.retrieval.corpus import read_corpus
+
+    corpus = read_corpus(options.corpus, options.corpus.name, options.text_column, options.encoding)
+    report = corpus.report
+    if report.bad:
+        first = "; ".join(f"row {row.number}: {row.reason}" for row in report.bad_rows[:3])
+        sys.stderr.write(f"{report.bad:,} of {report.rows:,} rows cannot be used ({first}).\n")
+    if report.duplicates:
+        sys.stderr.write(f"{report.duplicates:,} sentences occur more than once; all are kept.\n")
+    backend = shared.load(options)
+    chosen = backend.embed_options(
+        None if options.layers is None else shared.layers(options.layers, backend.facts.layers),
+        None if options.poolings is None else shared.poolings(options.poolings),
+        options.max_length,
+        options.precision,
+        role="document",
+    )
+    from components.retrieval.index_job import build_index
+
+    with shared.Bar(f"Embedding {corpus.name}") as bar:
+        index = build_index(backend, corpus, options.out, chosen, options.dtype, bar.update)
+    info = index.info
+    size = index.nbytes
+    sys.stderr.write(
+        f"{info.sentences:,} sentences, {info.tokens:,} tokens, {info.truncated:,} truncated to "
+        f"{info.options.max_length} tokens; {size / 1e6:,.1f} MB in {index.folder}\n"
+    )
+    return {
+        "folder": str(index.folder),
+        "model": info.model,
+        "revision": info.revision,
+        "layers": list(info.options.layers),
+        "poolings": list(info.options.poolings),
+        "precision": info.options.precision,
+        "max_length": info.options.max_length,
+        "dtype": info.dtype,
+        "sentences": info.sentences,
+        "tokens": info.tokens,
+        "truncated": info.truncated,
+        "bad_rows": report.bad,
+        "duplicates": report.duplicates,
+        "bytes": size,
+    }

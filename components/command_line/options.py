@@ -1,0 +1,78 @@
+"""Options that several commands share, and how they are read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from components.errors import InputError
+from components.model.trace import POOLINGS
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
+    )
+    parser.add_argument(
+        "--precision", default="auto", help="float32, bfloat16, or auto: the faster one on this machine (default)"
+    )
+    parser.add_argument("--max-length", type=int, help="tokens a sentence is cut to (default: the model's own)")
+
+
+def load(options: argparse.Namespace) -> Backend:
+    """The model that was asked for. Raises PeopleError."""
+    from components.model.backend import Backend
+
+    return Backend.load(options.model)
+
+
+def layers(text: str, last: int) -> tuple[int, ...]:
+    """Layers from "all", "6" or "0,6". Raises InputError for anything else; the range is the model's to judge."""
+    if text.strip().lower() == "all":
+        return tuple(range(last + 1))
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InputError(
+            f"The layers {text!r} were asked for.",
+            f"Numbers from 0 to {last} with commas between them were expected, or all.",
+            "Write for example --layers 0,6",
+        )
+    return tuple(int(part) for part in parts)
+
+
+def poolings(text: str) -> tuple[str, ...]:
+    """Poolings from "mean,cls", or "all"."""
+    return POOLINGS if text.strip().lower() == "all" else tuple(part.strip() for part in text.split(","))
+
+
+class Bar:
+    """A progress bar on standard error: sentences, sentences a second, time left."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def __enter__(self) -> Self:
+        from tqdm import tqdm
+
+        self._bar = tqdm(desc=self._label, unit=" sentences", smoothing=0, dynamic_ncols=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
+
+    @property
+    def update(self) -> Callable[[int, int], None]:
+        def tell(done: int, total: int) -> None:
+            if self._bar.total is None:  # the first call: what was there already counts for no speed
+                self._bar.total, self._bar.initial, self._bar.n = total, done, done
+                self._bar.refresh()
+            self._bar.update(done - self._bar.n)
+
+        return tell

@@ -1,0 +1,77 @@
+"""The program: its commands, and how errors become one line and an exit status.
+
+0: done. 2: bad input, said in one line: what was given, what was expected, how to mend it. 130: stopped with Ctrl-C.
+Results go to standard output, progress to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from components.command_line import cache, index, search
+from components.errors import InputError, PeopleError
+
+COMMANDS = (index, search, cache)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's errors as ours: one line, no usage above it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(
+            f"{self.prog}: {message}.",
+            "Arguments as the help lists them were expected.",
+            f"See {self.prog} --help",
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command and return the exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+        result = options.run(options)
+        if options.json is not None and result is not None:
+            _write_json(options.json, result)
+    except PeopleError as problem:
+        sys.stderr.write(" ".join(str(problem).split()) + "\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("\nStopped. The same command again goes on where it stopped.\n")
+        return 130
+    except BrokenPipeError:  # somebody closed the other end: `| head` wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="python -m components", description="BERT Internals without a browser.")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    for module in COMMANDS:
+        command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP)
+        module.add_arguments(command)
+        command.add_argument(
+            "--json", metavar="FILE|-", help="write the result as JSON into FILE, or to standard output for -"
+        )
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def _write_json(target: str, result: Any) -> None:
+    text = json.dumps(result, ensure_ascii=False, indent=1) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise InputError(
+            f"{target} could not be written: {problem.strerror or problem}.",
+            "A file in a folder that is there was expected.",
+            "Name another file, or - for standard output.",
+        ) from problem

@@ -1,0 +1,66 @@
+"""`search DIR QUERY`: the sentences of an index that are nearest to a query."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from components.errors import InputError
+from components.model.trace import Pooling
+
+NAME = "search"
+HELP = "find the sentences of an index that are nearest to a query"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="a folder that `index` made")
+    parser.add_argument("query", metavar="QUERY", help="the text to look for")
+    parser.add_argument("-k", type=int, default=10, help="how many (default: 10)")
+    parser.add_argument("--layer", type=int, help="one of the index's layers (default: its last)")
+    parser.add_argument("--pooling", help="one of the index's poolings (default: its first)")
+    parser.add_argument("--similarity", default="cosine", help="cosine (default) or dot")
+    parser.add_argument("--model", help="refuse an index made by another model than this one")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    from components.retrieval.index import open_index
+
+    index = open_index(options.folder)
+    if options.model is not None and options.model != index.info.model:
+        raise InputError(
+            f"{options.folder} was made by {index.info.model}.",
+            f"An index by {options.model} was expected.",
+            "Leave --model out: a query always goes through the index's own model.",
+        )
+    if options.k < 1 or not options.query.strip():
+        raise InputError(
+            f"The query {options.query!r} with k = {options.k} was given.",
+            "Some text and a k of at least 1 were expected.",
+            "Correct them.",
+        )
+    layer = index.info.options.layers[-1] if options.layer is None else options.layer
+    pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)
+    engine = index.engine(layer, pooling)
+    from components.model.backend import Backend
+    from components.retrieval.query import query_vectors
+
+    backend = Backend.load(index.info.model)
+    vectors = query_vectors(backend, [options.query], index.info)
+    hits = engine.search(vectors[layer, pooling], options.k, options.similarity)
+    results = [
+        {"rank": rank, "index": int(at), "score": round(float(score), 6), "text": index.texts[int(at)]}
+        for rank, (at, score) in enumerate(zip(hits.indices[0], hits.scores[0], strict=True), start=1)
+    ]
+    if options.json != "-":
+        for hit in results:
+            sys.stdout.write(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}\n")
+    return {
+        "query": options.query,
+        "model": index.info.model,
+        "layer": layer,
+        "pooling": pooling,
+        "similarity": options.similarity,
+        "results": results,
+    }

@@ -1,0 +1,257 @@
+"""Indexes that are open or being built, shared by all sessions, in a cache folder of bounded size.
+
+Building runs in a thread of its own, once for everybody who asks: the same corpus, model and options are never
+embedded twice, neither at the same time nor later, for a finished index is found again by its content. An index with
+more layers and poolings than asked for serves as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.errors import InputError
+from components.model.embedding import EmbeddingCancelled, EmbedOptions
+from components.model.store import parse_bytes
+from components.retrieval.index import (
+    MANIFEST,
+    IndexInfo,
+    VectorIndex,
+    identity,
+    open_index,
+    read_manifest,
+    resolve_dtype,
+)
+from components.retrieval.index_job import HasTexts, build_index
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+CACHE_VARIABLE = "BERT_INTERNALS_CACHE"
+CACHE_BYTES_VARIABLE = "BERT_INTERNALS_CACHE_BYTES"
+DEFAULT_CACHE_BYTES = 20 << 30
+KEPT_JOBS = 16
+FAILURE_KEPT_SECONDS = 20.0
+log = logging.getLogger(__name__)
+
+
+def cache_folder() -> Path:
+    """Where indexes are kept: BERT_INTERNALS_CACHE where it is set, else the user's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named).expanduser() / "indexes"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / "indexes"
+
+
+def cache_limit() -> int:
+    """The bytes that finished indexes may take: BERT_INTERNALS_CACHE_BYTES where it is set, else 20 GiB."""
+    text = os.environ.get(CACHE_BYTES_VARIABLE)
+    return parse_bytes(text) if text else DEFAULT_CACHE_BYTES
+
+
+@dataclass
+class IndexJob:
+    """One index on its way. Read it from any thread; only its own thread writes it."""
+
+    corpus: str
+    total: int
+    started: float = field(default_factory=time.monotonic)
+    done: int = 0
+    resumed_at: int | None = None  # sentences that were there already
+    index: VectorIndex | None = None
+    error: Exception | None = None
+    finished_at: float | None = None
+    finished: threading.Event = field(default_factory=threading.Event)
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def cancelled(self) -> bool:
+        return isinstance(self.error, EmbeddingCancelled)
+
+    @property
+    def sentences_per_second(self) -> float:
+        """Of this run; 0 before the first batch."""
+        new = self.done - (self.resumed_at or 0)
+        return new / max(1e-6, time.monotonic() - self.started) if new > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        speed = self.sentences_per_second
+        return (self.total - self.done) / speed if speed else None
+
+
+class IndexShelf:
+    """Builds indexes on request and keeps them open."""
+
+    def __init__(self, folder: Path | None = None, limit: int | None = None) -> None:
+        self.folder = cache_folder() if folder is None else folder
+        self.limit = cache_limit() if limit is None else limit
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[str, IndexJob] = OrderedDict()
+
+    def request(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str = "auto") -> IndexJob:
+        """The job of an index: finished, under way, or started now."""
+        resolved = resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
+        key = identity(backend.spec.key, backend.revision, options, corpus.content_hash, resolved)
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is not None and _may_be_tried_again(job):
+                job = None
+            if job is None:
+                job = self._serving(backend, corpus, options)
+            if job is None:
+                job = IndexJob(corpus.name, len(corpus.texts))
+                threading.Thread(
+                    target=self._work,
+                    args=(job, key, backend, corpus, options, resolved),
+                    name=f"index {corpus.name[:40]}",
+                    daemon=True,
+                ).start()
+            self._jobs[key] = job
+            self._jobs.move_to_end(key)
+            for old in [at for at, one in self._jobs.items() if one.finished.is_set()][: len(self._jobs) - KEPT_JOBS]:
+                del self._jobs[old]
+            return job
+
+    def find(self, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> IndexJob | None:
+        """The job of such an index if it is finished or under way, or if one that serves lies in the cache."""
+        resolved = resolve_dtype("auto", len(corpus.texts), backend.facts.hidden_size, options)
+        key = identity(backend.spec.key, backend.revision, options, corpus.content_hash, resolved)
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is not None and not _may_be_tried_again(job):
+                return job
+            return self._serving(backend, corpus, options)
+
+    def forget(self, job: IndexJob) -> None:
+        """Drop a failed or cancelled job, so that the next request goes on with it."""
+        with self._lock:
+            for key in [key for key, one in self._jobs.items() if one is job and one.error is not None]:
+                del self._jobs[key]
+
+    def usage(self) -> tuple[int, int]:
+        """How many folders the cache has, and their bytes."""
+        sizes = [_size(path) for path in self._folders()]
+        return len(sizes), sum(sizes)
+
+    def clear(self) -> int:
+        """Remove every index and unfinished build that nobody has open or works on; the bytes that were freed."""
+        with self._lock:
+            freed = 0
+            for key in [key for key, job in self._jobs.items() if job.finished.is_set()]:
+                del self._jobs[key]
+            for path in self._folders():
+                if path.name.removesuffix(".part") not in self._jobs:
+                    freed += self._remove(path)
+            return freed
+
+    def _serving(self, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> IndexJob | None:
+        """A finished job for an index in the cache that has at least what is asked for."""
+        for path in self._folders():
+            if path.suffix == ".part":
+                continue
+            try:
+                info = read_manifest(path)
+                if not _serves(info, backend, corpus, options):
+                    continue
+                index = open_index(path)
+            except InputError as problem:
+                log.warning("%s", problem)
+                continue
+            with suppress(OSError):  # its turn to be removed comes later; a read-only cache serves all the same
+                os.utime(path / MANIFEST)
+            job = IndexJob(corpus.name, len(corpus.texts), done=len(corpus.texts), index=index)
+            job.finished_at = time.monotonic()
+            job.finished.set()
+            return job
+        return None
+
+    def _work(
+        self, job: IndexJob, key: str, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str
+    ) -> None:
+        def progress(done: int, total: int) -> None:
+            if job.resumed_at is None:  # the first call says what an earlier run had done
+                job.resumed_at, job.started = done, time.monotonic()
+            job.done, job.total = done, total
+
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            job.index = build_index(backend, corpus, self.folder / key, options, dtype, progress, job.cancel.is_set)
+            job.done = job.total
+            self._make_room(key)
+        except EmbeddingCancelled as stopped:
+            job.error = stopped.with_traceback(None)
+        except Exception as problem:
+            log.warning("indexing %s failed", corpus.name, exc_info=problem)
+            job.error = problem.with_traceback(None)
+            problem.__cause__ = problem.__context__ = None
+        finally:
+            job.finished_at = time.monotonic()
+            job.finished.set()
+
+    def _make_room(self, newest: str) -> None:
+        """Remove the least recently used indexes until the rest fits; open ones and the newest stay."""
+        with self._lock:
+            open_now = {job.index.folder.name for job in self._jobs.values() if job.index is not None} | {
+                newest,
+                *self._jobs,
+            }
+            folders = [path for path in self._folders() if path.suffix != ".part"]
+            total = sum(_size(path) for path in folders)
+            for path in sorted(folders, key=_last_used):
+                if total <= self.limit:
+                    return
+                if path.name not in open_now:
+                    total -= self._remove(path)
+
+    def _folders(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        return [path for path in sorted(self.folder.iterdir()) if path.is_dir()]
+
+    def _remove(self, path: Path) -> int:
+        size = _size(path)
+        shutil.rmtree(path, ignore_errors=True)
+        path.with_name(path.name.removesuffix(".part") + ".lock").unlink(missing_ok=True)
+        return 0 if path.exists() else size
+
+
+def _serves(info: IndexInfo, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> bool:
+    have = info.options
+    return (
+        (info.model, info.revision, info.corpus_hash) == (backend.spec.key, backend.revision, corpus.content_hash)
+        and set(options.layers) <= set(have.layers)
+        and set(options.poolings) <= set(have.poolings)
+        and (have.max_length, have.precision, have.prompt) == (options.max_length, options.precision, options.prompt)
+        and set(corpus.columns) <= set(info.columns)
+    )
+
+
+def _may_be_tried_again(job: IndexJob) -> bool:
+    """A failure that is old, or an index whose folder was removed. A cancelled job stays cancelled until forgotten."""
+    if job.index is not None:
+        return not (job.index.folder / MANIFEST).exists()
+    if job.error is None or job.cancelled or job.finished_at is None:
+        return False
+    return time.monotonic() - job.finished_at > FAILURE_KEPT_SECONDS
+
+
+def _size(folder: Path) -> int:
+    with suppress(OSError):  # removed meanwhile
+        return sum(path.stat().st_size for path in folder.iterdir())
+    return 0
+
+
+def _last_used(folder: Path) -> float:
+    with suppress(OSError):
+        return (folder / MANIFEST).stat().st_mtime
+    return 0.0

@@ -1,0 +1,62 @@
+"""Texts in two flat files: all characters, and where each text begins; read one by one, never all at once.
+
+A million sentences as Python strings are some 150 MB, in every process that opens them; mapped into memory they cost
+what is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+
+from components.model.tokenization import clean_text
+
+
+class StoredTexts(Sequence[str]):
+    """A read-only sequence of texts."""
+
+    def __init__(self, characters: np.ndarray, offsets: np.ndarray) -> None:
+        self._characters = characters  # uint8
+        self._offsets = offsets  # int64 [text + 1]
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        start, end = self._offsets[index], self._offsets[index + 1]
+        return self._characters[start:end].tobytes().decode("utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[at] for at in range(len(self)))
+
+
+def write_texts(stem: Path, texts: Iterable[str]) -> None:
+    """Write `stem`.utf8 and `stem`.offsets.npy. Half characters become U+FFFD."""
+    offsets = [0]
+    with Path(f"{stem}.utf8").open("wb") as file:
+        for text in texts:
+            offsets.append(offsets[-1] + file.write(clean_text(text).encode("utf-8")))
+    np.save(f"{stem}.offsets.npy", np.array(offsets, np.int64))
+
+
+def open_texts(stem: Path) -> StoredTexts:
+    """The texts that `write_texts` wrote. Raises ValueError (or OSError) where the files do not fit together."""
+    offsets = np.load(f"{stem}.offsets.npy", mmap_mode="r", allow_pickle=False)
+    path = Path(f"{stem}.utf8")
+    characters = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
+    if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(characters):
+        raise ValueError(f"{path.name} and its offsets do not fit together")
+    return StoredTexts(characters, offsets)

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from components.analysis.pooling import Pooling
     from components.model.backend import Backend
     from components.model.trace import Trace
+    from components.retrieval.corpus import Corpus
+    from components.retrieval.index import IndexInfo
+    from components.retrieval.index_shelf import IndexShelf
+    from components.retrieval.lexical import Ranker
+    from components.retrieval.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +116,75 @@ def head_patterns(key: tuple[str, str, tuple[object, ...]], which: Which, _trace
 
     attentions = [of_sentence(_trace, row) for row in range(len(_trace.sentences))]
     return analysis.score_heads(attentions, _trace.sentences, which=which)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def index_shelf() -> IndexShelf:
+    """The indexes of all sessions."""
+    from components.retrieval.index_shelf import DEFAULT_CACHE_BYTES, IndexShelf
+
+    try:
+        return IndexShelf()
+    except PeopleError as problem:
+        log.error("%s The default of 20 GiB is used.", problem)
+        return IndexShelf(limit=DEFAULT_CACHE_BYTES)
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def query_vectors(
+    key: tuple[str, str, tuple[int, ...], tuple[str, ...], int],
+    queries: tuple[str, ...],
+    _backend: Backend,
+    _info: IndexInfo,
+) -> dict[tuple[int, Pooling], np.ndarray]:
+    """Queries' vectors at every layer and pooling of an index; keyed on model, revision, options and the texts."""
+    from components.retrieval.query import query_vectors as compute
+
+    return dict(compute(_backend, queries, _info))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Counting words …")
+def ranker(kind: str, corpus_hash: str, model: str, _corpus: Corpus, _backend: Backend) -> Ranker:
+    """A lexical or static baseline over a corpus; `model` is part of the key where its own vectors are used."""
+    from components.retrieval import lexical
+    from components.retrieval.static_vectors import StaticRanker
+
+    if kind == "static":
+        return StaticRanker.of_model(_backend, _corpus.texts)
+    return lexical.make_ranker(kind, _corpus.texts)  # type: ignore[arg-type]  # the control's own options
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading word vectors …")
+def static_ranker(vectors_key: str, corpus_hash: str, _vectors: StaticVectors, _corpus: Corpus) -> Ranker:
+    """The baseline of uploaded word vectors."""
+    from components.retrieval.static_vectors import StaticRanker
+
+    return StaticRanker.of_words(_vectors, _corpus.texts)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Counting tokens …")
+def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Corpus, _backend: Backend) -> np.ndarray:
+    """Tokens of every sentence, special tokens included, before any truncation, int64 [sentence]."""
+    import numpy as np
+
+    lengths = []
+    tokenization = _backend.tokenization
+    for start in range(0, len(_corpus.texts), 4096):
+        lengths += tokenization.lengths(_corpus.texts[start : start + 4096])
+    return np.array(lengths, np.int64)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def embedding_speed(model: str, revision: str, device: str, _backend: Backend) -> float:
+    """Sentences a second of some 20 tokens, measured once on the demo's sentences."""
+    import time
+
+    texts = demo_sentences()[:96]
+    options = _backend.embed_options()
+    _backend.embed(texts[:32], options=options)  # warms up
+    started = time.perf_counter()
+    _backend.embed(texts, options=options)
+    return len(texts) / (time.perf_counter() - started)
 
 
 @cache

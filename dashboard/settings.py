@@ -13,10 +13,13 @@ from typing import Any
 from components.analysis.head_patterns import PATTERNS
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
+from components.model.trace import POOLINGS
+from components.retrieval.lexical import KINDS
+from components.retrieval.search import SIMILARITIES
 from dashboard.ready_made import ready_made_sets
 
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
-PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention")
+PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "search")
 LEAST_LENGTH = 3  # tokens: [CLS], one of the text, [SEP]
 
 
@@ -79,8 +82,8 @@ def _positions(name: str, short: str, pages: tuple[str, ...]) -> Setting:
     return Setting(name, short, (), parse, lambda value: [str(place) for place in value], pages)
 
 
-def _text(name: str, short: str, pages: tuple[str, ...]) -> Setting:
-    return Setting(name, short, "", lambda values: clean_text(_one(values))[:100], lambda value: [value], pages)
+def _text(name: str, short: str, pages: tuple[str, ...], default: str = "", most: int = 100) -> Setting:
+    return Setting(name, short, default, lambda values: clean_text(_one(values))[:most], lambda value: [value], pages)
 
 
 def _whole(text: str, most: int) -> int:
@@ -126,7 +129,9 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
 
 
 DEFAULT_SET = "bank"
+DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
+SEARCH = ("search",)
 
 SETTINGS: tuple[Setting, ...] = (
     # Shared by all pages
@@ -146,14 +151,14 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
-    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS)),
+    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *SEARCH)),
     # Layers
     _choice("layers_view", "view", ("tokens", "sentences"), LAYERS),
     _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),
     _number("second_token", "t2", None, 100_000, LAYERS),
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
     _flag("whole_word", "word", True, LAYERS),
-    _choice("pooling", "pool", ("mean", "cls", "max"), (*LAYERS, *HEATMAPS)),
+    _choice("pooling", "pool", POOLINGS, (*LAYERS, *HEATMAPS, *SEARCH)),
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS)),
     _flag("centred", "c", False, LAYERS),
     _flag("show_baseline", "b", True, LAYERS),
@@ -192,4 +197,14 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("flow_heads", "fh", ("together", "one"), ATTENTION),
     _number("masked", "mp", None, 100_000, ATTENTION),
     _flag("mask_word", "mw", False, ATTENTION),
+    # Search
+    _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
+    _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
+    _number("k", "k", 10, 100, SEARCH, least=1),
+    _choice("similarity", "sim", SIMILARITIES, SEARCH),
+    _choice("beside", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
+    _number("layer2", "l2", None, 1_000, SEARCH),
+    _choice("pooling2", "pool2", POOLINGS, SEARCH),
+    _choice("similarity2", "sim2", SIMILARITIES, SEARCH),
+    _number("why", "why", None, 100_000_000, SEARCH),
 )

@@ -66,7 +66,7 @@ def _leaves(matrix: NDArray[np.float64]) -> list[int]:
     if len(matrix) < 3:
         return list(range(len(matrix)))
     # Here and not above: scipy's clustering is slow to import, and few people ask for it.
-    from scipy.cluster.hierarchy import leaves_list, linkage  # type: ignore[import-untyped]
+    from scipy.cluster.hierarchy import leaves_list, linkage
 
     distances = np.maximum(1 - matrix[np.triu_indices(len(matrix), 1)], 0)  # scipy's condensed form, row by row
     return [int(leaf) for leaf in leaves_list(linkage(distances, "average", optimal_ordering=True))]

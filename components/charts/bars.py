@@ -148,3 +148,21 @@ def cosine_bars(
     figure.update_xaxes(title="part of layer 0")
     figure.update_layout(showlegend=True)
     return theme.finish(figure, title, 380, scale)
+
+
+def count_bars(edges: np.ndarray, counts: np.ndarray, title: str, scale: float = 1.0) -> go.Figure:
+    """A histogram of lengths: counts [bin] between edges [bin + 1]."""
+    figure = go.Figure(
+        go.Bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts,
+            width=edges[1:] - edges[:-1],
+            marker={"color": theme.BLUE, "line": {"width": 0}},
+            customdata=np.stack([np.ceil(edges[:-1]), edges[1:]], axis=1),
+            hovertemplate="%{y:,} sentences of %{customdata[0]:.0f} to %{customdata[1]:.0f} tokens<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="tokens")
+    figure.update_yaxes(title="sentences")
+    figure.update_layout(bargap=0.02)
+    return theme.finish(figure, title, 280, scale)

@@ -276,6 +276,14 @@ class Embedder:
         return "bfloat16" if times["bfloat16"] * WORTH_IT < times["float32"] else "float32"
 
 
+def working_bytes(backend: Backend, options: EmbedOptions) -> int:
+    """Memory a run needs beside the model and its result, roughly: a half-size copy of the weights, and one batch."""
+    facts = backend.facts
+    weights = 2 * facts.parameters if options.precision == "bfloat16" else 0
+    a_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
+    return weights + a_token * (GPU_TOKENS if backend.device.type == "cuda" else CPU_TOKENS)
+
+
 def _pooled(
     layers: Sequence[torch.Tensor], poolings: Sequence[Pooling], keep: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:

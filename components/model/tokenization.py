@@ -145,6 +145,16 @@ class Tokenization:
         """How many special tokens a single text gets."""
         return self._extra[False]
 
+    @property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """The ids of the special tokens before and after a single text."""
+        return self._frame
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has before truncation, special tokens included."""
+        encoded = self._encoder.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
+        return [len(item) + self._extra[False] for item in encoded]
+
     def check_length(self, max_length: int) -> int:
         """The length, if a single text can be cut to it. Raises InputError otherwise."""
         return self._limit(max_length, is_pair=False)

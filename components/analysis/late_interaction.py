@@ -1,0 +1,87 @@
+"""Why a sentence matches: each query token finds its best counterpart (late interaction, ColBERT's MaxSim).
+
+Khattab and Zaharia 2020, equation 3: score(q, d) = sum over query tokens i of max over document tokens j of
+cos(q_i, d_j). It is not symmetric: what the document says beyond the query costs nothing. Models of one vector a
+sentence are not trained for it; here it illustrates which tokens lie close, and is not how the hit was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.model.trace import Float32, Trace
+
+_WORD = re.compile(r"\w+", re.UNICODE)
+
+
+@dataclass(frozen=True, eq=False)
+class MaxSim:
+    """Token similarities of a query and a document."""
+
+    matrix: Float32  # [query token, document token]: cosines
+    query_positions: tuple[int, ...]  # of the rows, in the model's input
+    document_positions: tuple[int, ...]  # of the columns
+
+    @property
+    def best(self) -> NDArray[np.int64]:
+        """For each query token the column of its best document token, int64 [query token]."""
+        return self.matrix.argmax(axis=1)
+
+    @property
+    def total(self) -> float:
+        """The sum of the best cosines: ColBERT's score."""
+        return float(self.matrix.max(axis=1).sum(dtype=np.float64))
+
+    @property
+    def mean(self) -> float:
+        """The same for each query token: 1 where every one has its equal."""
+        return self.total / len(self.matrix)
+
+    @property
+    def weights(self) -> Float32:
+        """How much each document token answers, float32 [document token] in 0..1: its best cosine, where it is a best."""
+        found = np.zeros(self.matrix.shape[1], np.float32)
+        np.maximum.at(found, self.best, self.matrix.max(axis=1))
+        return np.clip(found, 0, 1)
+
+
+def max_sim(query: Float32, document: Float32) -> Float32:
+    """Cosines of token vectors [query token, dim] and [document token, dim]: float32 [query token, document token]."""
+    return _unit(query) @ _unit(document).T
+
+
+def of_trace(trace: Trace, layer: int, query: int = 0, document: int = 1, include_special: bool = False) -> MaxSim:
+    """MaxSim of two sentences of a trace at a layer. Raises ValueError where one has no token left."""
+    places = [_positions(trace, sentence, include_special) for sentence in (query, document)]
+    if not all(places):
+        raise ValueError("a text without tokens of its own has nothing to match")
+    vectors = [
+        trace.hidden_states[layer, sentence, list(positions)]
+        for sentence, positions in zip((query, document), places, strict=True)
+    ]
+    return MaxSim(max_sim(*vectors), places[0], places[1])
+
+
+def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
+    """Where in a text the query's words stand, upper and lower case alike: spans of characters."""
+    asked = {word.lower() for word in _WORD.findall(query)}
+    return tuple(match.span() for match in _WORD.finditer(text) if match[0].lower() in asked)
+
+
+def common(spans: Sequence[tuple[int, int]], text: str) -> tuple[str, ...]:
+    """The words at some spans, each once, in lower case."""
+    return tuple(dict.fromkeys(text[start:end].lower() for start, end in spans))
+
+
+def _positions(trace: Trace, sentence: int, include_special: bool) -> tuple[int, ...]:
+    return tuple(token.position for token in trace.sentences[sentence].tokens if include_special or not token.special)
+
+
+def _unit(vectors: Float32) -> Float32:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

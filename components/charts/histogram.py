@@ -1,0 +1,52 @@
+"""How scores are spread, and where the chosen ones lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+BINS = 60
+
+
+def score_histogram(
+    scores: np.ndarray,
+    chosen: Sequence[int] | np.ndarray,
+    title: str,
+    *,
+    value: str = "cosine",
+    scale: float = 1.0,
+) -> go.Figure:
+    """A histogram of all scores [sentence]; the `chosen` ones are marked below it.
+
+    Only the counts travel, not the scores: a million are as quick as a hundred. The counts' axis is logarithmic, for
+    a few hits stand against very many others.
+    """
+    counts, edges = np.histogram(scores, bins=BINS) if len(scores) else (np.zeros(1), np.array([0.0, 1.0]))
+    middle = (edges[:-1] + edges[1:]) / 2
+    figure = go.Figure()
+    figure.add_bar(
+        x=middle,
+        y=counts,
+        width=edges[1:] - edges[:-1],
+        name="all sentences",
+        marker={"color": theme.GREY, "line": {"width": 0}},
+        customdata=np.stack([edges[:-1], edges[1:]], axis=1),
+        hovertemplate=f"%{{y:,}} sentences with {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=np.asarray(scores, np.float64)[list(chosen)],
+        y=np.full(len(chosen), 0.75),
+        mode="markers",
+        name=f"the {len(chosen)} shown",
+        marker={"symbol": "line-ns-open", "size": 18, "line": {"width": 2.5}, "color": theme.ORANGE},
+        customdata=np.arange(1, len(chosen) + 1),
+        hovertemplate=f"rank %{{customdata}}: {value} %{{x:.4f}}<extra></extra>",
+    )
+    figure.update_yaxes(title="sentences", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1)
+    figure.update_xaxes(title=value)
+    figure.update_layout(bargap=0, legend={"orientation": "h", "yanchor": "top", "y": -0.3, "x": 0})
+    return theme.finish(figure, title, 300, scale)

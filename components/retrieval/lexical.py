@@ -1,0 +1,236 @@
+"""Rankings by shared words: what search was before vectors, and still the baseline to beat.
+
+- bag of words: cosine of word counts. Frequent words count like rare ones.
+- TF-IDF: counts weighted by how few sentences have the word (Salton and Buckley 1988), cosine.
+- LSA: TF-IDF squeezed into a few dimensions by SVD (Deerwester et al. 1990), so that words which occur together match.
+- BM25: TF-IDF with saturation and length normalisation (Robertson and Zaragoza 2009; Lucene's variant, k1 1.5, b 0.75).
+- Jelinek-Mercer: the log-probability of the query under each sentence's smoothed word model (Zhai and Lafferty 2001).
+- static vectors: the mean of context-free word vectors, cosine (components.retrieval.static_vectors).
+
+All but LSA and static vectors see no further than the words themselves: "erupted" and "eruption" have nothing in
+common. One tokenizer serves all, so that rankings differ by method alone: runs of letters and digits, lower case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from scipy import sparse
+
+from components.errors import InputError
+from components.model.trace import Float32, Int64
+from components.retrieval.search import top
+
+Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TITLES: dict[str, str] = {
+    "bow": "Bag of words",
+    "tfidf": "TF-IDF",
+    "lsa": "LSA",
+    "bm25": "BM25",
+    "jm": "Jelinek-Mercer",
+    "static": "Static word vectors",
+}
+LSA_DIMENSIONS = 100
+K1, B = 1.5, 0.75
+LAMBDA = 0.1  # the corpus's share in Jelinek-Mercer: 0.1 suits short queries (Zhai and Lafferty 2001)
+_WORD = re.compile(r"\w+", re.UNICODE)
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters, digits and underscores, in lower case."""
+    return _WORD.findall(text.lower())
+
+
+@dataclass(frozen=True)
+class WordShare:
+    """What one word of the query adds to a sentence's score."""
+
+    word: str
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The best sentences for a query, best first, ties by number."""
+
+    indices: Int64  # [hit]
+    scores: Float32  # [hit]
+
+
+class Ranker(Protocol):
+    """A way to score every sentence of a corpus for a query."""
+
+    title: str
+
+    def scores(self, query: str) -> Float32:
+        """float32 [sentence], the higher the better."""
+        ...
+
+
+def ranking(ranker: Ranker, query: str, k: int) -> Ranking:
+    """The k best sentences."""
+    scores = ranker.scores(query)
+    best = top(scores, k)
+    return Ranking(best, scores[best])
+
+
+def make_ranker(kind: Kind, texts: Sequence[str]) -> Ranker:
+    """A ranker over these sentences. Raises InputError for a corpus without a single word."""
+    makers: dict[str, Callable[[Sequence[str]], Ranker]] = {
+        "bow": BagOfWords,
+        "tfidf": TfIdf,
+        "lsa": LatentSemantics,
+        "bm25": BM25,
+        "jm": JelinekMercer,
+    }
+    if kind not in makers:
+        raise ValueError(f"unknown ranker {kind!r}; expected one of {', '.join(KINDS)}")
+    try:
+        return makers[kind](texts)
+    except ValueError as problem:
+        if "empty vocabulary" not in str(problem):
+            raise
+        raise InputError(
+            "The corpus has not a single word.", "Sentences with words were expected.", "Choose another corpus."
+        ) from problem
+
+
+class BagOfWords:
+    """Cosine of word counts; with idf weights it is TF-IDF."""
+
+    title = TITLES["bow"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        self._vectorizer = CountVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
+        self._matrix = _normalised(self._vectorizer.fit_transform(texts))  # [sentence, word]
+
+    def scores(self, query: str) -> Float32:
+        asked = _normalised(self._vectorizer.transform([query]))
+        return np.asarray((self._matrix @ asked.T).todense(), np.float32).ravel()
+
+    def explain(self, query: str, index: int) -> tuple[WordShare, ...]:
+        """Each shared word's part of the score; they add up to it."""
+        asked = _normalised(self._vectorizer.transform([query]))
+        return _shares(self._vectorizer.get_feature_names_out(), asked.multiply(self._matrix[index]))
+
+
+class TfIdf(BagOfWords):
+    """TF-IDF with scikit-learn's smoothed idf, ln((1 + n) / (1 + df)) + 1."""
+
+    title = TITLES["tfidf"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self._vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
+        self._matrix = _normalised(self._vectorizer.fit_transform(texts))
+
+
+class LatentSemantics:
+    """TF-IDF in at most 100 dimensions; seeded, so that the same corpus gives the same scores."""
+
+    title = TITLES["lsa"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self._vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
+        matrix = self._vectorizer.fit_transform(texts)
+        dimensions = max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1))
+        self._svd = TruncatedSVD(dimensions, random_state=0)
+        self._vectors = _unit_rows(self._svd.fit_transform(matrix))
+
+    def scores(self, query: str) -> Float32:
+        asked = _unit_rows(self._svd.transform(self._vectorizer.transform([query])))[0]
+        return np.asarray(self._vectors @ asked, np.float32)
+
+
+class BM25:
+    """Robertson and Zaragoza 2009 in Lucene's form, by bm25s."""
+
+    title = TITLES["bm25"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        import bm25s
+
+        tokens = [words(text) for text in texts]
+        if not any(tokens):
+            raise ValueError("empty vocabulary")
+        self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
+        self._index.index(tokens, show_progress=False)
+        self._known = set().union(*tokens)
+        self._count = len(texts)
+
+    def scores(self, query: str) -> Float32:
+        asked = [word for word in words(query) if word in self._known]
+        if not asked:
+            return np.zeros(self._count, np.float32)
+        return np.asarray(self._index.get_scores(asked), np.float32)
+
+    def explain(self, query: str, index: int) -> tuple[WordShare, ...]:
+        """Each word's part of the score; they add up to it."""
+        shares: dict[str, float] = {}
+        for word in words(query):
+            if word in self._known:
+                shares[word] = shares.get(word, 0.0) + float(self._index.get_scores([word])[index])
+        return _sorted(shares)
+
+
+class JelinekMercer:
+    """log P(query | sentence) with P(w) = (1 - lambda) count(w) / length + lambda corpus share of w.
+
+    Words that the corpus does not have say nothing about any sentence and are left out. Scores are negative; an
+    empty query gives 0 for all.
+    """
+
+    title = TITLES["jm"]
+
+    def __init__(self, texts: Sequence[str], mixing: float = LAMBDA) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        vectorizer = CountVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float64)
+        counts = vectorizer.fit_transform(texts)  # [sentence, word]
+        lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1)
+        self._vocabulary: dict[str, int] = vectorizer.vocabulary_
+        self._corpus = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()  # [word]
+        self._shares = sparse.csc_matrix(sparse.diags(1 / lengths) @ counts)  # [sentence, word]
+        self._mixing = mixing
+        self._count = len(texts)
+
+    def scores(self, query: str) -> Float32:
+        total = np.zeros(self._count)
+        for word in words(query):
+            place = self._vocabulary.get(word)
+            if place is not None:
+                share = self._shares[:, [place]].toarray().ravel()
+                total += np.log((1 - self._mixing) * share + self._mixing * self._corpus[place])
+        return total.astype(np.float32)
+
+
+def _normalised(matrix: sparse.spmatrix) -> sparse.csr_matrix:
+    from sklearn.preprocessing import normalize
+
+    return normalize(matrix)
+
+
+def _unit_rows(vectors: np.ndarray) -> Float32:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0).astype(np.float32)
+
+
+def _shares(names: np.ndarray, products: sparse.spmatrix) -> tuple[WordShare, ...]:
+    found = sparse.coo_matrix(products)
+    return _sorted({str(names[column]): float(value) for column, value in zip(found.col, found.data, strict=True)})
+
+
+def _sorted(shares: dict[str, float]) -> tuple[WordShare, ...]:
+    kept = [WordShare(word, share) for word, share in shares.items() if share > 0]
+    return tuple(sorted(kept, key=lambda item: (-item.share, item.word)))

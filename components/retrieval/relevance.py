@@ -1,0 +1,47 @@
+"""Judgements of hits, and the precision they give.
+
+Precision at k is the share of the first k hits that somebody called relevant. A hit nobody judged counts as not
+relevant, as in pooled evaluation (Voorhees and Harman 2005), so figures are lower bounds until all k are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+_NONE: Mapping[int, bool] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Precision:
+    value: float  # 0..1
+    unjudged: int  # of the k
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Which sentences are relevant to which query; a new record for each change."""
+
+    marks: Mapping[str, Mapping[int, bool]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, query: str) -> Mapping[int, bool]:
+        """Index to judgement, for one query."""
+        return self.marks.get(query, _NONE)
+
+    def mark(self, query: str, index: int, relevant: bool | None) -> Judgements:
+        """With one judgement more, or taken back (None)."""
+        own = {at: value for at, value in self.of(query).items() if at != index}
+        if relevant is not None:
+            own[index] = relevant
+        marks = {other: values for other, values in self.marks.items() if other != query}
+        if own:
+            marks[query] = MappingProxyType(own)
+        return replace(self, marks=MappingProxyType(marks))
+
+    def precision(self, query: str, ranking: Sequence[int], k: int) -> Precision:
+        """Precision at k of a ranking; a shorter ranking lacks what is missing. Raises ValueError for k < 1."""
+        if k < 1:
+            raise ValueError(f"k is {k}, at least 1 was expected")
+        own, first = self.of(query), list(ranking)[:k]
+        return Precision(sum(own.get(at, False) for at in first) / k, sum(at not in own for at in first))

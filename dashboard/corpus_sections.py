@@ -1,0 +1,265 @@
+"""The Search page's other views: the corpus itself, many queries at once, and its most similar pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import bars
+from components.errors import InputError
+from components.model.trace import Pooling
+from components.retrieval import corpus as reading
+from components.retrieval import corpus_hub
+from components.retrieval.paraphrases import SimilarPair, most_similar_pairs
+from components.retrieval.static_vectors import read_static_vectors
+from dashboard import caching, controls, corpora, embedding_jobs, feedback, settings, state
+from dashboard.search_sections import READY_QUERIES
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.corpus import Corpus
+
+MOST_QUERIES = 1_000
+
+
+def corpus(backend: Backend) -> None:
+    """Choose a corpus, and see what it holds."""
+    _choose()
+    found = corpora.current()
+    st.subheader(feedback.escape(found.name), anchor=False)
+    _report(found)
+    lengths = caching.corpus_lengths(found.content_hash, backend.spec.key, backend.revision, found, backend)
+    limit = backend.own_max_length
+    cut = int((lengths > limit).sum())
+    left, middle, right = st.columns(3)
+    left.metric("Sentences", f"{len(found):,}")
+    middle.metric("Tokens in a sentence (median)", f"{np.median(lengths):.0f}")
+    right.metric(f"Longer than {limit} tokens", f"{cut:,} ({100 * cut / len(found):.1f} %)")
+    counts, edges = np.histogram(np.minimum(lengths, limit + 1), bins=min(40, max(2, len(np.unique(lengths)))))
+    feedback.figure(
+        bars.count_bars(edges, counts, "How long the sentences are", controls.scale()),
+        key="corpus_lengths",
+        alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
+        read=f"Tokens of {feedback.escape(backend.spec.title)}, special tokens included. What is longer than {limit} is cut "
+        "when the corpus is embedded; the last bar holds all that are.",
+        not_shown="Which words are lost where a sentence is cut.",
+        table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
+    )
+    st.markdown("**The first sentences**")
+    shown = {"text": found.texts[:8], **{name: column[:8] for name, column in found.columns.items()}}
+    st.dataframe(pd.DataFrame(shown), key="corpus_examples")
+    embedding_jobs.index_of(backend, found, "corpus")
+    _kept()
+
+
+def _choose() -> None:
+    ways = {"demo": "Demo corpus", "upload": "Upload a file", "hub": "Hugging Face dataset"}
+    if settings.free_models_allowed():
+        ways["path"] = "File on this machine"
+    way = st.segmented_control(
+        "Corpus", list(ways), format_func=ways.__getitem__, default="demo", key="corpus_way", required=True
+    )
+    if way == "demo":
+        st.button("Search the demo corpus", key="use_demo", on_click=corpora.choose, args=(None,))
+        return
+    source: Path | bytes | None = None
+    name = ""
+    if way == "upload":
+        limits = reading.browser_limits()
+        file = st.file_uploader(
+            f"A file: .txt, .csv, .tsv, .jsonl, .json, .parquet, also .gz; up to {limits.bytes / 1e6:,.0f} MB",
+            key="corpus_file",
+            max_upload_size=max(1, limits.bytes // 1_000_000),
+        )
+        if file is not None:
+            source, name = file.getvalue(), file.name
+    elif way == "hub":
+        named = st.text_input(
+            "Dataset", key="corpus_dataset", placeholder="embedding-data/sentence-compression", max_chars=200
+        )
+        if named and st.button("Fetch it", key="fetch_dataset"):
+            st.session_state["_dataset"] = named.strip()
+        if named and st.session_state.get("_dataset") == named.strip():
+            with st.spinner(f"Fetching {named} …"):
+                source, _ = corpus_hub.fetch_dataset(named.strip())
+            name = f"{named.strip()}/{source.name}"
+    else:
+        typed = st.text_input("Path of a file on this machine", key="corpus_path", max_chars=1_000)
+        if typed:
+            source, name = Path(typed.strip()).expanduser(), Path(typed.strip()).name
+    if source is not None:
+        _read(source, name)
+
+
+def _read(source: Path | bytes, name: str) -> None:
+    """Column and encoding, then the corpus."""
+    with st.container(horizontal=True):
+        encoding = (
+            st.text_input("Encoding", key="corpus_encoding", placeholder="found out", max_chars=40).strip() or None
+        )
+        columns = reading.columns_of(source, name, encoding)
+        examples = {column.name: column.examples[0][:60] for column in columns}
+        options = ["(found out)", *examples]
+        column = st.selectbox(
+            "Text column",
+            options,
+            format_func=lambda option: option if option not in examples else f"{option}: {examples[option]}",
+            key="corpus_column",
+        )
+    if st.button("Use this corpus", key="use_corpus", type="primary"):
+        with st.spinner("Reading …"):
+            found = reading.read_corpus(
+                source, name, None if column == options[0] else column, encoding, reading.browser_limits()
+            )
+        corpora.choose(found)
+
+
+def _report(found: Corpus) -> None:
+    report = found.report
+    if report.encoding not in {"utf-8", "utf-8-sig"}:
+        st.caption(f"Read as {report.encoding}. Wrong letters? Name the encoding above.")
+    if report.bad:
+        with st.expander(f"{report.bad:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):
+            st.dataframe(
+                pd.DataFrame([{"row": row.number, "reason": row.reason} for row in report.bad_rows]), hide_index=True
+            )
+            if report.bad > len(report.bad_rows):
+                st.caption(f"The first {len(report.bad_rows)} of them.")
+    if report.duplicates:
+        rows = ", ".join(map(str, report.duplicate_rows[:10]))
+        st.caption(
+            f"{report.duplicates:,} sentences were there before (rows {rows}{' …' if report.duplicates > 10 else ''})."
+        )
+
+
+def _kept() -> None:
+    panel = st.expander("Kept on disk, and word vectors", icon=":material/database:", key="kept", on_change="rerun")
+    if not panel.open:
+        return
+    with panel:
+        shelf = caching.index_shelf()
+        count, size = shelf.usage()
+        st.markdown(f"{count} embedded corpora, {size / 1e6:,.0f} of at most {shelf.limit / 1e9:,.0f} GB.")
+        if st.button("Remove them all", key="clear_cache", icon=":material/delete:"):
+            st.success(f"{shelf.clear() / 1e6:,.0f} MB freed.")
+        file = st.file_uploader(
+            "Word vectors for the static baseline: GloVe, fastText or word2vec as text",
+            key="static_file",
+            help="Without a file, the model's own input embeddings serve.",
+        )
+        if file is not None:
+            key = f"{file.name} {file.size} {file.file_id}"
+            if st.session_state.get("_static") != key:
+                vectors = read_static_vectors(file.getvalue(), file.name)
+                corpora.static_vectors().put(key, vectors)
+                st.session_state["_static"] = key
+            found = corpora.static_vectors().get(key)
+            if found is not None:
+                st.caption(
+                    f"{len(found.places):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."
+                )
+
+
+def queries(backend: Backend) -> None:
+    """Many queries at once."""
+    found = corpora.current()
+    index = embedding_jobs.index_of(backend, found, "queries")
+    st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
+    st.text_area("Queries, one a line", key="w_queries_text", height=180)
+    st.session_state["_queries_text"] = st.session_state["w_queries_text"]
+    file = st.file_uploader("Or a file with a query a line", type=["txt"], key="queries_file")
+    text = file.getvalue().decode("utf-8", "replace") if file is not None else st.session_state["w_queries_text"]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > MOST_QUERIES:
+        raise InputError(
+            f"There are {len(lines):,} queries.", f"At most {MOST_QUERIES:,} are run at once.", "Remove some."
+        )
+    if index is None or not lines:
+        return
+    layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
+    from components.retrieval.query import query_vectors
+
+    vectors = query_vectors(backend, lines, index.info)[layer, pooling]
+    hits = index.engine(layer, pooling).search(vectors, state.get("k"), state.get("similarity"))
+    rows = [
+        {
+            "query": line,
+            "rank": rank,
+            "number": int(at),
+            state.get("similarity"): round(float(score), 5),
+            "text": found.texts[at],
+        }
+        for line, best, scores in zip(lines, hits.indices, hits.scores, strict=True)
+        for rank, (at, score) in enumerate(zip(best, scores, strict=True), start=1)
+    ]
+    table = pd.DataFrame(rows)
+    st.markdown(f"**The best hit of each query** (layer {layer}, {embedding_jobs.POOLING_NAMES[pooling]})")
+    st.dataframe(table[table["rank"] == 1].drop(columns="rank"), hide_index=True, key="queries_table")
+    feedback.data("queries", lambda: table)
+
+
+def _place(layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -> tuple[int, Pooling]:
+    """The layer and pooling of the results view, where the index has them."""
+    layer, pooling = state.get("layer"), state.get("pooling")
+    return (
+        int(layer) if layer in layers else layers[-1],
+        cast(Pooling, pooling if pooling in poolings else poolings[0]),
+    )
+
+
+def pairs(backend: Backend) -> None:
+    """The most similar pairs of the corpus."""
+    found = corpora.current()
+    index = embedding_jobs.index_of(backend, found, "pairs")
+    if index is None:
+        return
+    layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
+    count = st.slider("Pairs", 10, 1_000, 100, step=10, key="pair_count")
+    key = (index.folder.name, layer, pooling, count)
+    kept = _found_pairs().get(str(key))
+    if kept is None:
+        blocks = -(-len(found) // 2048)
+        if len(found) > 5_000 and not st.button(
+            f"Compare all {len(found) * (len(found) - 1) // 2:,} pairs", key="find_pairs", type="primary"
+        ):
+            return
+        bar = st.progress(0.0, text=f"Comparing {blocks * (blocks + 1) // 2} blocks. Any click elsewhere stops it.")
+        engine = index.engine(layer, pooling)
+        kept = most_similar_pairs(
+            engine.vectors,
+            engine.norms,
+            count,
+            found.texts,
+            progress=lambda done, total: cast(
+                None, bar.progress(done / total, text=f"Compared {done} of {total} blocks")
+            ),
+        )
+        bar.empty()
+        _found_pairs().put(str(key), kept)
+    table = pd.DataFrame(
+        [
+            {
+                "cosine": round(pair.cosine, 4),
+                "numbers": f"{pair.first} – {pair.second}",
+                "first": found.texts[pair.first],
+                "second": found.texts[pair.second],
+            }
+            for pair in kept
+        ]
+    )
+    st.dataframe(table, hide_index=True, key="pairs_table", height=600)
+    feedback.reading(
+        f"Pairs of sentences by the cosine of their vectors (layer {layer}, {embedding_jobs.POOLING_NAMES[pooling]}), "
+        "the closest first. Sentences that are letter by letter the same are left out.",
+        "Whether two sentences mean the same: names, length and topic bring vectors together too.",
+    )
+    feedback.data("pairs", lambda: table)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _found_pairs() -> corpora.FewKept[tuple[SimilarPair, ...]]:
+    return corpora.FewKept()

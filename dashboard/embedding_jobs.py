@@ -1,0 +1,151 @@
+"""From a corpus to its index: at once where it is small or known, else after a look at the costs; with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components.model.embedding import EmbedOptions, working_bytes
+from components.model.trace import POOLINGS
+from components.retrieval.index import resolve_dtype
+from components.retrieval.index_job import needed_bytes
+from dashboard import caching, feedback
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.corpus import Corpus
+    from components.retrieval.index import VectorIndex
+    from components.retrieval.index_shelf import IndexJob
+
+AT_ONCE = 2_000  # sentences that are embedded without asking, at every layer and pooling
+POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max"}
+
+
+def index_of(backend: Backend, corpus: Corpus, where: str) -> VectorIndex | None:
+    """The index of a corpus by a model, if it is there; else its progress or its costs are drawn. `where` keys them."""
+    shelf = caching.index_shelf()
+    wanted = _wanted(backend, corpus)
+    if wanted is None:
+        default = backend.embed_options(role="document")
+        job = shelf.find(backend, corpus, default)
+        if job is None:
+            _costs(backend, corpus, where)
+            return None
+        wanted = default
+    job = shelf.request(backend, corpus, wanted)
+    job.finished.wait(0.5)
+    if job.index is not None:
+        return job.index
+    if job.finished.is_set():
+        _failed(job, where)
+    else:
+        _progress(job, where)
+    return None
+
+
+def _key(backend: Backend, corpus: Corpus) -> tuple[str, str]:
+    return backend.spec.key, corpus.content_hash
+
+
+def _wanted(backend: Backend, corpus: Corpus) -> EmbedOptions | None:
+    """Layers and poolings that were chosen, or all for a small corpus; None where nobody has chosen yet."""
+    chosen = st.session_state.setdefault("_index_choices", {}).get(_key(backend, corpus))
+    if chosen is not None:
+        return backend.embed_options(chosen[0], chosen[1], role="document")
+    if len(corpus) <= AT_ONCE:
+        return backend.embed_options(range(backend.facts.layers + 1), POOLINGS, role="document")
+    return None
+
+
+def choose(key: tuple[str, str], layers: Sequence[int], poolings: Sequence[str]) -> None:
+    """Ask for these layers and poolings of a model and corpus from now on."""
+    st.session_state.setdefault("_index_choices", {})[key] = (tuple(layers), tuple(poolings))
+
+
+def _costs(backend: Backend, corpus: Corpus, where: str) -> None:
+    """What embedding takes, before anything runs."""
+    with st.container(border=True):
+        st.markdown(
+            f"**{feedback.escape(corpus.name)} has {len(corpus):,} sentences**, which {feedback.escape(backend.spec.title)} "
+            "has not seen yet. Choose what to keep; it is done once and kept on disk."
+        )
+        last = backend.facts.layers
+        left, right = st.columns(2)
+        layers = left.multiselect(
+            "Layers", range(last + 1), default=[last], key=f"layers_{where}", help=caching.glossary()["layer"]
+        )
+        poolings = right.multiselect(
+            "Poolings",
+            list(POOLINGS),
+            default=[backend.own_pooling],
+            format_func=POOLING_NAMES.__getitem__,
+            key=f"poolings_{where}",
+            help=caching.glossary()["pooling"],
+        )
+        if not layers or not poolings:
+            st.info("Choose at least one layer and one pooling.")
+            return
+        options = backend.embed_options(layers, poolings, role="document")
+        dtype = resolve_dtype("auto", len(corpus), backend.facts.hidden_size, options)
+        speed = caching.embedding_speed(backend.spec.key, backend.revision, str(backend.device), backend)
+        size = needed_bytes(len(corpus), backend.facts.hidden_size, options, dtype)
+        lengths = caching.corpus_lengths(corpus.content_hash, backend.spec.key, backend.revision, corpus, backend)
+        shown = lengths.clip(max=options.max_length)
+        seconds = len(corpus) / speed * max(0.5, float(shown.mean()) / 18)  # the trial's sentences have 18 tokens
+        st.markdown(
+            f"About **{duration(seconds)}** on this machine, **{size / 1e9:.2f} GB** on disk ({dtype}), "
+            f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory meanwhile; the "
+            f"vectors are mapped, not loaded. {int((lengths > options.max_length).sum()):,} sentences are longer than "
+            f"{options.max_length} tokens and will be truncated."
+        )
+        st.button(
+            "Embed the corpus",
+            type="primary",
+            key=f"embed_{where}",
+            icon=":material/play_arrow:",
+            on_click=choose,
+            args=(_key(backend, corpus), layers, poolings),  # no model: a widget keeps its arguments
+        )
+
+
+def _progress(job: IndexJob, where: str) -> None:
+    """The bar, drawn again twice a second; the rest of the page stays as it is."""
+
+    @st.fragment(run_every=0.5)
+    def bar() -> None:
+        if job.finished.is_set():
+            st.rerun()
+        left = job.seconds_left
+        text = f"Embedding {feedback.escape(job.corpus)}: {job.done:,} of {job.total:,} sentences"
+        if left is not None:
+            text += f" · {job.sentences_per_second:,.0f} a second · {duration(left)} left"
+        st.progress(min(1.0, job.done / max(1, job.total)), text=text)
+        st.button("Stop", key=f"stop_{where}", icon=":material/stop:", on_click=job.cancel.set)
+
+    bar()
+    st.caption("You can look at other pages meanwhile. What is done is kept, also if you stop.")
+
+
+def _failed(job: IndexJob, where: str) -> None:
+    if job.cancelled:
+        st.info(f"Stopped after {job.done:,} of {job.total:,} sentences. What was done is kept.")
+    else:
+        feedback.explain(job.error or RuntimeError("no error given"), "embedding the corpus")
+    st.button(
+        "Go on",
+        key=f"go_on_{where}",
+        type="primary",
+        icon=":material/play_arrow:",
+        on_click=caching.index_shelf().forget,
+        args=(job,),
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time in words: "12 s", "3 min", "1 h 20 min"."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -64,7 +64,8 @@ def _choose() -> None:
         "Corpus", list(ways), format_func=ways.__getitem__, default="demo", key="corpus_way", required=True
     )
     if way == "demo":
-        st.button("Search the demo corpus", key="use_demo", on_click=corpora.choose, args=(None,))
+        if st.session_state.get("_corpus", corpora.DEMO) != corpora.DEMO:
+            st.button("Search the demo corpus", key="use_demo", on_click=corpora.choose, args=(None,))
         return
     source: Path | bytes | None = None
     name = ""
@@ -116,6 +117,8 @@ def _read(source: Path | bytes, name: str) -> None:
                 source, name, None if column == options[0] else column, encoding, reading.browser_limits()
             )
         corpora.choose(found)
+    if st.session_state.get("_corpus", corpora.DEMO) != corpora.DEMO:
+        st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
 
 
 def _report(found: Corpus) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -59,8 +59,8 @@ def vector_scores(
     return index.engine(layer, pooling).scores(vectors[layer, pooling][0], similarity)
 
 
-def results(backend: Backend) -> None:
-    """The query, the hits as it is typed, and what stands beside them."""
+def results(backend: Backend, why: Callable[[], None]) -> None:
+    """The query, the hits as it is typed, and what stands beside them; `why` draws the hit that was clicked."""
     corpus = corpora.current()
     query = _query()
     k, similarity, beside = _choices()
@@ -82,9 +82,11 @@ def results(backend: Backend) -> None:
     if not rankings:
         return
     _side_by_side(rankings, corpus, query)
+    why()
     _why_notes()
     for number, ranked in enumerate(rankings):
-        _spread(ranked, corpus, number)
+        if len(ranked.best):
+            _spread(ranked, corpus, number)
     _precision(rankings[0], query)
 
 
@@ -112,7 +114,7 @@ def _query() -> str:
 
 
 def _choices() -> tuple[int, Similarity, str]:
-    left, middle, right = st.columns([2, 1, 2])
+    left, middle, right = st.columns([3, 3, 4])
     with left:
         st.session_state["w_k"] = state.get("k")
         st.slider("Hits (k)", 1, 100, key="w_k", on_change=lambda: state.put("k", st.session_state["w_k"]))
@@ -188,7 +190,10 @@ def _beside(
         ranker = _ranker(backend, corpus, beside)
         scores = ranker.scores(query)
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(beside, "cosine")
-        return Ranked(ranker.title, unit, scores, top(scores, k))
+        best = top(scores, k)
+        if beside != "jm":  # a score of 0 is no hit: nothing in common with the query
+            best = best[scores[best] > 0]
+        return Ranked(ranker.title, unit, scores, best)
     return None
 
 
@@ -223,6 +228,9 @@ def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> Non
         ]
         with column:
             st.markdown(f"**{ranked.title}**")
+            if not len(ranked.best):
+                st.info("No sentence shares a word with the query.")
+                continue
             hit_list(
                 hits,
                 f"hits_{number}",

@@ -53,9 +53,7 @@ def vectors(embedded):
 
 def test_headlines_find_their_sentences_mostly_but_not_always(vectors):
     sentences, headlines, _ = vectors
-    mean, cls = (
-        np.mean((headlines[at] @ sentences[at].T).argmax(axis=1) == np.arange(len(ROWS))) for at in range(2)
-    )
+    mean, cls = (np.mean((headlines[at] @ sentences[at].T).argmax(axis=1) == np.arange(len(ROWS))) for at in range(2))
     assert 0.85 < mean < 0.97
     assert cls < mean
 

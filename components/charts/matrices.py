@@ -64,7 +64,8 @@ def token_matrix(
     figure.update_yaxes(
         title=rows, type="category", showgrid=False, autorange="reversed", **_ticks(down), constrain="domain"
     )
-    return theme.finish(figure, title, min(760, 230 + 20 * min(len(row_labels), MAX_TICKS)), scale)
+    # Never so low that the colour scale's numbers meet.
+    return theme.finish(figure, title, max(330, min(760, 230 + 20 * min(len(row_labels), MAX_TICKS))), scale)
 
 
 def _ticks(labels: Sequence[str]) -> dict[str, object]:

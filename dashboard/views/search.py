@@ -43,8 +43,7 @@ def render() -> None:
 
 def _view(backend: Backend, view: str) -> None:
     if view == "results":
-        search_sections.results(backend)
-        why_sections.why(backend)
+        search_sections.results(backend, why=partial(why_sections.why, backend))
     elif view == "queries":
         corpus_sections.queries(backend)
     elif view == "pairs":

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from components.errors import InputError
 from components.model.trace import POOLINGS
@@ -51,28 +50,27 @@ def poolings(text: str) -> tuple[str, ...]:
 
 
 class Bar:
-    """A progress bar on standard error: sentences, sentences a second, time left."""
+    """A progress bar on standard error: sentences, sentences a second, time left; drawn once something happens."""
 
     def __init__(self, label: str) -> None:
         self._label = label
+        self._bar: Any = None
 
     def __enter__(self) -> Self:
-        from tqdm import tqdm
-
-        self._bar = tqdm(desc=self._label, unit=" sentences", smoothing=0, dynamic_ncols=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
-    @property
-    def update(self) -> Callable[[int, int], None]:
-        def tell(done: int, total: int) -> None:
-            if self._bar.total is None:  # the first call: what was there already counts for no speed
-                self._bar.total, self._bar.initial, self._bar.n = total, done, done
-                self._bar.refresh()
-            self._bar.update(done - self._bar.n)
+    def update(self, done: int, total: int) -> None:
+        if self._bar is None:
+            from tqdm import tqdm
 
-        return tell
+            # What was there already counts for no speed.
+            self._bar = tqdm(
+                desc=self._label, total=total, initial=done, unit=" sentences", smoothing=0, dynamic_ncols=True
+            )
+        self._bar.update(done - self._bar.n)

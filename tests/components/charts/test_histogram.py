@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import numpy as np
+
+from components.charts.bars import count_bars
+from components.charts.histogram import BINS, score_histogram
+
+
+def test_only_counts_travel_and_the_chosen_are_marked():
+    scores = np.random.default_rng(0).normal(size=100_000).astype(np.float32)
+    chosen = np.argsort(-scores)[:7]
+    figure = score_histogram(scores, chosen, "All scores")
+    bars, marks = figure.data
+    assert len(bars.y) == BINS
+    assert sum(bars.y) == 100_000
+    np.testing.assert_allclose(marks.x, scores[chosen])
+    assert list(marks.customdata) == [1, 2, 3, 4, 5, 6, 7]
+    assert len(figure.to_json()) < 30_000
+    assert figure.layout.yaxis.type == "log"
+
+
+def test_equal_scores_and_none_at_all():
+    assert sum(score_histogram(np.ones(5, np.float32), [0], "x").data[0].y) == 5
+    assert len(score_histogram(np.empty(0, np.float32), [], "x").data[1].x) == 0
+
+
+def test_lengths_as_bars():
+    figure = count_bars(np.array([1.0, 3.0, 5.0]), np.array([4, 6]), "Lengths")
+    np.testing.assert_array_equal(figure.data[0].x, [2, 4])
+    np.testing.assert_array_equal(figure.data[0].y, [4, 6])

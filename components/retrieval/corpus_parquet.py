@@ -1,0 +1,57 @@
+"""Parquet files to a table, a batch of rows at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from components.retrieval.corpus_table import MOST_COLUMNS, Limits, Table, unreadable
+
+BATCH_ROWS = 1_024
+
+
+def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_rows: int | None) -> Table:
+    """The table of a parquet file, or its first `max_rows` rows. Columns of bytes that are no text are left out."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    opened: Any = source if isinstance(source, Path) else pa.BufferReader(source)
+    columns: dict[str, list[Any]] = {}
+    rows = size = 0
+    try:
+        with pq.ParquetFile(opened) as file:
+            found = list(dict.fromkeys(file.schema_arrow.names))
+            names = found[:MOST_COLUMNS]
+            columns = {column: [] for column in names}
+            for batch in file.iter_batches(BATCH_ROWS, columns=names):
+                for column in names:
+                    columns[column].extend(_values(batch.column(column), pa))
+                rows += batch.num_rows
+                size += batch.nbytes
+                if limits is not None and size > limits.bytes:
+                    raise limits.exceeded(name, f"more than {limits.bytes / (1 << 20):,.0f} MB once unpacked")
+                if max_rows is not None and rows >= max_rows:
+                    break
+    except (pa.ArrowException, OSError) as problem:
+        raise unreadable(name, problem) from problem
+    # Bytes that are no text: pictures, sounds, fingerprints.
+    kept = {key: values for key, values in columns.items() if not any(isinstance(v, bytes) for v in values[:100])}
+    left_out = tuple(column for column in found if column not in kept)
+    rows = min(rows, max_rows or rows)
+    return Table({key: values[:rows] for key, values in kept.items()}, range(1, rows + 1), left_out=left_out)
+
+
+def _values(column: Any, pa: Any) -> list[Any]:
+    """The values of one parquet column; text that old writers stored as bytes is text again where it is UTF-8."""
+    try:
+        values = column.to_pylist()
+    except UnicodeDecodeError:
+        values = column.cast(pa.binary()).to_pylist()
+    return [_as_text(value) if isinstance(value, bytes) else value for value in values]
+
+
+def _as_text(value: bytes) -> str | bytes:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value

@@ -4,10 +4,8 @@ Nothing is dropped silently. A row that cannot be used (empty, no text, broken) 
 reason; a sentence that came before is kept and counted, since two rows with one text may differ in the other
 columns; text with control characters or half characters in it is cleaned and counted.
 
-The text column is the one asked for; else the one with a name that says so (text, sentence, ...); else the one
-whose texts are by far the longest. Where two are alike it is not guessed. A column of lists, such as `set` in
-embedding-data/sentence-compression, holds sentences that belong together: the first is the text, the second goes to
-the column "compressed".
+A text column of lists, such as `set` in embedding-data/sentence-compression, holds sentences that belong together:
+the first is the text, the second goes to the column "compressed".
 
 What it does not do: split text into sentences, or tell what language it is in. A line is a sentence.
 """
@@ -16,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from components.errors import InputError
+from components.retrieval.corpus_columns import SAMPLE_ROWS, ColumnPreview, as_text, no_column, preview_columns
+from components.retrieval.corpus_columns import text_column as find_text_column
 from components.retrieval.corpus_encoding import clean, has_broken_bytes
 from components.retrieval.corpus_files import read_table
 from components.retrieval.corpus_table import (
@@ -54,10 +53,8 @@ __all__ = [
 
 PAIR_COLUMN = "compressed"  # what the second of a pair is called
 BAD_ROWS_KEPT, EXAMPLES = 100, 5
-SAMPLE_ROWS = 1_000  # what a column is judged by
-CLEARLY_LONGER = 2.0
-# Names of a column that is the text, best first. Names of which a file has two (sentence1, ...) are not among them.
-TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
+BROKEN_BYTES = "bytes that are not utf-8"
+SET_SIZE = 10  # of a longer list of sentences the first ones are kept
 
 
 @dataclass(frozen=True)
@@ -96,15 +93,6 @@ class Corpus:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class ColumnPreview:
-    name: str
-    examples: tuple[str, ...]  # the first few values that are not empty
-    mean_characters: float
-    is_text: bool  # could hold the sentences
-    is_guess: bool  # would be taken where nobody chooses; none is where columns are too alike
-
-
 def read_corpus(
     source: Path | bytes | Sequence[Path],
     name: str,
@@ -120,11 +108,10 @@ def read_corpus(
     """
     if limits is BROWSER_LIMITS:
         limits = browser_limits()
-    sources = [source] if isinstance(source, Path | bytes) else list(source)
-    table = _joined([read_table(part, name, encoding, limits) for part in sources])
-    if not table.numbers:
+    table = _joined(_tables([source] if isinstance(source, Path | bytes) else source, name, encoding, limits))
+    if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
-    column = _text_column(table, name, text_column)
+    column = find_text_column(table.columns, name, text_column)
     corpus = _corpus(name, table, column)
     if limits is not None and len(corpus.texts) > limits.sentences:
         raise limits.exceeded(name, f"{len(corpus.texts):,} sentences")
@@ -132,28 +119,30 @@ def read_corpus(
 
 
 def columns_of(source: Path | bytes, name: str, encoding: str | None = None) -> tuple[ColumnPreview, ...]:
-    """The columns of a file, judged by its first rows, for a person to choose the text among them."""
+    """The columns of a file, judged by its first rows, for a person to choose the text among them.
+
+    One of them has `is_guess` unless two are alike; for .txt there is only "text".
+    """
     table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS)
-    guess = _guess(table)
-    return tuple(_preview(column, values, column == guess) for column, values in table.columns.items())
+    return preview_columns(table.columns)
 
 
 def pairs_of(corpus: Corpus, column: str = SET_COLUMN) -> Corpus:
     """The corpus with a column of lists unpacked: the first of each list is the text, the second "compressed".
 
     For lists that a file holds as text (`["a", "b"]` in a .csv) or beside another text column; `read_corpus`
-    unpacks a text column of lists by itself. Rows without a pair are counted as bad. Raises InputError where no row
-    has one.
+    unpacks a text column of lists by itself. Rows without a pair are counted as bad, by their place among the
+    corpus's texts, from 1. Raises InputError where no row has one.
     """
     if column != corpus.report.text_column and column not in corpus.columns:
-        raise _no_column(corpus.name, column, [corpus.report.text_column, *corpus.columns])
+        raise no_column(corpus.name, column, [corpus.report.text_column, *corpus.columns])
     own = column == corpus.report.text_column
     others = {name: values for name, values in corpus.columns.items() if name != column}
     if not own:
         others[corpus.report.text_column] = corpus.texts
     values = [_parsed(text) for text in (corpus.texts if own else corpus.columns[column])]
     table = Table({column: values, **others}, range(1, len(values) + 1))
-    unpacked = _corpus(corpus.name, table, column)
+    unpacked = _corpus(corpus.name, table, column, are_sets=True)
     before, after = corpus.report, unpacked.report
     reasons = Counter(before.bad_reasons) + Counter(after.bad_reasons)
     report = replace(
@@ -167,6 +156,17 @@ def pairs_of(corpus: Corpus, column: str = SET_COLUMN) -> Corpus:
         left_out=before.left_out,
     )
     return replace(unpacked, report=report)
+
+
+def _tables(sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None) -> list[Table]:
+    """The table of each part; of many small parts no more are read than one large file may have."""
+    tables: list[Table] = []
+    for source in sources:
+        tables.append(read_table(source, name, encoding, limits))
+        rows = sum(len(table.numbers) for table in tables)
+        if limits is not None and len(sources) > 1 and rows > limits.sentences:
+            raise limits.exceeded(name, f"more than {limits.sentences:,} rows")
+    return tables
 
 
 def _parsed(text: str) -> Any:
@@ -202,25 +202,26 @@ def _joined(tables: Sequence[Table]) -> Table:
     )
 
 
-def _corpus(name: str, table: Table, column: str) -> Corpus:
-    """The usable rows of a table, with `column` as the text."""
+def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Corpus:
+    """The usable rows of a table, with `column` as the text; lists are taken for sets where at least half are some."""
     values = table.columns[column]
     others = {key: others for key, others in table.columns.items() if key != column}
-    widest = max((len(value) for value in values if isinstance(value, list)), default=0)
-    has_lists = widest > 1
+    sizes = [len(value) for value in values if isinstance(value, list) and len(value) > 1]
+    has_lists = are_sets or (bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values))
+    width = min(max(sizes, default=2), SET_SIZE) if has_lists else 1
     bad = list(table.bad)
     kept: list[int] = []
     texts: list[str] = []
     seconds: list[tuple[str, ...]] = []
     cleaned = 0
     for place, value in enumerate(values):
-        parts = value if has_lists else [value]
-        reason = _unusable(parts, table.has_broken_bytes) if isinstance(parts, list) else "not a list of texts"
+        parts = value if has_lists and isinstance(value, list) else [value]
+        reason = _unusable(parts, table.has_broken_bytes)
+        if reason is None and has_lists and len(parts) < 2:
+            reason = "one text instead of two"
         if reason is None:
-            done = [clean(part) for part in parts]
-            if has_lists and len(done) < 2:
-                reason = "one text instead of two"
-            elif not all(text.text for text in done):
+            done = [clean(part) for part in parts[:width]]
+            if not all(text.text for text in done):
                 reason = "empty"
         if reason is not None:
             bad.append(BadRow(table.numbers[place], reason))
@@ -232,8 +233,8 @@ def _corpus(name: str, table: Table, column: str) -> Corpus:
             seconds.append(tuple(text.text for text in done[1:]))
     if not texts:
         raise _nothing(name, bad)
-    columns = {key: tuple(_as_text(others[key][place]) for place in kept) for key in others}
-    for extra in range(widest - 1 if has_lists else 0):
+    columns = {key: tuple(as_text(others[key][place]) for place in kept) for key in others}
+    for extra in range(width - 1):
         title = _free(PAIR_COLUMN if extra == 0 else f"{column} {extra + 2}", columns)
         columns[title] = tuple(parts[extra] if extra < len(parts) else "" for parts in seconds)
     seen: set[str] = set()
@@ -251,7 +252,10 @@ def _corpus(name: str, table: Table, column: str) -> Corpus:
         encoding=table.encoding,
         encoding_guessed=table.encoding_guessed,
         text_column=column,
-        left_out=table.left_out,
+        left_out=(
+            *table.left_out,
+            *([f"{column} {width + 1} and on"] if has_lists and max(sizes, default=0) > width else []),
+        ),
     )
     return Corpus(name, tuple(texts), MappingProxyType(columns), report)
 
@@ -261,10 +265,12 @@ def _unusable(parts: Iterable[Any], check_bytes: bool) -> str | None:
     for part in parts:
         if part is None:
             return "no text"
+        if isinstance(part, bytes):
+            return BROKEN_BYTES
         if not isinstance(part, str):
             return "not a text"
         if check_bytes and has_broken_bytes(part):
-            return "bytes that are not utf-8"
+            return BROKEN_BYTES
     return None
 
 
@@ -274,74 +280,9 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
     return name
 
 
-def _as_text(value: Any) -> str:
-    """A value of another column: text as it is (half characters mended), nothing as "", lists and objects as JSON."""
-    if value is None or value != value:  # NaN is not equal to itself
-        return ""
-    text = value if isinstance(value, str) else None
-    if text is None:
-        text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
-    return text if text.isprintable() else clean(text).text
-
-
-def _text_column(table: Table, name: str, wanted: str | None) -> str:
-    columns = list(table.columns)
-    if wanted is not None:
-        if wanted not in table.columns:
-            raise _no_column(name, wanted, columns)
-        return wanted
-    guess = _guess(table)
-    if guess is not None:
-        return guess
-    raise InputError(
-        f"{name} has {len(columns)} columns, and it is not clear which one is the text: {', '.join(columns)[:500]}.",
-        "One column named text or sentence was expected, or one whose texts are much longer than the others.",
-        "Choose the column (--text-column on the command line).",
-    )
-
-
-def _guess(table: Table) -> str | None:
-    """The column that is most likely the text, None where two are alike or none is text."""
-    if len(table.columns) == 1:
-        return next(iter(table.columns))
-    previews = [_preview(name, values, False) for name, values in table.columns.items()]
-    texts = {preview.name: preview.mean_characters for preview in previews if preview.is_text}
-    for wanted in TEXT_NAMES:
-        named = [name for name in texts if name.casefold() == wanted]
-        if named:
-            return named[0] if len(named) == 1 else None
-    longest = sorted(texts, key=lambda name: -texts[name])
-    if len(longest) > 1 and texts[longest[0]] < CLEARLY_LONGER * texts[longest[1]]:
-        return None
-    return longest[0] if longest else None
-
-
-def _preview(name: str, values: Sequence[Any], is_guess: bool) -> ColumnPreview:
-    rows = values[:SAMPLE_ROWS]
-    sample = [value for value in rows if value is not None and value != ""]
-    firsts = [value[0] if isinstance(value, list) and len(value) > 1 else value for value in sample]
-    texts = [value for value in firsts if isinstance(value, str) and _is_language(value)]
-    mean = float(np.mean([len(text) for text in texts])) if texts else 0.0
-    examples = tuple(_as_text(value)[:200] for value in sample[:EXAMPLES])
-    return ColumnPreview(name, examples, mean, bool(texts) and 2 * len(texts) >= len(rows), is_guess)
-
-
-def _is_language(value: str) -> bool:
-    """Whether a value could be a sentence: it has letters and is no address."""
-    return re.search(r"[^\W\d_]", value) is not None and re.match(r"\s*\w+://\S*\s*$", value) is None
-
-
-def _no_column(name: str, wanted: str, columns: Sequence[str]) -> InputError:
-    return InputError(
-        f"{name} has no column {wanted[:80]!r}.",
-        f"One of its columns was expected: {', '.join(columns)[:500]}.",
-        "Choose one of them (--text-column on the command line).",
-    )
-
-
 def _nothing(name: str, bad: Sequence[BadRow]) -> InputError:
     reasons = Counter(row.reason for row in bad).most_common(3)
-    why = "; ".join(f"{count:,} rows: {reason}" for reason, count in reasons) or "it has no rows"
+    why = "; ".join(f"{count:,} rows: {reason}" for reason, count in reasons) or "it has no rows of text"
     return InputError(
         f"{name} has no sentence that can be read ({why}).",
         "At least one row with text was expected.",

@@ -9,13 +9,16 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from components.errors import InputError
-from components.retrieval.corpus_table import BadRow, Table, lines_of
+from components.retrieval.corpus_encoding import clean
+from components.retrieval.corpus_table import MOST_COLUMNS, BadRow, Table, lines_of
 
 DELIMITERS = ",;\t"
 ROW_LINES = 1_000  # a quoted field that goes on for longer is one whose end is missing
 RUNAWAYS = 1_000  # after so many of them the file is no CSV
+LONG_FIELD = "a field of more than 131,072 characters"  # the standard library's limit
 
 
 class _Feed:
@@ -36,50 +39,73 @@ class _Feed:
         return self.lines[self.at - 1] + "\n"
 
 
+@dataclass(frozen=True)
+class _Record:
+    line: int  # where it begins, from 1
+    fields: list[str]
+    problem: str | None = None  # what is wrong with the quotes; `fields` are then the line's own, quotes as they are
+
+
+def _records(lines: Sequence[str], delimiter: str, name: str) -> Iterator[_Record]:
+    """The rows of a CSV. Behind one whose quotes do not match, the next line is where reading goes on."""
+    feed = _Feed(lines)
+    reader = csv.reader(feed, delimiter=delimiter, strict=True)
+    runaways = 0
+    while True:
+        first = feed.row_start = feed.at
+        try:
+            fields = next(reader, None)
+        except csv.Error as problem:
+            reason = LONG_FIELD if "limit" in str(problem) else "quotes do not match"
+            runaways += feed.at - first > ROW_LINES // 10
+            if runaways > RUNAWAYS:
+                raise _no_table(name, reason) from problem
+            feed.at = first + 1  # only this line is lost
+            yield _Record(first + 1, lines[first].split(delimiter), reason)
+            continue
+        if fields is None:
+            return
+        yield _Record(first + 1, fields)
+
+
 def read_separated(text: str, name: str, delimiter: str | None, max_rows: int | None) -> Table:
+    """The table of a CSV, or its first `max_rows` rows. Without a delimiter it is found out.
+
+    Raises InputError where the header, or nearly everything, has quotes that do not match.
+    """
     lines = lines_of(text)
-    start = next((place for place, line in enumerate(lines) if line.strip()), None)
-    if start is None:
-        return Table({}, ())
-    named = re.fullmatch(r"sep=(.)", lines[start].strip("\r"), re.IGNORECASE)  # as spreadsheets write it
-    if named is not None:
+    start = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
+    named = re.fullmatch(r"sep=([,;\t|])", lines[start], re.IGNORECASE) if start < len(lines) else None
+    if named is not None:  # a spreadsheet's own note
         delimiter, start = named[1], start + 1
     delimiter = delimiter or sniff_delimiter(lines[start : start + 50])
-    feed = _Feed(lines)
-    feed.at = feed.row_start = start
-    reader = csv.reader(feed, delimiter=delimiter, strict=True)
+    records = _records(lines[start:], delimiter, name)
+    header = next(records, None)
+    if header is None:
+        return Table({}, ())
+    if header.problem is not None:
+        raise _no_table(name, header.problem)
+    width = len(header.fields)
     rows: list[list[str]] = []
     numbers: list[int] = []
     bad: list[BadRow] = []
-    names: list[str] | None = None
-    runaways = 0
-    while max_rows is None or len(rows) < max_rows:
-        first = feed.row_start = feed.at
-        try:
-            row = next(reader, None)
-        except csv.Error as problem:
-            runaways += feed.at - first > 100
-            feed.at = first + 1  # only this line is lost
-            row = lines[first].split(delimiter) if delimiter == "\t" else []
-            # Between tabs a quote is often just a quote.
-            if names is None or runaways > RUNAWAYS or len(row) != len(names):
-                reason = "a field of more than 131,072 characters" if "limit" in str(problem) else "quotes do not match"
-                if names is None or runaways > RUNAWAYS:
-                    raise _no_table(name, reason) from problem
-                bad.append(BadRow(first + 1, reason))
-                continue
-        if row is None:
-            break
-        if names is None:
-            names = _column_names(row)
-        elif len(row) == len(names):
-            rows.append(row)
-            numbers.append(first + 1)
+    for record in records:
+        # Between tabs a quote is often just a quote.
+        if record.problem is not None and (delimiter != "\t" or len(record.fields) != width):
+            bad.append(BadRow(record.line + start, record.problem))
+        elif len(record.fields) == width:
+            rows.append(record.fields)
+            numbers.append(record.line + start)
+        elif not any(map(str.strip, record.fields)):
+            bad.append(BadRow(record.line + start, "empty"))
         else:
-            empty = not any(map(str.strip, row))
-            bad.append(BadRow(first + 1, "empty" if empty else f"{len(row)} fields instead of {len(names)}"))
-    columns = list(zip(*rows, strict=True)) or [()] * len(names or ())
-    return Table(dict(zip(names or (), columns, strict=True)), numbers, bad)
+            bad.append(BadRow(record.line + start, f"{len(record.fields)} fields instead of {width}"))
+        if max_rows is not None and len(rows) >= max_rows:
+            break
+    names = column_names(header.fields)
+    columns = list(zip(*rows, strict=True)) or [()] * width
+    kept: dict[str, Sequence[str]] = dict(zip(names[:MOST_COLUMNS], columns, strict=False))
+    return Table(kept, numbers, bad, left_out=tuple(names[MOST_COLUMNS:]))
 
 
 def _no_table(name: str, reason: str) -> InputError:
@@ -91,23 +117,24 @@ def _no_table(name: str, reason: str) -> InputError:
 
 
 def sniff_delimiter(lines: Sequence[str]) -> str:
-    """The one of comma, semicolon and tab by which most rows have as many fields as the header; else the comma."""
-    best, most = ",", 1.0  # one row, the header, always fits itself
+    """The one of comma, semicolon and tab by which the header has several fields and most rows as many; else the comma."""
+    fits: dict[str, tuple[float, int]] = {}
     for delimiter in DELIMITERS:
         try:
             widths = [len(row) for row in csv.reader((line + "\n" for line in lines), delimiter=delimiter) if row]
         except csv.Error:
             continue
-        fitting = widths.count(widths[0]) / len(widths) + widths[0] / 1000 if widths and widths[0] > 1 else 0.0
-        if fitting > most or (best == "," and most == 1.0 and fitting > 0.5):
-            best, most = delimiter, fitting
-    return best
+        if widths and widths[0] > 1:
+            fits[delimiter] = (widths.count(widths[0]) / len(widths), widths[0])
+    return max(fits, key=lambda delimiter: fits[delimiter], default=",")
 
 
-def _column_names(header: Sequence[str]) -> list[str]:
-    """Names of the columns: trimmed, none empty, none twice."""
-    names: list[str] = []
-    for number, field_text in enumerate(header, start=1):
-        name = field_text.strip() or f"column {number}"
-        names.append(f"{name} ({number})" if name in names else name)
-    return names
+def column_names(header: Sequence[str]) -> list[str]:
+    """Names of the columns: in one line and printable, none empty, none twice."""
+    names: dict[str, None] = {}
+    for number, given in enumerate(header, start=1):
+        name = clean(given).text or f"column {number}"
+        while name in names:
+            name += f" ({number})"
+        names[name] = None
+    return list(names)

@@ -6,8 +6,9 @@ its zero bytes; UTF-8 with some broken places, where most characters beyond ASCI
 charset-normalizer's guess from the lines that have anything beyond ASCII.
 
 What it cannot know: encodings of one byte a character are told apart by what looks like a language, so a short
-text may be taken for a sister encoding. Among equally plausible ones Windows-1252 is taken, by far the most
-common. That the encoding is a guess, and which, is part of the result, and a person can name another.
+text may be taken for a sister encoding. Encodings in wide use are tried first (or three lines of French pass for
+Baltic), and among equally plausible ones Windows-1252 is taken, by far the most common. That the encoding is a
+guess, and which, is part of the result, and a person can name another.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from components.errors import InputError
 from components.model.tokenization import clean_text
 
 SAMPLE_BYTES = 200_000  # what a guess is made from: lines with anything beyond ASCII, up to this much
+# Tried before all others; each with those it contains (Latin-1 in cp1252, Shift-JIS in cp932, GBK in gb18030, ...).
+COMMON = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp874", "iso8859_2", "iso8859_7"]
+COMMON += ["koi8_r", "koi8_u", "cp932", "euc_jp", "gb18030", "big5", "cp949"]
 CHAOS_MARGIN = 0.02  # guesses whose share of odd characters differs by less are equally plausible
 
 # The longer mark first: UTF-32's begins with UTF-16's.
@@ -30,6 +34,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_NO_TEXTS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}  # of names, of programs
 _BROKEN_BYTE = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of a byte that is not UTF-8
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -100,6 +105,8 @@ def _found(text: str, encoding: str, guessed: bool = False, has_broken_bytes: bo
 
 def _decode_as(content: bytes, name: str, encoding: str) -> str:
     try:
+        if codecs.lookup(encoding).name in _NO_TEXTS:
+            raise LookupError(encoding)
         return content.decode(encoding)
     except UnicodeDecodeError as problem:
         line = content.count(b"\n", 0, problem.start) + 1
@@ -131,15 +138,24 @@ def _wide_without_mark(content: bytes) -> str | None:
 def _guessed(content: bytes, name: str) -> Decoded:
     from charset_normalizer import from_bytes
 
-    matches = list(from_bytes(_telling_sample(content)))
-    if matches:
-        plausible = {match.encoding for match in matches if match.chaos <= matches[0].chaos + CHAOS_MARGIN}
-        names = [match.encoding for match in matches]
-        for encoding in ["cp1252", *names] if "cp1252" in plausible else names:
-            try:
-                return _found(content.decode(encoding), encoding, guessed=True)
-            except UnicodeDecodeError:  # the sample was, but the whole is not
-                continue
+    sample = _telling_sample(content)
+    matches = list(from_bytes(sample, cp_isolation=COMMON)) or list(from_bytes(sample))
+    names = [match.encoding for match in matches]
+    plausible = {
+        name
+        for match in matches
+        if match.chaos <= matches[0].chaos + CHAOS_MARGIN
+        for name in match.could_be_from_charset  # those that read the sample alike
+    }
+    if "cp1252" in plausible:
+        names.insert(0, "cp1252")
+    elif "iso8859_2" in plausible and re.search(rb"[\x80-\x9f]", sample) is None:
+        names.insert(0, "iso8859_2")  # text in its sister cp1250 soon has letters among these bytes
+    for name_of_encoding in names:
+        try:
+            return _found(content.decode(name_of_encoding), name_of_encoding, guessed=True)
+        except UnicodeDecodeError:  # the sample was, but the whole is not
+            continue
     raise InputError(
         f"{name} could not be read as text in any known encoding.",
         "A text file was expected.",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import InputError
-from components.retrieval.corpus_csv import read_separated
+from components.retrieval.corpus_csv import column_names, read_separated
 from components.retrieval.corpus_encoding import Decoded, decode
 from components.retrieval.corpus_parquet import read_parquet
 from components.retrieval.corpus_table import (
@@ -67,7 +67,7 @@ def read_table(
         _check_file(source, name, limits)
     if ending == ".parquet":
         packed = not isinstance(source, Path) or source.name.lower().endswith(".gz")
-        return read_parquet(_content(source, name, limits) if packed else source, name, limits, max_rows)
+        return _named(read_parquet(_content(source, name, limits) if packed else source, name, limits, max_rows))
     content = _content(source, name, limits)
     foreign = next((what for start, what in _FOREIGN if content.startswith(start)), None)
     if foreign is not None:
@@ -83,9 +83,15 @@ def read_table(
     elif ending in {".csv", ".tsv"}:
         table = read_separated(decoded.text, name, "\t" if ending == ".tsv" else None, max_rows)
     else:
-        table = _read_json(decoded, name, ending == ".json", max_rows)
+        table = _named(_read_json(decoded, name, ending == ".json", max_rows))
     table.encoding, table.encoding_guessed = decoded.encoding, decoded.guessed
     table.has_broken_bytes = decoded.has_broken_bytes
+    return table
+
+
+def _named(table: Table) -> Table:
+    """The table with names of columns that every part can carry."""
+    table.columns = dict(zip(column_names(list(table.columns)), table.columns.values(), strict=True))
     return table
 
 
@@ -173,11 +179,11 @@ def _of_values(rows: Sequence[tuple[int, Any]], bad: list[BadRow]) -> Table:
             value = {LINE_COLUMN: value}
         elif isinstance(value, list):
             value = {SET_COLUMN: value}
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             objects.append(value)
             numbers.append(number)
         else:
-            bad.append(BadRow(number, "not an object, a text or a list"))
+            bad.append(BadRow(number, "no object, text or list"))
     bad.sort(key=lambda row: row.row)
     found = dict.fromkeys(key for row in objects[:SHAPE_ROWS] for key in row)
     names = list(found)[:MOST_COLUMNS]

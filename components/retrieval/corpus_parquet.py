@@ -21,11 +21,17 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
     try:
         with pq.ParquetFile(opened) as file:
             found = list(dict.fromkeys(file.schema_arrow.names))
-            names = found[:MOST_COLUMNS]
+            names = [column for column in found if not _holds_files(file.schema_arrow.field(column).type)][
+                :MOST_COLUMNS
+            ]
             columns = {column: [] for column in names}
             for batch in file.iter_batches(BATCH_ROWS, columns=names):
-                for column in names:
-                    columns[column].extend(_values(batch.column(column), pa))
+                for column in list(columns):
+                    values = _values(batch.column(column), pa)
+                    columns[column].extend(values)
+                    # Bytes that are no text: pictures, sounds, fingerprints.
+                    if rows == 0 and 2 * sum(isinstance(value, bytes) for value in values) > len(values):
+                        del columns[column]
                 rows += batch.num_rows
                 size += batch.nbytes
                 if limits is not None and size > limits.bytes:
@@ -34,15 +40,18 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
                     break
     except (pa.ArrowException, OSError) as problem:
         raise unreadable(name, problem) from problem
-    # Bytes that are no text: pictures, sounds, fingerprints.
-    kept = {key: values for key, values in columns.items() if not any(isinstance(v, bytes) for v in values[:100])}
-    left_out = tuple(column for column in found if column not in kept)
+    left_out = tuple(column for column in found if column not in columns)
     rows = min(rows, max_rows or rows)
-    return Table({key: values[:rows] for key, values in kept.items()}, range(1, rows + 1), left_out=left_out)
+    return Table({key: values[:rows] for key, values in columns.items()}, range(1, rows + 1), left_out=left_out)
+
+
+def _holds_files(kind: Any) -> bool:
+    """Whether a column's values are records with bytes inside, as pictures and sounds are kept: not worth reading."""
+    return "binary" in str(kind) and kind.num_fields > 0
 
 
 def _values(column: Any, pa: Any) -> list[Any]:
-    """The values of one parquet column; text that old writers stored as bytes is text again where it is UTF-8."""
+    """The values of one parquet column; bytes stay bytes only where they are not UTF-8, whatever the column's type."""
     try:
         values = column.to_pylist()
     except UnicodeDecodeError:

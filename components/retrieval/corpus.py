@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ import numpy as np
 from components.errors import InputError
 from components.retrieval.corpus_columns import SAMPLE_ROWS, ColumnPreview, as_text, no_column, preview_columns
 from components.retrieval.corpus_columns import text_column as find_text_column
-from components.retrieval.corpus_encoding import clean, has_broken_bytes
+from components.retrieval.corpus_encoding import CleanedText, clean, has_broken_bytes
 from components.retrieval.corpus_files import read_table
 from components.retrieval.corpus_table import (
     BROWSER_LIMITS,
@@ -151,9 +151,10 @@ def pairs_of(corpus: Corpus, column: str = SET_COLUMN) -> Corpus:
         bad_rows=(*before.bad_rows, *after.bad_rows)[:BAD_ROWS_KEPT],
         bad_count=before.bad_count + after.bad_count,
         bad_reasons=MappingProxyType(dict(reasons.most_common())),
+        cleaned=before.cleaned + after.cleaned,
         encoding=before.encoding,
         encoding_guessed=before.encoding_guessed,
-        left_out=before.left_out,
+        left_out=before.left_out + after.left_out,
     )
     return replace(unpacked, report=report)
 
@@ -216,15 +217,9 @@ def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Cor
     cleaned = 0
     for place, value in enumerate(values):
         parts = value if has_lists and isinstance(value, list) else [value]
-        reason = _unusable(parts, table.has_broken_bytes)
-        if reason is None and has_lists and len(parts) < 2:
-            reason = "one text instead of two"
-        if reason is None:
-            done = [clean(part) for part in parts[:width]]
-            if not all(text.text for text in done):
-                reason = "empty"
-        if reason is not None:
-            bad.append(BadRow(table.numbers[place], reason))
+        done = _cleaned(parts, width, table.has_broken_bytes)
+        if isinstance(done, str):
+            bad.append(BadRow(table.numbers[place], done))
             continue
         kept.append(place)
         texts.append(done[0].text)
@@ -237,8 +232,7 @@ def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Cor
     for extra in range(width - 1):
         title = _free(PAIR_COLUMN if extra == 0 else f"{column} {extra + 2}", columns)
         columns[title] = tuple(parts[extra] if extra < len(parts) else "" for parts in seconds)
-    seen: set[str] = set()
-    repeated = [text for text in texts if text in seen or seen.add(text)]  # type: ignore[func-returns-value]
+    repeated = _repeated(texts)
     bad.sort(key=lambda row: row.row)
     report = ReadReport(
         rows=len(texts) + len(bad),
@@ -260,18 +254,30 @@ def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Cor
     return Corpus(name, tuple(texts), MappingProxyType(columns), report)
 
 
-def _unusable(parts: Iterable[Any], check_bytes: bool) -> str | None:
-    """Why a row's text cannot be used, None where it can."""
+def _cleaned(parts: Sequence[Any], width: int, check_bytes: bool) -> list[CleanedText] | str:
+    """The first `width` texts of a row, ready to be used, or why they cannot be. A width above 1 asks for two."""
     for part in parts:
         if part is None:
             return "no text"
-        if isinstance(part, bytes):
+        if isinstance(part, bytes) or (check_bytes and isinstance(part, str) and has_broken_bytes(part)):
             return BROKEN_BYTES
         if not isinstance(part, str):
             return "not a text"
-        if check_bytes and has_broken_bytes(part):
-            return BROKEN_BYTES
-    return None
+    if len(parts) < min(width, 2):
+        return "one text instead of two"
+    done = [clean(part) for part in parts[:width]]
+    return done if all(text.text for text in done) else "empty"
+
+
+def _repeated(texts: Sequence[str]) -> list[str]:
+    """Each text that came before, once for each time it comes again."""
+    seen: set[str] = set()
+    repeated = []
+    for text in texts:
+        if text in seen:
+            repeated.append(text)
+        seen.add(text)
+    return repeated
 
 
 def _free(name: str, taken: Mapping[str, object]) -> str:

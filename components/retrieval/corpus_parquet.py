@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from components.errors import InputError
 from components.retrieval.corpus_table import MOST_COLUMNS, Limits, Table, unreadable
 
 BATCH_ROWS = 1_024
@@ -38,7 +39,9 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
                     raise limits.exceeded(name, f"more than {limits.bytes / (1 << 20):,.0f} MB once unpacked")
                 if max_rows is not None and rows >= max_rows:
                     break
-    except (pa.ArrowException, OSError) as problem:
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, LookupError) as problem:  # damage shows in many ways
         raise unreadable(name, problem) from problem
     left_out = tuple(column for column in found if column not in columns)
     rows = min(rows, max_rows or rows)

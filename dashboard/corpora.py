@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -59,7 +60,7 @@ def static_vectors() -> FewKept[StaticVectors]:
 def demo() -> Corpus:
     """The corpus that comes with the dashboard: news-like sentences with a headline and a topic each."""
     found = reading.read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence")
-    return Corpus("Demo news", found.texts, found.columns, found.report)
+    return replace(found, name="Demo news")
 
 
 def current() -> Corpus:

@@ -14,6 +14,7 @@ from components.errors import InputError
 from components.model.trace import Pooling
 from components.retrieval import corpus as reading
 from components.retrieval import corpus_hub
+from components.retrieval.corpus_facts import corpus_facts
 from components.retrieval.paraphrases import SimilarPair, most_similar_pairs
 from components.retrieval.static_vectors import read_static_vectors
 from dashboard import caching, controls, corpora, embedding_jobs, feedback, settings, state
@@ -34,18 +35,18 @@ def corpus(backend: Backend) -> None:
     _report(found)
     lengths = caching.corpus_lengths(found.content_hash, backend.spec.key, backend.revision, found, backend)
     limit = backend.own_max_length
-    cut = int((lengths > limit).sum())
+    facts = corpus_facts(found, lengths, limit)
     left, middle, right = st.columns(3)
     left.metric("Sentences", f"{len(found):,}")
     middle.metric("Tokens in a sentence (median)", f"{np.median(lengths):.0f}")
-    right.metric(f"Longer than {limit} tokens", f"{cut:,} ({100 * cut / len(found):.1f} %)")
-    counts, edges = np.histogram(np.minimum(lengths, limit + 1), bins=min(40, max(2, len(np.unique(lengths)))))
+    right.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
+    counts, edges = facts.histogram()
     feedback.figure(
         bars.count_bars(edges, counts, "How long the sentences are", controls.scale()),
         key="corpus_lengths",
         alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
         read=f"Tokens of {feedback.escape(backend.spec.title)}, special tokens included. What is longer than {limit} is cut "
-        "when the corpus is embedded; the last bar holds all that are.",
+        "when the corpus is embedded.",
         not_shown="Which words are lost where a sentence is cut.",
         table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
     )
@@ -67,7 +68,7 @@ def _choose() -> None:
         if st.session_state.get("_corpus", corpora.DEMO) != corpora.DEMO:
             st.button("Search the demo corpus", key="use_demo", on_click=corpora.choose, args=(None,))
         return
-    source: Path | bytes | None = None
+    source: Path | bytes | tuple[Path, ...] | None = None
     name = ""
     if way == "upload":
         limits = reading.browser_limits()
@@ -85,9 +86,7 @@ def _choose() -> None:
         if named and st.button("Fetch it", key="fetch_dataset"):
             st.session_state["_dataset"] = named.strip()
         if named and st.session_state.get("_dataset") == named.strip():
-            with st.spinner(f"Fetching {named} …"):
-                source, _ = corpus_hub.fetch_dataset(named.strip())
-            name = f"{named.strip()}/{source.name}"
+            source, name = _fetched(named.strip()), named.strip()
     else:
         typed = st.text_input("Path of a file on this machine", key="corpus_path", max_chars=1_000)
         if typed:
@@ -96,14 +95,29 @@ def _choose() -> None:
         _read(source, name)
 
 
-def _read(source: Path | bytes, name: str) -> None:
+def _fetched(name: str) -> tuple[Path, ...]:
+    """The files of a dataset, with progress; a click elsewhere stops the download."""
+    bar = st.progress(0.0, text=f"Fetching {feedback.escape(name)}")
+
+    def tell(done: int, total: int) -> None:
+        bar.progress(
+            min(1.0, done / max(1, total)),
+            text=f"Fetching {feedback.escape(name)}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB",
+        )
+
+    found = corpus_hub.fetch_dataset(name, progress=tell, limits=reading.browser_limits())
+    bar.empty()
+    return found
+
+
+def _read(source: Path | bytes | tuple[Path, ...], name: str) -> None:
     """Column and encoding, then the corpus."""
     with st.container(horizontal=True):
         encoding = (
             st.text_input("Encoding", key="corpus_encoding", placeholder="found out", max_chars=40).strip() or None
         )
-        columns = reading.columns_of(source, name, encoding)
-        examples = {column.name: column.examples[0][:60] for column in columns}
+        columns = reading.columns_of(source[0] if isinstance(source, tuple) else source, name, encoding)
+        examples = {column.name: str(next(iter(column.examples), ""))[:60] for column in columns if column.is_text}
         options = ["(found out)", *examples]
         column = st.selectbox(
             "Text column",
@@ -113,9 +127,7 @@ def _read(source: Path | bytes, name: str) -> None:
         )
     if st.button("Use this corpus", key="use_corpus", type="primary"):
         with st.spinner("Reading …"):
-            found = reading.read_corpus(
-                source, name, None if column == options[0] else column, encoding, reading.browser_limits()
-            )
+            found = reading.read_corpus(source, name, None if column == options[0] else column, encoding)
         corpora.choose(found)
     if st.session_state.get("_corpus", corpora.DEMO) != corpora.DEMO:
         st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
@@ -123,19 +135,25 @@ def _read(source: Path | bytes, name: str) -> None:
 
 def _report(found: Corpus) -> None:
     report = found.report
-    if report.encoding not in {"utf-8", "utf-8-sig"}:
-        st.caption(f"Read as {report.encoding}. Wrong letters? Name the encoding above.")
-    if report.bad:
-        with st.expander(f"{report.bad:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):
-            st.dataframe(
-                pd.DataFrame([{"row": row.number, "reason": row.reason} for row in report.bad_rows]), hide_index=True
-            )
-            if report.bad > len(report.bad_rows):
-                st.caption(f"The first {len(report.bad_rows)} of them.")
-    if report.duplicates:
-        rows = ", ".join(map(str, report.duplicate_rows[:10]))
+    if report.encoding_guessed:
         st.caption(
-            f"{report.duplicates:,} sentences were there before (rows {rows}{' …' if report.duplicates > 10 else ''})."
+            f"Read as {feedback.escape(report.encoding)}, which is a guess. Wrong letters? Name the encoding above."
+        )
+    if report.bad_count:
+        with st.expander(f"{report.bad_count:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):
+            st.dataframe(
+                pd.DataFrame([{"row": row.row, "reason": row.reason} for row in report.bad_rows]), hide_index=True
+            )
+            if report.bad_count > len(report.bad_rows):
+                st.caption(f"The first {len(report.bad_rows)} of them.")
+    if report.cleaned:
+        st.caption(f"{report.cleaned:,} sentences had control characters or half characters, which were taken out.")
+    if report.left_out:
+        st.caption(f"Columns that were not kept: {feedback.escape(', '.join(report.left_out))}.")
+    if report.duplicates:
+        example = report.duplicate_examples[0][:80] if report.duplicate_examples else ""
+        st.caption(
+            f"{report.duplicates:,} sentences were there before, such as “{feedback.escape(example)}”; all are kept."
         )
 
 

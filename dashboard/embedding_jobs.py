@@ -9,8 +9,8 @@ import streamlit as st
 
 from components.model.embedding import EmbedOptions, working_bytes
 from components.model.trace import POOLINGS
+from components.retrieval.corpus_facts import corpus_facts, estimate
 from components.retrieval.index import resolve_dtype
-from components.retrieval.index_job import needed_bytes
 from dashboard import caching, feedback
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from components.retrieval.index_shelf import IndexJob
 
 AT_ONCE = 2_000  # sentences that are embedded without asking, at every layer and pooling
+TRIAL_TOKENS = 18  # of the sentences that the speed was measured on, on average
 POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max"}
 
 
@@ -90,14 +91,21 @@ def _costs(backend: Backend, corpus: Corpus, where: str) -> None:
         options = backend.embed_options(layers, poolings, role="document")
         dtype = resolve_dtype("auto", len(corpus), backend.facts.hidden_size, options)
         speed = caching.embedding_speed(backend.spec.key, backend.revision, str(backend.device), backend)
-        size = needed_bytes(len(corpus), backend.facts.hidden_size, options, dtype)
         lengths = caching.corpus_lengths(corpus.content_hash, backend.spec.key, backend.revision, corpus, backend)
-        shown = lengths.clip(max=options.max_length)
-        seconds = len(corpus) / speed * max(0.5, float(shown.mean()) / 18)  # the trial's sentences have 18 tokens
+        facts = corpus_facts(corpus, lengths, options.max_length)
+        costs = estimate(
+            len(corpus),
+            facts.mean_tokens,
+            backend.facts.hidden_size,
+            len(layers),
+            len(poolings),
+            4 if dtype == "float32" else 2,
+            speed * min(2.0, TRIAL_TOKENS / facts.mean_tokens),
+        )
         st.markdown(
-            f"About **{duration(seconds)}** on this machine, **{size / 1e9:.2f} GB** on disk ({dtype}), "
-            f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory meanwhile; the "
-            f"vectors are mapped, not loaded. {int((lengths > options.max_length).sum()):,} sentences are longer than "
+            f"About **{duration(costs.seconds)}** on this machine, **{costs.disk_bytes / 1e9:.2f} GB** on disk ({dtype}), "
+            f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory while it runs, and up to "
+            f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
         )
         st.button(

@@ -1,4 +1,5 @@
-"""A hub on this machine: as much of the Hugging Face hub's protocol as its Python client needs to fetch a model.
+"""A hub on this machine: as much of the Hugging Face hub's protocol as its Python client needs to fetch a model
+or a data set.
 
     with HubServer({"owner/name": folder}) as server:
         use_hub(monkeypatch, server.address, tmp_path / "cache")
@@ -34,7 +35,10 @@ class Refusal:
 
 
 class HubServer:
-    """Serves folders as model repositories at `address`; a context manager."""
+    """Serves folders as repositories at `address`: "owner/name" of models, "datasets/owner/name" of data sets.
+
+    A context manager.
+    """
 
     def __init__(self, repositories: Mapping[str, Path]) -> None:
         self.repositories = dict(repositories)
@@ -142,6 +146,8 @@ def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
                     self._refuse(hub.refusal)
                 elif path.startswith("/api/models/"):
                     self._describe(path.removeprefix("/api/models/").split("/revision/")[0])
+                elif path.startswith("/api/datasets/"):  # kept under "datasets/owner/name", as its files' addresses are
+                    self._describe(path.removeprefix("/api/").split("/revision/")[0])
                 elif "/resolve/" in path:
                     self._file(path.split("/resolve/")[0].lstrip("/"), _file_of(path))
                 else:

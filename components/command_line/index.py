@@ -29,11 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.corpus import read_corpus
 
-    corpus = read_corpus(options.corpus, options.corpus.name, options.text_column, options.encoding)
+    corpus = read_corpus(options.corpus, options.corpus.name, options.text_column, options.encoding, limits=None)
     report = corpus.report
-    if report.bad:
-        first = "; ".join(f"row {row.number}: {row.reason}" for row in report.bad_rows[:3])
-        sys.stderr.write(f"{report.bad:,} of {report.rows:,} rows cannot be used ({first}).\n")
+    if report.bad_count:
+        first = "; ".join(f"row {row.row}: {row.reason}" for row in report.bad_rows[:3])
+        sys.stderr.write(f"{report.bad_count:,} of {report.rows:,} rows cannot be used ({first}).\n")
     if report.duplicates:
         sys.stderr.write(f"{report.duplicates:,} sentences occur more than once; all are kept.\n")
     backend = shared.load(options)
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "sentences": info.sentences,
         "tokens": info.tokens,
         "truncated": info.truncated,
-        "bad_rows": report.bad,
+        "bad_rows": report.bad_count,
         "duplicates": report.duplicates,
         "bytes": size,
     }

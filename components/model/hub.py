@@ -44,7 +44,8 @@ def endpoint() -> str:
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 
-def _cache_dir() -> str:
+def cache_dir() -> str:
+    """The folder of the hub's cache: HF_HUB_CACHE where it is set. Read at every call, as the address is."""
     from huggingface_hub import constants
 
     return os.environ.get("HF_HUB_CACHE", constants.HF_HUB_CACHE)
@@ -84,7 +85,7 @@ def cached_folder(repo_id: str, revision: str | None = None) -> Path | None:
     from huggingface_hub import errors, try_to_load_from_cache
 
     try:
-        config = try_to_load_from_cache(repo_id, "config.json", cache_dir=_cache_dir(), revision=revision)
+        config = try_to_load_from_cache(repo_id, "config.json", cache_dir=cache_dir(), revision=revision)
     except errors.HFValidationError:  # no repository can have this name; a download explains that
         return None
     if not isinstance(config, str):
@@ -139,19 +140,15 @@ def download(
     except ModelError:
         raise
     except Exception as problem:
-        raise _explain(problem, repo_id) from problem
+        raise explain(problem, repo_id) from problem
 
 
 def _download(repo_id: str, revision: str | None, progress: Progress | None, cancelled: Callable[[], bool]) -> Path:
     from fnmatch import fnmatch
 
-    from huggingface_hub import HfApi, constants, hf_hub_download
-    from tqdm.auto import tqdm
+    from huggingface_hub import HfApi, hf_hub_download
 
-    # The hub's chunk store (hf_xet) prints an exception of the progress callback and goes on, so a cancel would
-    # not be heard before the file's end, and it counts each byte twice: arrived, and written. Plain HTTP is exact.
-    constants.HF_HUB_DISABLE_XET = True
-    constants.HF_HUB_DISABLE_TELEMETRY = True  # the first request would otherwise be a report on this program
+    quiet_client()
     info = HfApi(endpoint=endpoint()).model_info(repo_id, revision=revision, files_metadata=True, timeout=20)
     # Files of sub-folders (onnx/, openvino/, 2_Dense/) are other forms of the model or other modules.
     files = {
@@ -164,22 +161,11 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
         raise no_safetensors(repo_id)
     total, before = sum(files.values()), 0
 
-    class Reporter(tqdm):
-        """Turns the hub client's progress bar into our callback, and a cancel into an exception."""
-
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            options["disable"] = False
-            options.pop("name", None)
-            options["file"] = _Nowhere()
-            super().__init__(*arguments, **options)
-
-        def update(self, n: float | None = 1) -> bool | None:
-            if cancelled():
-                raise _cancelled(repo_id)
-            shown = super().update(n)
-            if progress is not None:
-                progress(min(before + int(self.n), total), total)
-            return shown
+    def report(done: int) -> None:
+        if cancelled():
+            raise _cancelled(repo_id)
+        if progress is not None:
+            progress(min(before + done, total), total)
 
     folder: Path | None = None
     # Small files first: a repository that is no encoder is found out before its weights are fetched.
@@ -191,8 +177,8 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
             name,
             revision=info.sha,
             endpoint=endpoint(),
-            cache_dir=_cache_dir(),
-            tqdm_class=Reporter,
+            cache_dir=cache_dir(),
+            tqdm_class=progress_bar(report),
         )
         before += size
         if progress is not None:
@@ -207,7 +193,7 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
             "A repository of a BERT-family encoder for transformers was expected.",
             "Check the name, or pick a model from the list.",
         )
-    _remember_branch(repo_id, revision, info.sha)
+    remember_branch(repo_id, revision, info.sha)
     return folder
 
 
@@ -218,15 +204,46 @@ def _check_config(path: Path, repo_id: str) -> None:
     check_supported_file(json.loads(path.read_text(encoding="utf-8")), repo_id)
 
 
-def _remember_branch(repo_id: str, revision: str | None, sha: str | None) -> None:
+def quiet_client() -> None:
+    """Set the hub's client to plain downloads that tell nobody."""
+    from huggingface_hub import constants
+
+    # The hub's chunk store (hf_xet) prints an exception of the progress callback and goes on, so a cancel would
+    # not be heard before the file's end, and it counts each byte twice: arrived, and written. Plain HTTP is exact.
+    constants.HF_HUB_DISABLE_XET = True
+    constants.HF_HUB_DISABLE_TELEMETRY = True  # the first request would otherwise be a report on this program
+
+
+def progress_bar(report: Callable[[int], None]) -> Any:
+    """A progress bar class for the hub's client that draws nothing and calls `report(bytes of the file so far)`.
+
+    What `report` raises ends the download.
+    """
+    from tqdm.auto import tqdm
+
+    class Reporter(tqdm):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            options["disable"] = False
+            options.pop("name", None)
+            options["file"] = _Nowhere()
+            super().__init__(*arguments, **options)
+
+        def update(self, n: float | None = 1) -> bool | None:
+            shown = super().update(n)
+            report(int(self.n))
+            return shown
+
+    return Reporter
+
+
+def remember_branch(repo_id: str, revision: str | None, sha: str | None, repo_type: str = "model") -> None:
     """Note which commit the branch stood at, as the hub client does, so that the cache answers offline."""
     from huggingface_hub.file_download import repo_folder_name
 
     if sha is None or revision == sha:
         return
-    reference = (
-        Path(_cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type="model") / "refs" / (revision or "main")
-    )
+    folder = Path(cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type=repo_type)
+    reference = folder / "refs" / (revision or "main")
     reference.parent.mkdir(parents=True, exist_ok=True)
     reference.write_text(sha, encoding="utf-8")
 
@@ -265,7 +282,7 @@ def _is_transport(problem: Exception) -> bool:
     return type(problem).__module__.partition(".")[0].startswith("http")
 
 
-def _explain(problem: Exception, repo_id: str) -> ModelError:
+def explain(problem: Exception, repo_id: str) -> ModelError:
     """The hub client's exceptions in words for people."""
     from huggingface_hub import errors
 
@@ -286,7 +303,7 @@ def _explain(problem: Exception, repo_id: str) -> ModelError:
     if isinstance(problem, OSError) and getattr(problem, "errno", None) == 28:
         return ModelError(
             "disk",
-            f"The disk is full: {repo_id} could not be stored in {_cache_dir()}.",
+            f"The disk is full: {repo_id} could not be stored in {cache_dir()}.",
             "Room for the model's files was expected.",
             "Free some space, or set HF_HOME to a larger disk, and pick the model again.",
         )

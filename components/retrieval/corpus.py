@@ -1,249 +1,299 @@
-"""Corpora: sentences to search, with whatever else is known of each, read from a file without losing anything silently.
+"""A corpus: the sentences that are embedded and searched, with what else a file says about each.
 
-A row that cannot be used (no text, broken JSON, another number of fields) is counted with its number and the reason;
-texts that occur twice are kept and reported. Line breaks and control characters inside a text become spaces, half
-characters U+FFFD: nothing else is changed.
+Nothing is dropped silently. A row that cannot be used (empty, no text, broken) is counted with its number and the
+reason; a sentence that came before is kept and counted, since two rows with one text may differ in the other
+columns; text with control characters or half characters in it is cleaned and counted.
 
-Formats, by the name's ending, also with .gz behind it: .txt (a sentence a line), .csv and .tsv (with a header),
-.jsonl and .json (objects, or plain texts, or lists of texts), .parquet. The text column is named, or found by its name
-or because it is the only one with long texts.
+A text column of lists, such as `set` in embedding-data/sentence-compression, holds sentences that belong together:
+the first is the text, the second goes to the column "compressed".
 
-Pairs: a column that holds lists of two texts (embedding-data/sentence-compression calls it "set") becomes two columns,
-"sentence" and "compressed".
+What it does not do: split text into sentences, or tell what language it is in. A line is a sentence.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import re
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from components.errors import InputError
-from components.model.store import parse_bytes
-from components.retrieval.corpus_files import Row, Table, read_table
-
-SENTENCES_VARIABLE = "BERT_INTERNALS_CORPUS_SENTENCES"
-BYTES_VARIABLE = "BERT_INTERNALS_CORPUS_BYTES"
-TEXT_NAMES = (
-    "text",
-    "sentence",
-    "sentences",
-    "passage",
-    "document",
-    "content",
-    "body",
-    "title",
-    "sentence1",
-    "question",
+from components.retrieval.corpus_columns import SAMPLE_ROWS, ColumnPreview, as_text, no_column, preview_columns
+from components.retrieval.corpus_columns import text_column as find_text_column
+from components.retrieval.corpus_encoding import CleanedText, clean, has_broken_bytes
+from components.retrieval.corpus_files import read_table
+from components.retrieval.corpus_table import (
+    BROWSER_LIMITS,
+    SET_COLUMN,
+    BadRow,
+    Limits,
+    Table,
+    browser_limits,
 )
-PAIR_NAMES = ("sentence", "compressed")
-LISTED = 100  # bad rows and duplicates named one by one
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
 
+__all__ = [
+    "BROWSER_LIMITS",
+    "BadRow",
+    "ColumnPreview",
+    "Corpus",
+    "Limits",
+    "ReadReport",
+    "browser_limits",
+    "columns_of",
+    "pairs_of",
+    "read_corpus",
+]
 
-@dataclass(frozen=True)
-class Limits:
-    """The most a corpus may be."""
-
-    sentences: int
-    bytes: int
-
-
-def browser_limits() -> Limits:
-    """1,000,000 sentences or 200 MB, unless the operator's environment says otherwise."""
-    sentences, size = os.environ.get(SENTENCES_VARIABLE, ""), os.environ.get(BYTES_VARIABLE, "")
-    return Limits(int(sentences) if sentences.isdigit() else 1_000_000, parse_bytes(size) if size else 200_000_000)
-
-
-@dataclass(frozen=True)
-class BadRow:
-    number: int  # from 1, as an editor counts
-    reason: str
+PAIR_COLUMN = "compressed"  # what the second of a pair is called
+BAD_ROWS_KEPT, EXAMPLES = 100, 5
+BROKEN_BYTES = "bytes that are not utf-8"
+SET_SIZE = 10  # of a longer list of sentences the first ones are kept
 
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What reading found. Lists name the first 100, counts count all."""
+    """What became of a file's rows."""
 
-    rows: int = 0
-    bad: int = 0
-    bad_rows: tuple[BadRow, ...] = ()
-    duplicates: int = 0  # rows whose text was there before
-    duplicate_rows: tuple[int, ...] = ()
+    rows: int  # kept and bad ones
+    kept: int
+    bad_rows: tuple[BadRow, ...] = ()  # the first 100
+    bad_count: int = 0
+    bad_reasons: Mapping[str, int] = field(default_factory=dict)  # reason to number of rows, the most frequent first
+    duplicates: int = 0  # kept rows whose text came before
+    duplicate_examples: tuple[str, ...] = ()
+    cleaned: int = 0  # kept rows that lost control characters or half characters
     encoding: str = "utf-8"
+    encoding_guessed: bool = False  # True where a person may know better
     text_column: str = "text"
+    left_out: tuple[str, ...] = ()  # columns that were not kept: pictures, sounds, or one too many
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences, and columns of the same length."""
+    """Sentences and their other columns, aligned: columns[name][i] belongs to texts[i]."""
 
     name: str
     texts: tuple[str, ...]
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    report: ReadReport = ReadReport()
+    columns: Mapping[str, tuple[str, ...]]  # as text; "" where a row has nothing
+    report: ReadReport
 
     def __len__(self) -> int:
         return len(self.texts)
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of the texts, in order."""
-        digest = hashlib.sha256()
-        for text in self.texts:
-            raw = text.encode("utf-8", "surrogatepass")
-            digest.update(len(raw).to_bytes(8, "little") + raw)
+        """SHA-256 of the texts, their number, order and borders included; other columns do not count."""
+        lengths = np.fromiter(map(len, self.texts), dtype="<i8", count=len(self.texts))
+        digest = hashlib.sha256(lengths.tobytes())
+        digest.update("".join(self.texts).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class ColumnPreview:
-    """A column to choose from."""
-
-    name: str
-    examples: tuple[str, ...]
-
-
-def columns_of(source: Path | bytes, name: str, encoding: str | None = None) -> tuple[ColumnPreview, ...]:
-    """The columns of a file that hold text, with examples of each. Raises InputError for what cannot be read."""
-    table = _unpacked(read_table(source, name, encoding, most_rows=200))
-    previews = []
-    for column in table.columns:
-        values = [row.values[column] for row in table.rows if isinstance(row.values.get(column), str)]
-        if values:
-            previews.append(ColumnPreview(column, tuple(values[:3])))
-    return tuple(previews)
-
-
 def read_corpus(
-    source: Path | bytes,
+    source: Path | bytes | Sequence[Path],
     name: str,
     text_column: str | None = None,
     encoding: str | None = None,
-    limits: Limits | None = None,
+    limits: Limits | None = BROWSER_LIMITS,
 ) -> Corpus:
-    """A corpus out of a file or its bytes; `name` tells the format.
+    """The corpus of a file, or of the files that a large one was split into.
 
-    Raises InputError: a format or an encoding that cannot be read, a column that is not there, a choice that only a
-    person can make, nothing usable at all, or more than `limits`.
+    `name` is what the corpus is called, and for bytes says the format by its ending. BROWSER_LIMITS stands for what
+    the operator set (`browser_limits`); None reads any size. Raises InputError for a file that is none of the
+    formats, cannot be decoded, is too large, has no sentence, or more than one column that could be the text.
     """
-    size = (
-        source.stat().st_size
-        if isinstance(source, Path) and source.is_file()
-        else len(source)
-        if isinstance(source, bytes)
-        else 0
+    if limits is BROWSER_LIMITS:
+        limits = browser_limits()
+    table = _joined(_tables([source] if isinstance(source, Path | bytes) else source, name, encoding, limits))
+    if not table.numbers or not table.columns:
+        raise _nothing(name, table.bad)
+    column = find_text_column(table.columns, name, text_column)
+    corpus = _corpus(name, table, column)
+    if limits is not None and len(corpus.texts) > limits.sentences:
+        raise limits.exceeded(name, f"{len(corpus.texts):,} sentences")
+    return corpus
+
+
+def columns_of(source: Path | bytes, name: str, encoding: str | None = None) -> tuple[ColumnPreview, ...]:
+    """The columns of a file, judged by its first rows, for a person to choose the text among them.
+
+    One of them has `is_guess` unless two are alike; for .txt there is only "text".
+    """
+    table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS)
+    return preview_columns(table.columns)
+
+
+def pairs_of(corpus: Corpus, column: str = SET_COLUMN) -> Corpus:
+    """The corpus with a column of lists unpacked: the first of each list is the text, the second "compressed".
+
+    For lists that a file holds as text (`["a", "b"]` in a .csv) or beside another text column; `read_corpus`
+    unpacks a text column of lists by itself. Rows without a pair are counted as bad, by their place among the
+    corpus's texts, from 1. Raises InputError where no row has one.
+    """
+    if column != corpus.report.text_column and column not in corpus.columns:
+        raise no_column(corpus.name, column, [corpus.report.text_column, *corpus.columns])
+    own = column == corpus.report.text_column
+    others = {name: values for name, values in corpus.columns.items() if name != column}
+    if not own:
+        others[corpus.report.text_column] = corpus.texts
+    values = [_parsed(text) for text in (corpus.texts if own else corpus.columns[column])]
+    table = Table({column: values, **others}, range(1, len(values) + 1))
+    unpacked = _corpus(corpus.name, table, column, are_sets=True)
+    before, after = corpus.report, unpacked.report
+    reasons = Counter(before.bad_reasons) + Counter(after.bad_reasons)
+    report = replace(
+        after,
+        rows=before.rows,
+        bad_rows=(*before.bad_rows, *after.bad_rows)[:BAD_ROWS_KEPT],
+        bad_count=before.bad_count + after.bad_count,
+        bad_reasons=MappingProxyType(dict(reasons.most_common())),
+        cleaned=before.cleaned + after.cleaned,
+        encoding=before.encoding,
+        encoding_guessed=before.encoding_guessed,
+        left_out=before.left_out + after.left_out,
     )
-    if limits is not None and size > limits.bytes:
-        raise _too_large(f"{name} has {size / 1e6:,.0f} MB.", limits)
-    table = _unpacked(read_table(source, name, encoding))
-    if limits is not None and len(table.rows) > limits.sentences:
-        raise _too_large(f"{name} has {len(table.rows):,} rows.", limits)
-    column = _text_column(table, text_column, name)
-    return _collected(table, column, name)
+    return replace(unpacked, report=report)
 
 
-def _collected(table: Table, column: str, name: str) -> Corpus:
-    others = [other for other in table.columns if other != column]
+def _tables(sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None) -> list[Table]:
+    """The table of each part; of many small parts no more are read than one large file may have."""
+    tables: list[Table] = []
+    for source in sources:
+        tables.append(read_table(source, name, encoding, limits))
+        rows = sum(len(table.numbers) for table in tables)
+        if limits is not None and len(sources) > 1 and rows > limits.sentences:
+            raise limits.exceeded(name, f"more than {limits.sentences:,} rows")
+    return tables
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _joined(tables: Sequence[Table]) -> Table:
+    """Tables of one file's parts, one behind the other; rows are numbered on, columns are those of all parts."""
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        raise ValueError("no files to read")
+    shared = [name for name in tables[0].columns if all(name in table.columns for table in tables)]
+    left_out = {name for table in tables for name in (*table.columns, *table.left_out)} - set(shared)
+    numbers: list[int] = []
+    bad: list[BadRow] = []
+    offset = 0
+    for table in tables:
+        numbers += [number + offset for number in table.numbers]
+        bad += [BadRow(row.row + offset, row.reason) for row in table.bad]
+        offset = max([offset, *numbers[-1:], *(row.row for row in bad[-1:])])
+    return Table(
+        {name: [value for table in tables for value in table.columns[name]] for name in shared},
+        numbers,
+        bad,
+        tables[0].encoding,
+        any(table.encoding_guessed for table in tables),
+        any(table.has_broken_bytes for table in tables),
+        tuple(sorted(left_out)),
+    )
+
+
+def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Corpus:
+    """The usable rows of a table, with `column` as the text; lists are taken for sets where at least half are some."""
+    values = table.columns[column]
+    others = {key: others for key, others in table.columns.items() if key != column}
+    sizes = [len(value) for value in values if isinstance(value, list) and len(value) > 1]
+    has_lists = are_sets or (bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values))
+    width = min(max(sizes, default=2), SET_SIZE) if has_lists else 1
+    bad = list(table.bad)
+    kept: list[int] = []
     texts: list[str] = []
-    kept: dict[str, list[str]] = {other: [] for other in others}
-    bad, duplicates = list(table.bad), []
-    first_seen: set[str] = set()
-    for row in table.rows:
-        value = row.values.get(column)
-        text = _UNSEEN.sub(" ", value).strip() if isinstance(value, str) else ""
-        if not text:
-            reason = "no text" if value is None or isinstance(value, str) else f"{type(value).__name__}, not a text"
-            bad.append((row.number, reason))
+    seconds: list[tuple[str, ...]] = []
+    cleaned = 0
+    for place, value in enumerate(values):
+        parts = value if has_lists and isinstance(value, list) else [value]
+        done = _cleaned(parts, width, table.has_broken_bytes)
+        if isinstance(done, str):
+            bad.append(BadRow(table.numbers[place], done))
             continue
-        if text in first_seen:
-            duplicates.append(row.number)
-        first_seen.add(text)
-        texts.append(text)
-        for other in others:
-            found = row.values.get(other)
-            kept[other].append("" if found is None else _UNSEEN.sub(" ", str(found)).strip())
+        kept.append(place)
+        texts.append(done[0].text)
+        cleaned += any(text.changed for text in done)
+        if has_lists:
+            seconds.append(tuple(text.text for text in done[1:]))
     if not texts:
-        raise InputError(
-            f"{name} has no usable sentence in {len(table.rows) + len(table.bad):,} rows.",
-            f"Texts were expected{'' if column == 'text' else f' in the column {column!r}'}.",
-            f"Look at the file{f': {bad[0][1]} in row {bad[0][0]}' if bad else ''}.",
-        )
-    bad.sort()
+        raise _nothing(name, bad)
+    columns = {key: tuple(as_text(others[key][place]) for place in kept) for key in others}
+    for extra in range(width - 1):
+        title = _free(PAIR_COLUMN if extra == 0 else f"{column} {extra + 2}", columns)
+        columns[title] = tuple(parts[extra] if extra < len(parts) else "" for parts in seconds)
+    repeated = _repeated(texts)
+    bad.sort(key=lambda row: row.row)
     report = ReadReport(
-        rows=len(table.rows) + len(table.bad),
-        bad=len(bad),
-        bad_rows=tuple(BadRow(number, reason) for number, reason in bad[:LISTED]),
-        duplicates=len(duplicates),
-        duplicate_rows=tuple(duplicates[:LISTED]),
+        rows=len(texts) + len(bad),
+        kept=len(texts),
+        bad_rows=tuple(bad[:BAD_ROWS_KEPT]),
+        bad_count=len(bad),
+        bad_reasons=MappingProxyType(dict(Counter(row.reason for row in bad).most_common())),
+        duplicates=len(repeated),
+        duplicate_examples=tuple(dict.fromkeys(repeated))[:EXAMPLES],
+        cleaned=cleaned,
         encoding=table.encoding,
+        encoding_guessed=table.encoding_guessed,
         text_column=column,
+        left_out=(
+            *table.left_out,
+            *([f"{column} {width + 1} and on"] if has_lists and max(sizes, default=0) > width else []),
+        ),
     )
-    columns = {other: tuple(values) for other, values in kept.items() if any(values)}
     return Corpus(name, tuple(texts), MappingProxyType(columns), report)
 
 
-def _text_column(table: Table, wanted: str | None, name: str) -> str:
-    listed = ", ".join(table.columns[:20])
-    if wanted is not None:
-        if wanted in table.columns:
-            return wanted
-        raise InputError(
-            f"{name} has no column {wanted!r}.",
-            f"Its columns are: {listed}.",
-            "Name one of these as the text column.",
-        )
-    if len(table.columns) == 1:
-        return table.columns[0]
-    by_name = {column.strip().lower(): column for column in table.columns}
-    for usual in TEXT_NAMES:
-        if usual in by_name:
-            return by_name[usual]
-    long = [column for column in table.columns if _mean_length(table.rows[:200], column) >= 20]
-    if len(long) == 1:
-        return long[0]
-    raise InputError(
-        f"{name} has {len(table.columns)} columns: {listed}.",
-        "It is not clear which one holds the sentences.",
-        "Choose the text column (on the command line: --text-column).",
-    )
+def _cleaned(parts: Sequence[Any], width: int, check_bytes: bool) -> list[CleanedText] | str:
+    """The first `width` texts of a row, ready to be used, or why they cannot be. A width above 1 asks for two."""
+    for part in parts:
+        if part is None:
+            return "no text"
+        if isinstance(part, bytes) or (check_bytes and isinstance(part, str) and has_broken_bytes(part)):
+            return BROKEN_BYTES
+        if not isinstance(part, str):
+            return "not a text"
+    if len(parts) < min(width, 2):
+        return "one text instead of two"
+    done = [clean(part) for part in parts[:width]]
+    return done if all(text.text for text in done) else "empty"
 
 
-def _mean_length(rows: Sequence[Row], column: str) -> float:
-    lengths = [len(value) for row in rows if isinstance(value := row.values.get(column), str)]
-    return sum(lengths) / len(lengths) if lengths else 0.0
+def _repeated(texts: Sequence[str]) -> list[str]:
+    """Each text that came before, once for each time it comes again."""
+    seen: set[str] = set()
+    repeated = []
+    for text in texts:
+        if text in seen:
+            repeated.append(text)
+        seen.add(text)
+    return repeated
 
 
-def _unpacked(table: Table) -> Table:
-    """Columns of lists of two texts as two columns; the names are the usual ones where they are free."""
-    for column in table.columns:
-        values = [row.values.get(column) for row in table.rows[:50]]
-        lists = [value for value in values if isinstance(value, list)]
-        if not lists or len(lists) < len(values) // 2:
-            continue
-        taken = set(table.columns) - {column}
-        names = PAIR_NAMES if not taken & set(PAIR_NAMES) else (f"{column} 1", f"{column} 2")
-        rows, bad = [], list(table.bad)
-        for row in table.rows:
-            pair = row.values.get(column)
-            if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
-                bad.append((row.number, f"{column} is not a list of two texts"))
-                continue
-            rest = {key: value for key, value in row.values.items() if key != column}
-            rows.append(Row(row.number, {names[0]: pair[0], names[1]: pair[1], **rest}))
-        columns = (*names, *(other for other in table.columns if other != column))
-        return Table(columns, rows, bad, table.encoding)
-    return table
+def _free(name: str, taken: Mapping[str, object]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
-def _too_large(given: str, limits: Limits) -> InputError:
+def _nothing(name: str, bad: Sequence[BadRow]) -> InputError:
+    reasons = Counter(row.reason for row in bad).most_common(3)
+    why = "; ".join(f"{count:,} rows: {reason}" for reason, count in reasons) or "it has no rows of text"
     return InputError(
-        given,
-        f"In the browser a corpus has at most {limits.sentences:,} sentences and {limits.bytes / 1e6:,.0f} MB.",
-        "Build its index on the command line: python -m components index CORPUS --out DIR",
+        f"{name} has no sentence that can be read ({why}).",
+        "At least one row with text was expected.",
+        "Check the file, its format and the column chosen.",
     )

@@ -1,205 +1,191 @@
-"""Files to rows: encodings, and the formats .txt, .csv, .tsv, .jsonl, .json and .parquet, each also as .gz."""
+"""A file's bytes to a table: one list a column, the row each value came from, and the rows that could not be read.
+
+Formats: .txt (one sentence a line), .csv and .tsv (with a header), .jsonl and .json (objects, plain strings, or
+lists, which are sets of sentences that belong together), .parquet; each also packed by gzip. A row that breaks the
+format is set aside with its number and the reason, and reading goes on behind it. Nothing here runs what it reads:
+no pickles.
+"""
 
 from __future__ import annotations
 
-import codecs
-import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from components.errors import InputError
+from components.retrieval.corpus_csv import column_names, read_separated
+from components.retrieval.corpus_encoding import Decoded, decode
+from components.retrieval.corpus_parquet import read_parquet
+from components.retrieval.corpus_table import (
+    LINE_COLUMN,
+    MOST_COLUMNS,
+    SET_COLUMN,
+    BadRow,
+    Limits,
+    Table,
+    lines_of,
+    unreadable,
+)
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_FIELD_LIMIT = 10_000_000  # characters of one CSV field
+SHAPE_ROWS = 1_000  # the columns of JSON objects are those of the first rows
+
+# How files begin that are not what their ending says.
+_FOREIGN = (
+    (b"PAR1", "a parquet file"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive or an Office document"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"\x7fELF", "a program"),
+    (b"BZh91AY", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (b"\x80\x04\x95", "a pickle, which could run code when it is read,"),
+)
+_GZIP = b"\x1f\x8b"
 
 
-class Row(NamedTuple):
-    number: int  # of the row in its file, from 1
-    values: dict[str, Any]
+def read_table(
+    source: Path | bytes,
+    name: str,
+    encoding: str | None = None,
+    limits: Limits | None = None,
+    max_rows: int | None = None,
+) -> Table:
+    """The table of a file, or its first `max_rows` rows. Raises InputError where it is no such file, or too large.
 
-
-@dataclass(frozen=True)
-class Table:
-    """The rows of a file as they stand there."""
-
-    columns: tuple[str, ...]
-    rows: list[Row]
-    bad: list[tuple[int, str]]  # number and reason
-    encoding: str = "utf-8"
-
-
-def read_table(source: Path | bytes, name: str, encoding: str | None = None, most_rows: int | None = None) -> Table:
-    """All rows (or the first `most_rows`). Raises InputError for a format, encoding or file that cannot be read."""
-    raw = _bytes(source, name)
-    ending = name.lower()
-    if ending.endswith(".gz"):
-        ending = ending.removesuffix(".gz")
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError) as problem:
-            raise _unreadable(name, f"it is no gzip file ({problem})") from problem
-    kind = next((known for known in FORMATS if ending.endswith(known)), None)
-    if kind is None:
+    Only the bytes' limit is looked at: how many sentences there are is known after the bad rows are out.
+    """
+    ending = format_of(source, name)
+    if isinstance(source, Path):
+        _check_file(source, name, limits)
+    if ending == ".parquet":
+        packed = not isinstance(source, Path) or source.name.lower().endswith(".gz")
+        return _named(read_parquet(_content(source, name, limits) if packed else source, name, limits, max_rows))
+    content = _content(source, name, limits)
+    foreign = next((what for start, what in _FOREIGN if content.startswith(start)), None)
+    if foreign is not None:
         raise InputError(
-            f"{name} is of a kind that is not known.",
-            f"One of these was expected: {', '.join(FORMATS)}, also with .gz.",
-            "Save the corpus in one of these formats.",
+            f"{name} is {foreign}, whatever its name says.",
+            f"A file in one of these formats was expected: {', '.join(FORMATS)}.",
+            "Export the sentences in one of them, under its own ending.",
         )
-    if kind == ".parquet":
-        return _parquet(raw, name, most_rows)
-    text, used = decode(raw, name, encoding)
-    if kind == ".txt":
-        lines = text.split("\n")
-        if lines and not lines[-1].strip():
-            lines.pop()  # the line after the last line break is none
-        return Table(
-            ("text",), [Row(at, {"text": line}) for at, line in enumerate(lines[:most_rows], start=1)], [], used
-        )
-    if kind in {".csv", ".tsv"}:
-        return _csv(text, name, used, "\t" if kind == ".tsv" else None, most_rows)
-    return _json(text, name, used, kind == ".json", most_rows)
+    decoded = decode(content, name, encoding)
+    if ending == ".txt":
+        lines = lines_of(decoded.text)[:max_rows]
+        table = Table({LINE_COLUMN: lines}, range(1, len(lines) + 1))
+    elif ending in {".csv", ".tsv"}:
+        table = read_separated(decoded.text, name, "\t" if ending == ".tsv" else None, max_rows)
+    else:
+        table = _named(_read_json(decoded, name, ending == ".json", max_rows))
+    table.encoding, table.encoding_guessed = decoded.encoding, decoded.guessed
+    table.has_broken_bytes = decoded.has_broken_bytes
+    return table
 
 
-def decode(raw: bytes, name: str, encoding: str | None = None) -> tuple[str, str]:
-    """Bytes to text, and the encoding used: the one given, UTF-8, one that a mark names, or the likeliest."""
-    if encoding is not None:
-        try:
-            return raw.decode(encoding), encoding
-        except (LookupError, UnicodeDecodeError) as problem:
-            raise InputError(
-                f"{name} could not be read as {encoding}: {problem}.",
-                "Another encoding was expected.",
-                "Leave the encoding out to have it detected, or name another one, such as utf-8 or cp1252.",
-            ) from problem
-    marked = next((known for mark, known in _BOMS if raw.startswith(mark)), None)
-    for candidate in filter(None, (marked, None if marked else "utf-8")):
-        try:
-            return raw.decode(candidate), candidate
-        except UnicodeDecodeError:
-            continue
-    from charset_normalizer import from_bytes
+def _named(table: Table) -> Table:
+    """The table with names of columns that every part can carry."""
+    table.columns = dict(zip(column_names(list(table.columns)), table.columns.values(), strict=True))
+    return table
 
-    best = from_bytes(raw[:1_000_000]).best()
-    if best is not None:
-        with suppress(UnicodeDecodeError):  # the likeliest one for the beginning need not fit the rest
-            return raw.decode(best.encoding), best.encoding
+
+def format_of(source: Path | bytes, name: str) -> str:
+    """The ending that says the format: of the path, else of the name; ".gz" does not count."""
+    names = [source.name, name] if isinstance(source, Path) else [name]
+    for candidate in names:
+        ending = Path(candidate.lower().removesuffix(".gz")).suffix
+        if ending in FORMATS:
+            return ending
     raise InputError(
-        f"The encoding of {name} could not be found out.",
-        "UTF-8 was expected, or another encoding of text.",
-        "Name the encoding, or save the file as UTF-8.",
+        f"The format of {name} is not known.",
+        f"A name with one of these endings was expected: {', '.join(FORMATS)}, or one of them with .gz behind.",
+        "Rename the file after what it holds, or export the sentences in one of these formats.",
     )
 
 
-def _bytes(source: Path | bytes, name: str) -> bytes:
-    if isinstance(source, bytes):
-        return source
-    try:
-        return source.read_bytes()
-    except OSError as problem:
-        raise InputError(
-            f"{source} could not be read: {problem.strerror or problem}.",
-            f"A file was expected: {', '.join(FORMATS)}.",
-            "Check the path.",
-        ) from problem
-
-
-def _csv(text: str, name: str, encoding: str, delimiter: str | None, most_rows: int | None) -> Table:
-    csv.field_size_limit(_FIELD_LIMIT)
-    if delimiter is None:
-        # The header alone decides: in texts, commas and semicolons mean nothing.
-        header = text.split("\n", 1)[0]
-        delimiter = max(",;\t|", key=header.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows: list[Row] = []
-    bad: list[tuple[int, str]] = []
-    try:
-        header_row = next(reader, None)
-        if header_row is None:
-            raise _unreadable(name, "it is empty")
-        columns = [column.strip() or f"column {at}" for at, column in enumerate(header_row, start=1)]
-        if len(set(columns)) < len(columns):
-            columns = [f"{column} ({at})" for at, column in enumerate(columns, start=1)]
-        for number, fields in enumerate(reader, start=2):
-            if most_rows is not None and len(rows) >= most_rows:
-                break
-            if len(fields) == len(columns):
-                rows.append(Row(number, dict(zip(columns, fields, strict=True))))
-            else:
-                bad.append((number, f"{len(fields)} fields instead of {len(columns)}" if fields else "empty"))
-    except csv.Error as problem:
-        raise _unreadable(name, f"row {reader.line_num} is no CSV ({problem})") from problem
-    return Table(tuple(columns), rows, bad, encoding)
-
-
-def _json(text: str, name: str, encoding: str, whole: bool, most_rows: int | None) -> Table:
-    rows: list[Row] = []
-    bad: list[tuple[int, str]] = []
-    columns: dict[str, None] = {}
-    for number, item in _items(text, name, whole):
-        if most_rows is not None and len(rows) >= most_rows:
-            break
-        if isinstance(item, str):
-            item = {"text": item}
-        elif isinstance(item, list):
-            item = {"set": item}
-        if isinstance(item, dict):
-            rows.append(Row(number, item))
-            columns.update(dict.fromkeys(map(str, item)))
-        else:
-            bad.append((number, item.reason if isinstance(item, _Broken) else f"{type(item).__name__}, not an object"))
-    if not columns:
-        raise _unreadable(name, f"no row is JSON with texts{f': {bad[0][1]}' if bad else ''}")
-    return Table(tuple(columns), rows, bad, encoding)
-
-
-class _Broken(NamedTuple):
-    reason: str
-
-
-def _items(text: str, name: str, whole: bool) -> Iterator[tuple[int, Any]]:
-    if whole:
+def _content(source: Path | bytes, name: str, limits: Limits | None) -> bytes:
+    """The bytes of a file, unpacked. No more than the limit are ever unpacked: a small file can hold very many."""
+    if isinstance(source, Path):
         try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as problem:
-            raise _unreadable(name, f"it is no JSON ({problem})") from problem
-        if not isinstance(content, list):
-            raise _unreadable(name, "its JSON is not a list")
-        yield from enumerate(content, start=1)
-        return
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
+            content = source.read_bytes()
+        except OSError as problem:
+            raise unreadable(name, problem) from problem
+    else:
+        content = source
+    if content.startswith(_GZIP):
+        try:
+            with gzip.open(io.BytesIO(content)) as packed:
+                content = packed.read(-1 if limits is None else limits.bytes + 1)
+        except (OSError, EOFError, zlib.error) as problem:
+            raise unreadable(name, problem) from problem
+    if limits is not None and len(content) > limits.bytes:
+        raise limits.exceeded(name, f"more than {limits.bytes / (1 << 20):,.0f} MB")
+    return content
+
+
+def _check_file(path: Path, name: str, limits: Limits | None) -> None:
+    """Raise InputError unless this is a plain file within the limit."""
+    try:
+        size = path.stat().st_size if path.is_file() else None
+    except (OSError, ValueError) as problem:  # not permitted, a name that is none
+        raise unreadable(name, problem) from problem
+    if size is None:
+        raise InputError(f"There is no file {str(path)!r}.", "The path of a file was expected.", "Check the path.")
+    if limits is not None and size > limits.bytes:
+        raise limits.exceeded(name, f"{size / (1 << 20):,.0f} MB")
+
+
+def _read_json(decoded: Decoded, name: str, is_array: bool, max_rows: int | None) -> Table:
+    if is_array:
+        try:
+            values = json.loads(decoded.text)
+        except (ValueError, RecursionError):
+            values = None  # many .json files hold one object a line
+        if isinstance(values, list):
+            return _of_values(list(enumerate(values[:max_rows], start=1)), [])
+    rows: list[tuple[int, Any]] = []
+    bad: list[BadRow] = []
+    for number, line in enumerate(lines_of(decoded.text), start=1):
+        if not line or line.isspace():
+            bad.append(BadRow(number, "empty"))
             continue
         try:
-            yield number, json.loads(line)
+            rows.append((number, json.loads(line)))
         except (ValueError, RecursionError):
-            yield number, _Broken("broken JSON")
+            bad.append(BadRow(number, "broken JSON"))
+        if max_rows is not None and len(rows) >= max_rows:
+            break
+    if is_array and not rows:
+        raise InputError(
+            f"{name} could not be read as JSON.",
+            "An array of objects was expected, or one object a line.",
+            "Check it with a JSON validator, or export the sentences as .csv or .txt.",
+        )
+    return _of_values(rows, bad)
 
 
-def _parquet(raw: bytes, name: str, most_rows: int | None) -> Table:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(pa.BufferReader(raw))
-    except (pa.ArrowException, OSError) as problem:
-        raise _unreadable(name, f"it is no Parquet file ({str(problem)[:100]})") from problem
-    if most_rows is not None:
-        table = table.slice(0, most_rows)
-    names = tuple(map(str, table.column_names))
-    rows = [Row(number, item) for number, item in enumerate(table.to_pylist(), start=1)]
-    return Table(names, rows, [])
-
-
-def _unreadable(name: str, reason: str) -> InputError:
-    return InputError(
-        f"{name} could not be read: {reason}.",
-        "A file with a sentence a row was expected.",
-        "Check the file, or save it in another of the formats.",
-    )
+def _of_values(rows: Sequence[tuple[int, Any]], bad: list[BadRow]) -> Table:
+    """A table of JSON values: objects give columns, a string is a text, a list a set of sentences."""
+    objects: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    for number, value in rows:
+        if isinstance(value, str):
+            value = {LINE_COLUMN: value}
+        elif isinstance(value, list):
+            value = {SET_COLUMN: value}
+        if isinstance(value, dict) and value:
+            objects.append(value)
+            numbers.append(number)
+        else:
+            bad.append(BadRow(number, "no object, text or list"))
+    bad.sort(key=lambda row: row.row)
+    found = dict.fromkeys(key for row in objects[:SHAPE_ROWS] for key in row)
+    names = list(found)[:MOST_COLUMNS]
+    columns: dict[str, Sequence[Any]] = {name: [row.get(name) for row in objects] for name in names}
+    return Table(columns, numbers, bad, left_out=tuple(list(found)[MOST_COLUMNS:]))

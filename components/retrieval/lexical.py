@@ -144,12 +144,15 @@ class LatentSemantics:
 
         self._vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
         matrix = self._vectorizer.fit_transform(texts)
-        dimensions = max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1))
-        self._svd = TruncatedSVD(dimensions, random_state=0)
-        self._vectors = _unit_rows(self._svd.fit_transform(matrix))
+        self._svd = TruncatedSVD(max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1)), random_state=0)
+        # One word has nothing to be squeezed into.
+        self._fold = self._svd.transform if matrix.shape[1] > 1 else sparse.csr_matrix.toarray
+        if matrix.shape[1] > 1:
+            self._svd.fit(matrix)
+        self._vectors = _unit_rows(self._fold(matrix))
 
     def scores(self, query: str) -> Float32:
-        asked = _unit_rows(self._svd.transform(self._vectorizer.transform([query])))[0]
+        asked = _unit_rows(self._fold(self._vectorizer.transform([query])))[0]
         return np.asarray(self._vectors @ asked, np.float32)
 
 

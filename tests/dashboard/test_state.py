@@ -58,6 +58,15 @@ EXAMPLES = {
     "flow_block": 4,
     "mask_word": True,
     "masked": 3,
+    "search_view": "pairs",
+    "query": "a & b = <c>?",
+    "k": 25,
+    "similarity": "dot",
+    "beside": "bm25",
+    "layer2": 2,
+    "pooling2": "cls",
+    "similarity2": "dot",
+    "why": 17,
 }
 SETTINGS = {setting.name: setting for setting in settings.SETTINGS}
 

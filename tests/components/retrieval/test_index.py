@@ -20,7 +20,7 @@ from components.errors import InputError
 from components.model.backend import Backend
 from components.model.embedding import BLOCK, EmbeddingCancelled
 from components.retrieval import index_job
-from components.retrieval.corpus import Corpus
+from components.retrieval.corpus import Corpus, ReadReport
 from components.retrieval.index import MANIFEST, open_index
 from components.retrieval.index_job import build_index, needed_bytes
 from components.retrieval.index_shelf import IndexShelf, cache_folder, cache_limit
@@ -33,7 +33,7 @@ PLAIN = [word for word in WORDS if word.isalpha()]
 def sentences(count: int, seed: int = 0) -> Corpus:
     numbers = np.random.default_rng(seed)
     texts = tuple(" ".join(numbers.choice(PLAIN, numbers.integers(1, 9))) for _ in range(count))
-    return Corpus("made up", texts, {"label": tuple(str(at % 3) for at in range(count))})
+    return Corpus("made up", texts, {"label": tuple(str(at % 3) for at in range(count))}, ReadReport(count, count))
 
 
 @pytest.fixture(scope="module")

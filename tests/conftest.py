@@ -57,6 +57,14 @@ def _no_way_out() -> Iterator[None]:
     patch.undo()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Indexes of the tests go to a folder of their own, never to the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BERT_INTERNALS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _stayed_here(_no_way_out: None) -> Iterator[None]:
     """Fail the test that tried to leave, also when the code under test took the refusal for a missing network."""

@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -231,7 +232,4 @@ def _full(folder: Path, sentences: int, dim: int, options: EmbedOptions, dtype: 
 
 
 def _versions() -> dict[str, str]:
-    import torch
-    import transformers
-
-    return {"torch": torch.__version__, "transformers": transformers.__version__, "numpy": np.__version__}
+    return {name: version(name) for name in ("torch", "transformers", "numpy")}

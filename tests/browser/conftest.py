@@ -52,7 +52,12 @@ def start_server(log: Path, script: str = "dashboard/app.py", **environment: str
             cwd=ROOT,
             stdout=file,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
+            env={
+                **os.environ,
+                "HF_HUB_OFFLINE": "1",
+                "BERT_INTERNALS_CACHE": str(log.parent / "cache"),
+                **environment,
+            },
         )
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 60

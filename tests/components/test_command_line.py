@@ -83,7 +83,7 @@ def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (("index", "none.txt", "--out", "{}/o"), "could not be read"),
+        (("index", "none.txt", "--out", "{}/o"), "no file"),
         (("index", "{}/news.csv", "--out", "{}/o", "--text-column", "nope"), "no column 'nope'"),
         (("index", "{}/news.csv", "--out", "{}/o", "--layers", "0,9"), "layers 0 to 6"),
         (("index", "{}/news.csv", "--out", "{}/o", "--layers", "few"), "Numbers from 0 to 6"),

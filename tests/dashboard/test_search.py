@@ -18,15 +18,6 @@ from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import backend
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BERT_INTERNALS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        caching.index_shelf.clear()
-        yield
-    caching.index_shelf.clear()
-
-
 @pytest.fixture(scope="module")
 def demo_vectors() -> np.ndarray:
     """The demo corpus, [layer, pooling, sentence, dim], and the index is made."""

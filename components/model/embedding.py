@@ -40,7 +40,7 @@ Progress = Callable[[int, int], None]
 BLOCK = 4096  # sentences sorted by length together
 CPU_TOKENS = 3072  # a batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
-EAGER_WIDTH = 96  # tokens: up to here plain matrix products beat the fused attention on a CPU
+SHORT_WIDTH = 96  # tokens: up to here plain matrix products beat the fused attention on a CPU
 WORTH_IT = 1.25  # bfloat16 has to be this much faster to be chosen
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Embedder:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._eager: dict[str, Any] = {}
+        self._short: dict[str, Any] = {}
         self._half: Any = None
         self._probed: Resolved | None = None
         self._token_budget = GPU_TOKENS if backend.device.type == "cuda" else CPU_TOKENS
@@ -241,11 +241,11 @@ class Embedder:
         if precision == "bfloat16" and self._half is None:
             self._half = loading.half_copy(self._backend.encoder)
         module = self._half if precision == "bfloat16" else self._backend.encoder
-        if self._backend.device.type != "cpu" or width > EAGER_WIDTH:
+        if self._backend.device.type != "cpu" or width > SHORT_WIDTH:
             return module
-        if precision not in self._eager:
-            self._eager[precision] = loading.eager_twin(module)
-        return self._eager[precision]
+        if precision not in self._short:
+            self._short[precision] = loading.short_twin(module)
+        return self._short[precision]
 
     def best_precision(self) -> Resolved:
         """bfloat16 where a short trial of the model itself is clearly faster with it, else float32; tried once."""
@@ -294,7 +294,9 @@ def _pooled(
     )
     share = keep.float() / lengths[:, None]  # [sentence, token]: a mean is a product with these
     padding = None if bool((lengths == keep.shape[1]).all()) else ~keep[..., None]
-    for at, hidden in enumerate(layers):
+    for at, state in enumerate(layers):
+        # Once in float32, both the mean and the maximum are twice as quick as in bfloat16.
+        hidden = state[:, 0][:, None] if poolings == ("cls",) else state.float()
         for place, pooling in enumerate(poolings):
             if pooling == "cls":
                 result[at, place] = hidden[:, 0]
@@ -302,5 +304,5 @@ def _pooled(
                 shown = hidden if padding is None else hidden.masked_fill(padding, -torch.inf)
                 result[at, place] = shown.amax(dim=1)
             else:
-                torch.bmm(share[:, None], hidden.float(), out=result[at, place][:, None])
+                torch.bmm(share[:, None], hidden, out=result[at, place][:, None])
     return result

@@ -129,7 +129,13 @@ def _document(
         )
     if view == "model":
         return bertviz_views.model_view(
-            shown.attentions, shown.pieces, second_start=second, blocks=blocks, heads=heads, dark=dark
+            shown.attentions,
+            shown.pieces,
+            second_start=second,
+            blocks=blocks,
+            heads=heads,
+            dark=dark,
+            filter=_filter(second),
         )
     inside = shown.inside()
     return bertviz_views.neuron_view(
@@ -234,7 +240,7 @@ def matrix(shown: Shown) -> None:
         not_shown=BERTVIZ_NOT_SHOWN,
         table=lambda: pd.DataFrame(shares.round(5), columns=columns).assign(query=rows)[["query", *columns]],
     )
-    _received(shares, rows, columns, [int(places[at]) for at in part.queries], shown.pair.first)
+    _received(shares, rows, columns, [int(places[at]) for at in part.queries], shown.pair)
 
 
 def _chosen_matrix(shown: Shown) -> tuple[np.ndarray, str]:
@@ -264,12 +270,12 @@ def _count(number: int, what: str) -> str:
 
 
 def _received(
-    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], positions: Sequence[int], text: str
+    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], positions: Sequence[int], pair: Pair
 ) -> None:
     """Chosen rows added up. The choice is of tokens, by position: it holds when rows are hidden, not for another text."""
-    if st.session_state.setdefault("_queries_of", text) != text:
+    if st.session_state.setdefault("_queries_of", pair) != pair:
         state.put("queries", ())
-        st.session_state["_queries_of"] = text
+        st.session_state["_queries_of"] = pair
     names = dict(zip(positions, rows, strict=True))
     picked = [place for place in state.get("queries") if place in names]
     st.session_state["w_queries"] = picked

@@ -44,8 +44,10 @@ def patterns(shown: Shown) -> None:
     pattern: Pattern = next(key for key in PATTERNS if key == name)
     scores = found.of(pattern)
     if np.isnan(scores).all():
+        where = "" if shown.which == "all" else f" from {FILTERS[shown.which]}"
         st.info(
-            f"Nothing here to look at for “{NAMES[pattern]}” ({MEANING[pattern]}). Choose another pattern or sentence."
+            f"Nothing here to look at{where} for “{NAMES[pattern]}” ({MEANING[pattern]}). Choose another pattern"
+            + (" or sentence." if shown.which == "all" else ", or attention from all to all.")
         )
         return
     best = found.top(pattern, TOP)
@@ -103,8 +105,13 @@ def _message(found: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
         return f"{who} spreads its attention most: its entropy is {100 * best.score:.0f} % of the highest there can be."
     return (
         f"{who} gives {100 * best.score:.0f} % of its attention to {MEANING[pattern]}; attention spread evenly would give "
-        f"{100 * found.chance[pattern]:.0f} %."
+        f"{100 * found.chance[pattern]:.2g} %." + _few(found.queries[pattern])
     )
+
+
+def _few(queries: int) -> str:
+    """A warning where a share is the mean of hardly anything."""
+    return f" That is the mean of {queries} token{'' if queries == 1 else 's'} only." if queries < 4 else ""
 
 
 def _hint(found: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
@@ -152,7 +159,12 @@ def flow(shown: Shown) -> None:
         read = (
             "Each row says where a token's vector after this block comes from, when attentions are multiplied through all "
             "blocks with half of each kept by the residual ([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main."
-            "385/)). Rows sum to 1."
+            "385/)). "
+            + (
+                "Rows sum to 1."
+                if shown.which == "all"
+                else f"Rows of the whole sum to 1; this is the part {FILTERS[shown.which]}."
+            )
         )
         not_shown = (
             "Value vectors, feed-forward parts and LayerNorms: rollout treats attention as if it were all there is."
@@ -213,13 +225,9 @@ def mask(shown: Shown) -> None:
     st.markdown("Click a token: it becomes the mask, and the model says what it expects there.")
     tokens = shown.sentence.tokens
     place = state.get("masked")
-    if (
-        place is None
-        or place >= len(tokens)
-        or st.session_state.setdefault("_masked_of", shown.pair.first) != shown.pair.first
-    ):
+    if place is None or place >= len(tokens) or st.session_state.setdefault("_masked_of", shown.pair) != shown.pair:
         place = default_positions([shown.sentence])[0]  # also where the choice was made in another text
-    st.session_state["_masked_of"] = shown.pair.first
+    st.session_state["_masked_of"] = shown.pair
     whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
     controls.token_chips(
         [shown.sentence],

@@ -73,11 +73,11 @@ def _number(
     return Setting(name, short, default, parse, lambda value: [str(value)], pages)
 
 
-def _positions(name: str, short: str, pages: tuple[str, ...]) -> Setting:
+def _positions(name: str, short: str, pages: tuple[str, ...], unique: bool = False) -> Setting:
     def parse(values: list[str]) -> tuple[int, ...]:
         if len(values) > MAX_SENTENCES:
             raise ValueError(f"more than {MAX_SENTENCES}")
-        return tuple(_whole(value, 100_000) for value in values)
+        return tuple(_whole(value, 100_000) for value in (dict.fromkeys(values) if unique else values))
 
     return Setting(name, short, (), parse, lambda value: [str(place) for place in value], pages)
 
@@ -185,9 +185,9 @@ SETTINGS: tuple[Setting, ...] = (
     _number("head", "h", 0, 1_000, ATTENTION),
     _choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), ATTENTION),
     _choice("combination", "agg", ("one", "mean", "max"), ATTENTION),
-    _positions("chosen_blocks", "bs", ATTENTION),
-    _positions("chosen_heads", "hs", ATTENTION),
-    _positions("queries", "qt", ATTENTION),
+    _positions("chosen_blocks", "bs", ATTENTION, unique=True),
+    _positions("chosen_heads", "hs", ATTENTION, unique=True),
+    _positions("queries", "qt", ATTENTION, unique=True),
     _flag("merge_words", "word", False, ATTENTION),
     _choice("special_tokens", "sp", ("shown", "hidden", "renormalised"), ATTENTION),
     _choice("pattern", "p", PATTERNS, ATTENTION),

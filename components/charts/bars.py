@@ -90,13 +90,11 @@ def part_norm_bars(
         else:
             figure.add_bar(**shared, marker_color=colour)
     figure.update_layout(
-        barmode="group", legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"}
+        barmode="group", legend={"orientation": "h", "yanchor": "top", "y": -0.42, "x": 0, "traceorder": "normal"}
     )
     figure.update_yaxes(title=quantity, **({"type": "log", "dtick": 1} if logarithmic else {}))
     figure.update_xaxes(title="token", tickangle=-40, nticks=40)
-    figure = theme.finish(figure, title, 400, scale)
-    figure.update_layout(margin_t=figure.layout.margin.t + round(30 * scale))
-    return figure
+    return theme.finish(figure, title, 430, scale)
 
 
 def vector_bars(values: np.ndarray, title: str, scale: float = 1.0) -> go.Figure:

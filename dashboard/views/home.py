@@ -11,6 +11,8 @@ from dashboard import caching, feedback, navigation, ready_made
 from dashboard.layer_figures import Compared, compare
 from dashboard.word_choice import Choice, vectors
 
+CARDS = 3  # in a row: more would cut the titles off
+
 
 def render() -> None:
     st.title("See what happens inside BERT")
@@ -62,7 +64,8 @@ def _bank() -> None:
 
 def _cards() -> None:
     entries = [entry for entry in navigation.PATH if entry[0] != "home"]
-    for column, (key, title, icon, question) in zip(st.columns(len(entries)), entries, strict=True):
+    places = [column for _ in range(0, len(entries), CARDS) for column in st.columns(CARDS)]
+    for column, (key, title, icon, question) in zip(places, entries, strict=False):
         with column.container(border=True, key=f"card_{key}"):
             st.image(
                 ready_made.ASSETS / "cards" / f"{key}.svg", width="stretch", alt=f"Small picture of the {title} page"

@@ -116,7 +116,7 @@ def _read(source: Path | bytes | tuple[Path, ...], name: str) -> None:
         encoding = (
             st.text_input("Encoding", key="corpus_encoding", placeholder="found out", max_chars=40).strip() or None
         )
-        columns = reading.columns_of(source[0] if isinstance(source, tuple) else source, name, encoding)
+        columns = _columns(source[0] if isinstance(source, tuple) else source, name, encoding)
         examples = {column.name: str(next(iter(column.examples), ""))[:60] for column in columns if column.is_text}
         options = ["(found out)", *examples]
         column = st.selectbox(
@@ -131,6 +131,16 @@ def _read(source: Path | bytes | tuple[Path, ...], name: str) -> None:
         corpora.choose(found)
     if st.session_state.get("_corpus", corpora.DEMO) != corpora.DEMO:
         st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
+
+
+def _columns(source: Path | bytes, name: str, encoding: str | None) -> tuple[reading.ColumnPreview, ...]:
+    """The file's columns, looked at once: a large upload is not read again for every click."""
+    size = len(source) if isinstance(source, bytes) else (source.stat().st_size if source.is_file() else -1)
+    key = (name, size, encoding, str(source) if isinstance(source, Path) else "")
+    kept = st.session_state.get("_columns")
+    if kept is None or kept[0] != key:
+        st.session_state["_columns"] = kept = (key, reading.columns_of(source, name, encoding))
+    return kept[1]
 
 
 def _report(found: Corpus) -> None:
@@ -237,6 +247,9 @@ def pairs(backend: Backend) -> None:
     found = corpora.current()
     index = embedding_jobs.index_of(backend, found, "pairs")
     if index is None:
+        return
+    if len(found) < 2:
+        st.info("One sentence has no other to be compared with.")
         return
     layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
     count = st.slider("Pairs", 10, 1_000, 100, step=10, key="pair_count")

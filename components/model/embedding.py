@@ -16,6 +16,7 @@ padding and the order of additions change float32 results by some 1e-6.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ GPU_TOKENS = 65_536
 SHORT_WIDTH = 96  # tokens: up to here plain matrix products beat the fused attention on a CPU
 WORTH_IT = 1.25  # bfloat16 has to be this much faster to be chosen
 log = logging.getLogger(__name__)
+# Every batch is of another shape, and oneDNN keeps what it made ready for the last 1,024 shapes, a copy of the weights
+# with each: over a gigabyte after 36,000 sentences, and slower than with few. It reads this when it is first used.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
 
 
 class EmbeddingCancelled(Exception):

@@ -35,6 +35,8 @@ def main() -> None:
                 )
                 page.goto(server.url + path)
                 settle(page)
+                if path.startswith("/search"):  # both rankings: the demo corpus has to be embedded first
+                    page.locator(".hits").nth(1).wait_for(timeout=60_000)
                 page.wait_for_timeout(1_500)  # the figure's last animation
                 page.screenshot(path=folder / f"{name}.png")
                 page.close()

@@ -217,11 +217,11 @@ class Embedder:
     def _forward(self, ids: Sequence[Sequence[int]], options: EmbedOptions) -> Float32:
         """Pooled vectors of one batch, float32 [layer, pooling, sentence, dim]."""
         backend = self._backend
-        lengths = torch.tensor([len(row) for row in ids])
-        width = int(lengths.max())
-        tokens = torch.full((len(ids), width), backend.tokenization.pad_id, dtype=torch.long)
+        width = max(map(len, ids))
+        padded = np.full((len(ids), width), backend.tokenization.pad_id, np.int64)
         for at, row in enumerate(ids):
-            tokens[at, : len(row)] = torch.tensor(row)
+            padded[at, : len(row)] = row
+        tokens, lengths = torch.from_numpy(padded), torch.tensor([len(row) for row in ids])
         keep = torch.arange(width)[None] < lengths[:, None]  # [sentence, token]
         device = backend.device
         if device.type == "cuda":

@@ -2,8 +2,8 @@
 
 What makes it fast, each measured: batches of sentences of like length, filled to a number of tokens, so that little
 is spent on padding; bfloat16 where a short trial shows that the chip is good at it (mean cosine to float32 0.9999,
-3 times faster with AVX512-BF16); plain matrix products instead of the fused attention for short
-sentences; and pooling inside the batch, so that no hidden state outlives it.
+3 times faster with AVX512-BF16); weights laid out for the chip once (components.model.packing); plain matrix products
+instead of the fused attention for short sentences; and pooling inside the batch, so that no hidden state outlives it.
 
 Sentences are taken in blocks and sorted within a block: memory stays bounded, and whoever stores the blocks can go
 on after the last one that is complete. The model's lock is held for one batch at a time (some 0.1 s), so that people
@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from components.errors import InputError
-from components.model import loading
+from components.model import loading, packing
 from components.model.published import Role, prompt_for
 from components.model.trace import POOLINGS, Float32, Int64, Pooling
 
@@ -41,6 +41,7 @@ Progress = Callable[[int, int], None]
 BLOCK = 4096  # sentences sorted by length together
 CPU_TOKENS = 3072  # a batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
+BULK_TOKENS = 1024  # a batch from here on is worth a packed copy of the model's weights
 SHORT_WIDTH = 96  # tokens: up to here plain matrix products beat the fused attention on a CPU
 WORTH_IT = 1.25  # bfloat16 has to be this much faster to be chosen
 log = logging.getLogger(__name__)
@@ -79,9 +80,8 @@ class Embedder:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._short: dict[str, Any] = {}
-        self._half: Any = None
-        self._probed: Resolved | None = None
+        self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
+        self._trials: dict[Resolved, tuple[float, bool]] | None = None
         self._token_budget = GPU_TOKENS if backend.device.type == "cuda" else CPU_TOKENS
 
     def options(
@@ -235,55 +235,58 @@ class Embedder:
         only_last = options.layers == (backend.facts.layers,)
         with backend.lock, torch.inference_mode():
             backend.forward_passes += 1
-            output = self._module(options.precision, width)(**inputs, output_hidden_states=not only_last)
+            output = self._module(options.precision, width, tokens.numel())(
+                **inputs, output_hidden_states=not only_last
+            )
             layers = [output.last_hidden_state] if only_last else [output.hidden_states[at] for at in options.layers]
             pooled = _pooled(layers, options.poolings, keep, lengths)
             return pooled.cpu().numpy()
 
-    def _module(self, precision: Resolved, width: int) -> Any:
-        """The module tree for a batch: float32 or bfloat16, fused or plain attention; made when first needed."""
-        if precision == "bfloat16" and self._half is None:
-            self._half = loading.half_copy(self._backend.encoder)
-        module = self._half if precision == "bfloat16" else self._backend.encoder
-        if self._backend.device.type != "cpu" or width > SHORT_WIDTH:
-            return module
-        if precision not in self._short:
-            self._short[precision] = loading.short_twin(module)
-        return self._short[precision]
+    def _module(self, precision: Resolved, width: int, tokens: int) -> Any:
+        """The module tree for a batch: float32 or bfloat16, packed or not, fused or plain attention."""
+        on_cpu = self._backend.device.type == "cpu"
+        # A query goes through the model's own weights in float32, so that it costs no second set of them.
+        packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._try_out()[precision][1]
+        return self._made(precision, packed, on_cpu and width <= SHORT_WIDTH)
+
+    def _made(self, precision: Resolved, packed: bool, short: bool) -> Any:
+        """One of the twins of the encoder, made when first needed; they share what they can."""
+        key = (precision, packed, short)
+        if key not in self._modules:
+            if short:
+                self._modules[key] = loading.short_twin(self._made(precision, packed, False))
+            else:
+                encoder = self._backend.encoder
+                encoder = loading.half_copy(encoder) if precision == "bfloat16" else encoder
+                self._modules[key] = packing.packed_copy(encoder) if packed else encoder
+        return self._modules[key]
 
     def best_precision(self) -> Resolved:
         """bfloat16 where a short trial of the model itself is clearly faster with it, else float32; tried once."""
-        if self._probed is None:
-            with self._backend.lock:
-                if self._probed is None:
-                    self._probed = self._probe()
-        return self._probed
-
-    def _probe(self) -> Resolved:
         device = self._backend.device
         if device.type == "cuda":
             return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
         if device.type != "cpu":
             return "float32"
-        # One of the model's own matrix products decides: all else follows it.
-        width, inner = self._backend.facts.hidden_size, self._backend.facts.feed_forward_size
-        times = {}
-        with torch.inference_mode():
-            for name, kind in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
-                vectors, weights = torch.ones(2048, width, dtype=kind), torch.ones(width, inner, dtype=kind)
-                best = float("inf")
-                for _ in range(4):  # the first one warms up
-                    started = time.perf_counter()
-                    torch.mm(vectors, weights)
-                    best = min(best, time.perf_counter() - started)
-                times[name] = best
-        return "bfloat16" if times["bfloat16"] * WORTH_IT < times["float32"] else "float32"
+        with self._backend.lock:
+            trials = self._try_out()
+        return "bfloat16" if trials["bfloat16"][0] * WORTH_IT < trials["float32"][0] else "float32"
+
+    def _try_out(self) -> dict[Resolved, tuple[float, bool]]:
+        """Seconds of one of the model's own matrix products and whether packing helps, by precision; tried once."""
+        if self._trials is None:
+            width, inner = self._backend.facts.hidden_size, self._backend.facts.feed_forward_size
+            self._trials = {
+                "float32": packing.trial(width, inner, torch.float32),
+                "bfloat16": packing.trial(width, inner, torch.bfloat16),
+            }
+        return self._trials
 
 
 def working_bytes(backend: Backend, options: EmbedOptions) -> int:
-    """Memory a run needs beside the model and its result, roughly: a half-size copy of the weights, and one batch."""
+    """Memory a run needs beside the model and its result, roughly: a copy of the weights, and one batch."""
     facts = backend.facts
-    weights = 2 * facts.parameters if options.precision == "bfloat16" else 0
+    weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
     a_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
     return weights + a_token * (GPU_TOKENS if backend.device.type == "cuda" else CPU_TOKENS)
 

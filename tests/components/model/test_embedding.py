@@ -11,6 +11,7 @@ import torch
 
 from components.analysis.pooling import pool
 from components.errors import InputError
+from components.model import embedding, packing
 from components.model.backend import Backend
 from components.model.embedding import EmbeddingCancelled
 from components.model.published import read_published
@@ -34,8 +35,13 @@ def test_every_layer_and_pooling_equals_the_trace(embedded):
         np.testing.assert_allclose(found[:, at], pool(trace, pooling), atol=2e-5)
 
 
+@pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_architecture_equals_its_trace(architecture, tmp_path):
+def test_every_architecture_equals_its_trace(architecture, packed, tmp_path, monkeypatch):
+    if packed and not torch.backends.mkldnn.is_available():
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr(embedding, "BULK_TOKENS", 1)
+    monkeypatch.setattr(packing, "trial", lambda *_: (1.0, packed))
     backend = Backend.load(str(save_tiny(tmp_path / architecture, architecture)))
     texts = ["the cat sat", "a dog", "the cat and the dog sat on the mat", "cat"]
     layers = range(backend.facts.layers + 1)

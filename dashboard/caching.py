@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from components.analysis.baseline import Baseline, Yardstick
     from components.analysis.cka import LayerCKA
     from components.analysis.head_patterns import HeadPatterns
+    from components.analysis.map_shelf import MapShelf
     from components.analysis.pooling import Pooling
     from components.model.backend import Backend
+    from components.model.token_shelf import TokenShelf
     from components.model.trace import Trace
     from components.retrieval.corpus import Corpus
     from components.retrieval.index import IndexInfo
@@ -128,6 +130,22 @@ def index_shelf() -> IndexShelf:
     except PeopleError as problem:
         log.error("%s The default of 20 GiB is used.", problem)
         return IndexShelf(limit=DEFAULT_CACHE_BYTES)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def map_shelf() -> MapShelf:
+    """The maps of all sessions."""
+    from components.analysis.map_shelf import MapShelf
+
+    return MapShelf()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def token_shelf() -> TokenShelf:
+    """The token vectors of corpora, of all sessions."""
+    from components.model.token_shelf import TokenShelf
+
+    return TokenShelf(index_shelf().folder.parent / "tokens")
 
 
 @st.cache_data(max_entries=512, show_spinner=False)

@@ -193,11 +193,13 @@ def figure(
     read: str = "",
     not_shown: str = "",
     message: str = "",
+    on_select: Callable[[], None] | None = None,
 ) -> None:
     """A figure with what belongs beside it: its message, how to read it, what it does not show, its data.
 
     `table` is called only when somebody opens the data. The toolbar's camera saves PNG or SVG, as chosen in
-    the sidebar. Figures that share one `reading` leave `read` empty and call it themselves.
+    the sidebar. Figures that share one `reading` leave `read` empty and call it themselves. `on_select` is called
+    before the next run when points were chosen by click, box or lasso; the choice is under `key` in session state.
     """
     if message:
         st.markdown(f":material/insights: {message}")
@@ -207,9 +209,11 @@ def figure(
         chart,
         key=key,
         alt=alt,
+        on_select=on_select or "ignore",
+        selection_mode=("points", "box", "lasso"),
         config={
             "displaylogo": False,
-            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+            "modeBarButtonsToRemove": ["autoScale2d", *(() if on_select else ("select2d", "lasso2d"))],
             "toImageButtonOptions": {
                 "format": st.session_state.get("picture_format", "png"),
                 "filename": f"bert-internals-{key}",
@@ -237,15 +241,20 @@ def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
     with panel:
         frame = table()
         st.dataframe(frame, hide_index=True, key=f"table_{key}")
-        st.download_button(
-            "Download as CSV",
-            _csv(frame),
-            file_name=f"bert-internals-{key}.csv",
-            mime="text/csv",
-            key=f"csv_{key}",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        download(frame, key)
+
+
+def download(frame: pd.DataFrame, key: str) -> None:
+    """A button that saves a table as CSV."""
+    st.download_button(
+        "Download as CSV",
+        _csv(frame),
+        file_name=f"bert-internals-{key}.csv",
+        mime="text/csv",
+        key=f"csv_{key}",
+        icon=":material/download:",
+        on_click="ignore",
+    )
 
 
 def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:

@@ -14,6 +14,7 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("layers", "Layers", ":material/show_chart:", "How does a word's vector change?"),
     ("heatmaps", "Heatmaps", ":material/grid_on:", "What does each block do to each token?"),
     ("attention", "Attention", ":material/visibility:", "Which token looks at which?"),
+    ("map", "Map", ":material/scatter_plot:", "Where do tokens lie?"),
     ("search", "Search", ":material/search:", "Which sentences come closest?"),
 )
 

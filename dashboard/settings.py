@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.analysis.head_patterns import PATTERNS
+from components.analysis.projection import METHODS, METRICS
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
+from components.model.token_vectors import MAX_TOKENS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import POOLINGS
 from components.retrieval.lexical import KINDS
@@ -19,7 +21,7 @@ from components.retrieval.search import SIMILARITIES
 from dashboard.ready_made import ready_made_sets
 
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
-PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "search")
+PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search")
 LEAST_LENGTH = 3  # tokens: [CLS], one of the text, [SEP]
 
 
@@ -131,7 +133,7 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
-SEARCH = ("search",)
+SEARCH, MAP = ("search",), ("map",)
 
 SETTINGS: tuple[Setting, ...] = (
     # Shared by all pages
@@ -151,7 +153,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
-    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *SEARCH)),
+    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH)),
     # Layers
     _choice("layers_view", "view", ("tokens", "sentences"), LAYERS),
     _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),
@@ -159,7 +161,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
     _flag("whole_word", "word", True, LAYERS),
     _choice("pooling", "pool", POOLINGS, (*LAYERS, *HEATMAPS, *SEARCH)),
-    _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS)),
+    _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP)),
     _flag("centred", "c", False, LAYERS),
     _flag("show_baseline", "b", True, LAYERS),
     # Heatmaps and Attention: sentence A and B (B: number + 1, 0 for none), 0-based
@@ -197,6 +199,22 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("flow_heads", "fh", ("together", "one"), ATTENTION),
     _number("masked", "mp", None, 100_000, ATTENTION),
     _flag("mask_word", "mw", False, ATTENTION),
+    # Map
+    _choice("map_view", "view", ("ends", "through", "senses"), MAP),
+    _choice("map_source", "src", ("sentences", "corpus"), MAP),
+    _choice("map_method", "by", ("auto", *METHODS), MAP),
+    _choice("map_dims", "d", ("2", "3"), MAP),
+    _number("map_neighbors", "nn", 15, 200, MAP, least=2),
+    _number("map_min_dist", "md", 10, 99, MAP),  # hundredths
+    _choice("map_metric", "met", METRICS, MAP),
+    _number("map_seed", "seed", 0, 9_999, MAP),
+    _number("map_tokens", "n", 2_000, MAX_TOKENS, MAP, least=100),
+    _text("map_colour", "col", MAP),
+    _flag("map_joint", "j", False, MAP),
+    _number("map_first", "l1", 0, 1_000, MAP),
+    _text("map_find", "q", MAP),
+    _text("sense_word", "w", MAP),
+    _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),

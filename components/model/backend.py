@@ -86,7 +86,7 @@ class Backend:
             self.published.max_length or self.tokenization.max_length, self.tokenization.max_length
         )
         self.forward_passes = 0
-        self._embedder = Embedder(self)
+        self.embedder = Embedder(self)
 
     @classmethod
     def load(
@@ -155,7 +155,7 @@ class Backend:
 
         `role` puts the model's own prompt for queries or documents in front, where it has one. Raises InputError.
         """
-        return self._embedder.options(layers, poolings, max_length, precision, role)
+        return self.embedder.options(layers, poolings, max_length, precision, role)
 
     def embed(
         self,
@@ -174,7 +174,7 @@ class Backend:
         sentences. Raises InputError, and EmbeddingCancelled once `cancelled()` is true.
         """
         chosen = options or self.embed_options(layers, poolings)
-        return self._embedder.embed(texts, chosen, token_budget, progress, cancelled)
+        return self.embedder.embed(texts, chosen, token_budget, progress, cancelled)
 
     def embed_into(
         self,
@@ -187,7 +187,7 @@ class Backend:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> EmbedReport:
         """The same by batches: `sink(rows [n], vectors [layer, pooling, n, dim])`, rows being places in `texts`."""
-        return self._embedder.stream(texts, options, sink, token_budget, progress, cancelled)
+        return self.embedder.stream(texts, options, sink, token_budget, progress, cancelled)
 
     def token_vectors(
         self,

@@ -235,15 +235,18 @@ class Embedder:
         only_last = options.layers == (backend.facts.layers,)
         with backend.lock, torch.inference_mode():
             backend.forward_passes += 1
-            output = self._module(options.precision, width, tokens.numel())(
+            output = self.module(options.precision, width, tokens.numel())(
                 **inputs, output_hidden_states=not only_last
             )
             layers = [output.last_hidden_state] if only_last else [output.hidden_states[at] for at in options.layers]
             pooled = _pooled(layers, options.poolings, keep, lengths)
             return pooled.cpu().numpy()
 
-    def _module(self, precision: Resolved, width: int, tokens: int) -> Any:
-        """The module tree for a batch: float32 or bfloat16, packed or not, fused or plain attention."""
+    def module(self, precision: Resolved, width: int, tokens: int) -> Any:
+        """The module tree for a batch of `tokens`, `width` a sentence: packed or not, fused or plain attention.
+
+        For the bulk paths only, under the backend's lock.
+        """
         on_cpu = self._backend.device.type == "cpu"
         # A query goes through the model's own weights in float32, so that it costs no second set of them.
         packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._try_out()[precision][1]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,9 +71,9 @@ def token_vectors(
 ) -> TokenVectors:
     """The vectors of a seeded sample of the corpus's tokens, or of the occurrences of `word`.
 
-    At most `max_tokens`; special tokens are never chosen. With `folder` the array is a file there, mapped into
-    memory. `progress(done, total)` counts sentences that go through the model. Raises InputError where there is
-    nothing to choose, EmbeddingCancelled once `cancelled()` is true.
+    At most `max_tokens`; special tokens are never chosen. With `folder` the array is a nameless file on that
+    disk, mapped into memory. `progress(done, total)` counts sentences that go through the model. Raises InputError
+    where there is nothing to choose, EmbeddingCancelled once `cancelled()` is true.
     """
     wanted = backend.embed_options(layers if layers is not None else range(backend.facts.layers + 1)).layers
     places = _occurrences(backend, texts, word, cancelled)
@@ -99,8 +100,11 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
         return np.empty(shape, np.float16)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as file:
-        path = file.name
-    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+        path = Path(file.name)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+    with suppress(PermissionError):  # Windows keeps the name of a file that is mapped
+        path.unlink()  # the mapping stays; the room is free again as soon as nobody looks at it, also after a crash
+    return array
 
 
 def _tokenize(backend: Backend, text: str) -> TokenizedSentence:
@@ -193,5 +197,6 @@ def _hidden(backend: Backend, sentences: Sequence[TokenizedSentence], layers: Se
     tensors = {name: torch.from_numpy(array).to(backend.device) for name, array in inputs.items()}
     with backend.lock, torch.inference_mode():
         backend.forward_passes += 1
-        states = backend.encoder(**tensors, output_hidden_states=True).hidden_states
+        module = backend.embedder.module("float32", ids.shape[1], ids.size)
+        states = module(**tensors, output_hidden_states=True).hidden_states
         return np.stack([states[layer].to("cpu", torch.float32).numpy() for layer in layers])

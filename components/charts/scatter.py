@@ -1,0 +1,251 @@
+"""Maps of tokens: points in two or three dimensions, coloured by what they are, alone or moving through the layers.
+
+Every point carries its row as `customdata`, by which a selection is told. Axes have no numbers: they have no meaning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+LABELLED = 60  # points: up to here each has its text beside it
+SVG_POINTS = 1_500  # points: more are drawn by WebGL
+TEXT_ON_HOVER = 12_000  # points: beyond, hovering tells the token without its sentence
+GROUPS = 12  # colours a legend can hold; the rest is one group
+REST = "all others"
+SELECTED = "#D6246E"
+HUES = (*theme.PALETTE, "#5B6BC0", "#A8683F", "#6A9A1F", "#C2477F", "#2A8F8F")
+_STEP_MS = 700
+
+Renderer = Literal["svg", "webgl"]
+
+
+@dataclass(frozen=True, eq=False)
+class Colours:
+    """What the points are coloured by: a group each (`groups`), or a number each (`numbers`)."""
+
+    title: str
+    groups: Sequence[str] | None = None
+    numbers: np.ndarray | None = None
+    hues: Sequence[str] = HUES  # one a group, by the order of the legend
+
+
+@dataclass(frozen=True, eq=False)
+class PointTexts:
+    """What is written at the points."""
+
+    short: Sequence[str]  # the token
+    long: Sequence[str]  # shown on hover
+
+
+def token_map(
+    points: np.ndarray,
+    texts: PointTexts,
+    colours: Colours,
+    title: str,
+    *,
+    selected: Sequence[int] = (),
+    renderer: Renderer = "svg",
+    extent: float | None = None,
+    symbol: str = "circle",
+    height: int = 520,
+    scale: float = 1.0,
+) -> go.Figure:
+    """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; else it fits."""
+    figure = go.Figure()
+    for trace in _traces(points, texts, colours, selected, renderer, symbol, scale):
+        figure.add_trace(trace)
+    return _finish(
+        figure, title, theme.plain(colours.title, 20), points.shape[1], extent or fitting(points), height, scale
+    )
+
+
+def moving_map(
+    maps: dict[int, np.ndarray],
+    texts: PointTexts,
+    colours: Colours,
+    title: str,
+    *,
+    selected: Sequence[int] = (),
+    renderer: Renderer = "svg",
+    height: int = 620,
+    scale: float = 1.0,
+) -> go.Figure:
+    """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order. All share their axes."""
+    layers = sorted(maps)
+    first = maps[layers[0]]
+    dims = first.shape[1]
+    figure = token_map(
+        first, texts, colours, title, selected=selected, renderer=renderer, extent=fitting(*maps.values()),
+        height=height, scale=scale,
+    )  # fmt: skip
+    rows = [np.asarray(trace.customdata) for trace in figure.data]
+    axes = "xyz"[:dims]
+    kind = figure.data[0].type
+    figure.frames = [
+        go.Frame(
+            name=str(layer),
+            data=[{"type": kind, **{axis: maps[layer][own, at] for at, axis in enumerate(axes)}} for own in rows],
+            traces=list(range(len(rows))),
+        )
+        for layer in layers
+    ]
+    redraw = kind != "scatter"  # only SVG points glide; the others jump, and have to be drawn anew
+    glide = {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"}
+    play = {
+        "frame": {"duration": _STEP_MS, "redraw": redraw},
+        "transition": glide,
+        "fromcurrent": True,
+        "mode": "immediate",
+    }
+    stop = {"frame": {"duration": 0, "redraw": redraw}, "mode": "immediate", "transition": {"duration": 0}}
+    figure.update_layout(
+        updatemenus=[
+            {
+                "type": "buttons",
+                "direction": "left",
+                "showactive": False,
+                "x": 0,
+                "y": -0.02,
+                "xanchor": "left",
+                "yanchor": "top",
+                "pad": {"t": 30, "r": 8},
+                "bgcolor": "rgba(128,128,128,0.12)",
+                "buttons": [
+                    {"label": "▶ Play", "method": "animate", "args": [None, play]},
+                    {"label": "⏸", "method": "animate", "args": [[None], stop]},
+                ],
+            }
+        ],
+        sliders=[
+            {
+                "active": 0,
+                "x": 0.24,
+                "len": 0.76,
+                "y": -0.02,
+                "pad": {"t": 10},
+                "currentvalue": {"prefix": "Layer ", "font": {"size": theme.FONT_SIZE * scale}},
+                "steps": [
+                    {"label": str(layer), "method": "animate", "args": [[str(layer)], {**stop, "transition": glide}]}
+                    for layer in layers
+                ],
+            }
+        ],
+    )
+    figure.update_layout(margin_b=round(96 * scale))
+    return figure
+
+
+def fitting(*maps: np.ndarray) -> float:
+    """Half the axes' length so that all points of these maps are within, with a little air."""
+    return 1.08 * max((float(np.abs(points).max()) for points in maps if points.size), default=1.0) or 1.0
+
+
+def _traces(
+    points: np.ndarray,
+    texts: PointTexts,
+    colours: Colours,
+    selected: Sequence[int],
+    renderer: Renderer,
+    symbol: str,
+    scale: float,
+) -> list[Any]:
+    chosen = set(selected)
+    result = []
+    few = len(points) <= LABELLED
+    for name, rows, marker in _groups(colours, len(points), scale):
+        own = [at for at, row in enumerate(rows) if int(row) in chosen]
+        size = (9 if len(points) <= 400 else 6 if len(points) <= 5_000 else 3.5) * scale
+        common: dict[str, Any] = {
+            "name": theme.plain(name, 28),
+            "mode": "markers+text" if few else "markers",
+            "text": [theme.plain(texts.short[row], 24) for row in rows] if few else None,
+            "hovertext": [texts.long[row] for row in rows],
+            "hoverinfo": "text",
+            "customdata": rows.astype(np.int32),
+            "showlegend": colours.groups is not None and len(set(colours.groups)) > 1,
+        }
+        if points.shape[1] == 3:
+            # Three dimensions know no selected points: the chosen ones are drawn larger and in a colour of their own.
+            sizes = np.where(np.isin(rows, list(chosen)), 1.8, 1.0) * size * 0.6
+            marker = marker | {"size": sizes, "opacity": 0.85, "line": {"width": 0}}
+            if chosen and "colorscale" not in marker:
+                marker["color"] = [SELECTED if int(row) in chosen else marker["color"] for row in rows]
+            place = {axis: points[rows, at] for at, axis in enumerate("xyz")}
+            result.append(go.Scatter3d(**common, **place, marker=marker, textfont={"size": 11 * scale}))
+            continue
+        kind = go.Scattergl if renderer == "webgl" and not few else go.Scatter
+        result.append(
+            kind(
+                **common,
+                x=points[rows, 0],
+                y=points[rows, 1],
+                marker=marker | {"size": size, "opacity": 0.85, "symbol": symbol},
+                textposition="top center",
+                textfont={"size": 11 * scale},
+                selectedpoints=own if chosen else None,
+                selected={"marker": {"size": size * 1.35, "opacity": 1}},
+                unselected={"marker": {"opacity": 0.15}, "textfont": {"color": "rgba(128,128,128,0.45)"}}
+                if few
+                else {"marker": {"opacity": 0.15}},
+            )
+        )
+    return result
+
+
+def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
+    """(name, rows, marker) of each trace; the frequent groups have a colour, the others share one."""
+    if colours.groups is None:
+        numbers = np.zeros(count) if colours.numbers is None else colours.numbers
+        bar = {"title": {"text": colours.title, "side": "right"}, "thickness": 12 * scale, "len": 0.8}
+        marker = {"color": numbers, "colorscale": theme.SEQUENTIAL, "colorbar": bar, "showscale": True}
+        return [(colours.title, np.arange(count), marker)]
+    counted = Counter(colours.groups)
+    # Numbered groups (sentences) keep their order; others come by how many there are.
+    named = [name for name, _ in counted.most_common(GROUPS if len(counted) <= GROUPS else GROUPS - 1)]
+    if all(name.isdigit() for name in named):
+        named.sort(key=int)
+    place = {name: at for at, name in enumerate(named)}
+    which = np.array([place.get(name, len(named)) for name in colours.groups])
+    result = [
+        (name, np.flatnonzero(which == at), {"color": colours.hues[at % len(colours.hues)]})
+        for at, name in enumerate(named)
+    ]
+    if (which == len(named)).any():
+        result.insert(0, (REST, np.flatnonzero(which == len(named)), {"color": "#A3A9B3"}))  # behind the others
+    return result
+
+
+def _finish(
+    figure: go.Figure, title: str, legend: str, dims: int, extent: float, height: int, scale: float
+) -> go.Figure:
+    theme.finish(figure, title, height, scale)
+    hidden = {"showticklabels": False, "zeroline": False, "title": None, "ticks": "", "showgrid": False}
+    if dims == 3:
+        axis = {**hidden, "range": [-extent, extent], "showspikes": False, "backgroundcolor": "rgba(128,128,128,0.07)"}
+        scene = {f"{name}axis": axis for name in "xyz"}
+        figure.update_layout(scene={**scene, "aspectmode": "cube", "camera": {"eye": {"x": 1.5, "y": 1.2, "z": 0.9}}})
+    else:
+        figure.update_xaxes(range=[-extent, extent], **hidden)
+        # The same length for the same distance on both axes: else every shape would be stretched.
+        figure.update_yaxes(range=[-extent, extent], scaleanchor="x", **hidden)
+    figure.update_layout(
+        legend={
+            "orientation": "h",
+            "yanchor": "top",
+            "y": -0.01,
+            "x": 0,
+            "itemsizing": "constant",
+            "title": {"text": f"{legend} ", "side": "left"},
+        },
+        dragmode="lasso" if dims == 2 else "orbit",
+        hovermode="closest",
+    )
+    return figure

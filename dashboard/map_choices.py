@@ -1,0 +1,230 @@
+"""What the Map page maps and how: the tokens, the method and its options, the colours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import streamlit as st
+
+from components.analysis import numba_work, token_set
+from components.analysis.projection import FEW, MapOptions, Method, Metric, check_count
+from components.charts.scatter import Colours
+from dashboard import caching, controls, corpora, embedding_jobs, feedback, state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.analysis.map_shelf import Drawing
+    from components.analysis.token_set import TokenSet
+    from components.model.backend import Backend
+    from components.model.token_shelf import TokenJob
+    from components.retrieval.corpus import Corpus
+
+METHOD_NAMES = {"umap": "UMAP", "pca": "PCA", "tsne": "t-SNE", "pacmap": "PaCMAP"}
+SAMPLES = (500, 2_000, 5_000, 20_000, 50_000)
+FEW_LABELS = 60  # values of a column that may be a colour
+
+
+def tokens(backend: Backend) -> TokenSet | None:
+    """The tokens to map, by the person's choice; None while those of a corpus are on their way (progress is drawn)."""
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
+    with left:
+        source = controls.choice("map_source", "Tokens of", {"sentences": "Your sentences", "corpus": "A corpus"})
+    if source == "sentences":
+        with right:
+            special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
+        if feedback.needs_sentences():
+            return None
+        trace = controls.current_trace(backend)
+        feedback.truncation(trace.sentences)
+        return token_set.of_trace(trace, special)
+    corpus = corpora.current()
+    with right:
+        count = _sample_size()
+    job = caching.token_shelf().request(
+        backend, corpus.content_hash, corpus.texts, max_tokens=count, seed=state.get("map_seed")
+    )
+    if not ready(job, f"Reading the tokens of {corpus.name}"):
+        return None
+    assert job.vectors is not None
+    st.caption(
+        f"{len(job.vectors.tokens):,} of {job.vectors.found:,} tokens, drawn at random with the seed, of "
+        f"**{feedback.escape(corpus.name)}**. Choose another corpus on the Search page."
+    )
+    return token_set.of_corpus(job.key, job.vectors, corpus.texts, label_columns(corpus))
+
+
+def label_columns(corpus: Corpus) -> dict[str, Sequence[str]]:
+    """The columns of a corpus with few enough values to colour by."""
+    return {name: column for name, column in corpus.columns.items() if 1 < len(set(column)) <= FEW_LABELS + 10}
+
+
+def _sample_size() -> int:
+    chosen = min(SAMPLES, key=lambda size: abs(size - state.get("map_tokens")))
+    st.session_state["w_map_tokens"] = chosen
+    st.select_slider(
+        "How many",
+        SAMPLES,
+        key="w_map_tokens",
+        format_func=lambda size: f"{size:,}",
+        on_change=lambda: state.put("map_tokens", st.session_state["w_map_tokens"]),
+    )
+    return chosen
+
+
+def ready(job: TokenJob, doing: str) -> bool:
+    """Whether a job has its vectors; else its progress, or its error, is drawn."""
+    if job.finished.wait(0.4) and job.vectors is not None:
+        return True
+    if job.finished.is_set():
+        if job.cancelled:
+            st.info("Stopped.")
+        else:
+            feedback.explain(job.error or RuntimeError("no error given"), "reading tokens")
+        st.button("Try again", key="tokens_again", on_click=caching.token_shelf().forget, args=(job,))
+        return False
+
+    @st.fragment(run_every=0.5)
+    def bar() -> None:
+        if job.finished.is_set():
+            st.rerun()
+        left = job.seconds_left
+        text = f"{doing}: {job.done:,} of {job.total:,} sentences"
+        st.progress(
+            min(1.0, job.done / max(1, job.total)),
+            text=text + (f" · {embedding_jobs.duration(left)} left" if left is not None else ""),
+        )
+        st.button("Stop", key="tokens_stop", icon=":material/stop:", on_click=job.cancel.set)
+
+    bar()
+    return False
+
+
+def options(count: int) -> MapOptions:
+    """The method, and its options in a panel. PCA is what few tokens get unless somebody chose."""
+    chosen = state.get("map_method")
+    method = ("pca" if count <= FEW else "umap") if chosen == "auto" else chosen
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.session_state["w_map_method"] = method
+        st.segmented_control(
+            "Map by",
+            list(METHOD_NAMES),
+            format_func=METHOD_NAMES.__getitem__,
+            key="w_map_method",
+            required=True,
+            on_change=lambda: state.put("map_method", st.session_state["w_map_method"]),
+            help=caching.glossary()["projection"],
+        )
+        dims = controls.choice("map_dims", "Dimensions", {"2": "2-D", "3": "3-D"})
+        panel = st.popover("Options", icon=":material/tune:")
+    with panel:
+        neighbors = controls.number(
+            "map_neighbors",
+            "Neighbours (in t-SNE: perplexity)",
+            2,
+            200,
+            15,
+            "How many neighbours each token should keep: few show small groups, many the large shape.",
+        )
+        min_dist = controls.number(
+            "map_min_dist",
+            "Least distance, in hundredths (UMAP)",
+            0,
+            99,
+            10,
+            "How tightly UMAP may pack points: 0 makes dense clumps.",
+        )
+        metric = controls.choice("map_metric", "Near by", {"cosine": "Cosine", "euclidean": "Euclidean distance"})
+        seed = controls.number("map_seed", "Seed", 0, 9_999, 0, "The same seed gives the same picture.")
+    if count <= FEW and chosen == "auto":
+        st.caption(
+            f"With {FEW} tokens or fewer PCA shows as much as the others, and bends nothing. Try them all the same."
+        )
+    check_count(count, cast(Method, method))
+    return MapOptions(cast(Method, method), int(dims), neighbors, min_dist / 100, cast(Metric, metric), seed)
+
+
+def drawing(
+    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[int | tuple[int, int]]
+) -> tuple[Drawing, MapOptions]:
+    """The maps, and the options they are of: PCA's stand in while slower ones are on their way (a notice says so)."""
+    shelf = caching.map_shelf()
+    if wanted_options.method == "umap":
+        numba_work.warm_up()
+    found = shelf.request(shown, wanted_options, wanted)
+    found.idle.wait(0.5)
+    if found.has(wanted):
+        return found, wanted_options
+    if found.error is None:
+        _progress(found, wanted_options)
+    elif found.cancelled:
+        st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped; this is PCA.")
+        _again(found)
+    else:
+        feedback.explain(found.error, "drawing the map")
+        _again(found)
+    instead = replace(wanted_options, method="pca")
+    quick = shelf.request(shown, instead, wanted)
+    quick.idle.wait(60)
+    if not quick.has(wanted):
+        raise quick.error or RuntimeError("PCA gave no map")
+    return quick, instead
+
+
+def _again(found: Drawing) -> None:
+    st.button(
+        "Draw it again", key="map_again", icon=":material/refresh:", on_click=caching.map_shelf().forget, args=(found,)
+    )
+
+
+def _progress(found: Drawing, wanted: MapOptions) -> None:
+    """What is being drawn, drawn again twice a second until it is there."""
+
+    @st.fragment(run_every=0.5)
+    def bar() -> None:
+        if found.idle.is_set():
+            st.rerun()
+        name = METHOD_NAMES[wanted.method]
+        if wanted.needs_numba and not numba_work.is_ready():
+            text = (
+                f"**{name} is getting ready**, once after the server's start (some 20 seconds). Meanwhile this is PCA."
+            )
+        else:
+            text = f"**{name} is being drawn.** Meanwhile this is PCA."
+        st.progress(min(1.0, found.fraction), text=text)
+        st.button("Stop", key="map_stop", icon=":material/stop:", on_click=found.cancel.set)
+
+    bar()
+
+
+def colours(shown: TokenSet, layer_allowed: bool) -> str:
+    """What the points are coloured by: "layer", "sentence", "token", "word", "position", "special", "frequency", a label."""
+    plain = {
+        "sentence": "Sentence",
+        "token": "Token",
+        "word": "Word",
+        "position": "Position",
+        "frequency": "Frequency here",
+        "special": "Special or not",
+    }
+    names = ({"layer": "Layer"} if layer_allowed else {}) | plain | {name: name for name in shown.labels}
+    chosen = state.get("map_colour")
+    if chosen not in names:
+        chosen = next(iter(names)) if layer_allowed else next(iter(shown.labels), "sentence")
+    st.session_state["w_map_colour"] = chosen
+    st.selectbox(
+        "Colour by",
+        list(names),
+        format_func=names.__getitem__,
+        key="w_map_colour",
+        on_change=lambda: state.put("map_colour", st.session_state["w_map_colour"]),
+    )
+    return str(chosen)
+
+
+def coloured(shown: TokenSet, by: str) -> Colours:
+    """The colours of a set's tokens."""
+    if by in token_set.NUMBERS and by not in shown.labels:
+        return Colours(by, numbers=shown.number(by))
+    return Colours(by, groups=shown.category(by))

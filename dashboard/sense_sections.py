@@ -1,0 +1,276 @@
+"""Word senses on the Map page: how a word's occurrences part by sense from layer to layer, or group without labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis import token_set, word_senses
+from components.charts import curves, scatter
+from components.errors import InputError
+from components.retrieval import senses as reading
+from dashboard import caching, controls, corpora, feedback, map_choices, map_sections, map_selection, state
+from dashboard.map_choices import METHOD_NAMES
+from dashboard.ready_made import ASSETS
+
+if TYPE_CHECKING:
+    from components.analysis.token_set import TokenSet
+    from components.model.backend import Backend
+    from components.retrieval.senses import SenseFile
+
+SOURCES = {"demo": "Ready-made words", "corpus": "A word of a corpus", "file": "Your labels"}
+MOST_OCCURRENCES = 2_000
+
+
+@cache
+def demo_senses() -> SenseFile:
+    """The ambiguous words that come with the dashboard."""
+    return reading.read_senses(ASSETS / "senses.jsonl", "senses.jsonl")
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _uploaded() -> corpora.FewKept[SenseFile]:
+    return corpora.FewKept()
+
+
+def senses(backend: Backend) -> None:
+    """The curve, the map and the sentences of one word."""
+    source = controls.choice("sense_source", "Sentences from", SOURCES)
+    if source == "corpus":
+        _unlabelled(backend)
+        return
+    found = demo_senses() if source == "demo" else _upload()
+    if found is None:
+        return
+    word = _word_of(found)
+    occurrences = _labelled(backend, found, word)
+    if occurrences is None:
+        return
+    labels = list(occurrences.labels["sense"])
+    counts = Counter(labels)
+    if len(counts) < 2 or len(labels) < 2 * len(counts):
+        raise InputError(
+            f"“{word}” has {len(labels)} sentences in {len(counts)} sense{'s' if len(counts) != 1 else ''} here.",
+            "At least two senses, with more than one sentence each, were expected.",
+            "Choose another word or file.",
+        )
+    curve = word_senses.sense_curve(occurrences.vectors, labels)
+    _curve_figure(curve, word, labels)
+    _map(backend, occurrences, "sense", word, curve.best)
+    if source == "demo":
+        _all_words(backend, found)
+
+
+def _word_of(found: SenseFile) -> str:
+    words = found.words
+    chosen = state.get("sense_word").casefold()
+    word = chosen if chosen in words else words[0]
+    if chosen and chosen not in words:
+        st.warning(f"There are no sentences for “{feedback.escape(chosen)}” here: this is “{word}”.")
+    st.session_state["w_sense_word"] = word
+    if len(words) <= 30:
+        st.pills("Word", words, key="w_sense_word", on_change=_word_chosen, required=True)
+    else:
+        st.selectbox("Word", words, key="w_sense_word", on_change=_word_chosen)
+    return word
+
+
+def _word_chosen() -> None:
+    state.put("sense_word", st.session_state["w_sense_word"] or "")
+    state.put("layer", None)
+
+
+def _upload() -> SenseFile | None:
+    file = st.file_uploader(
+        "A file with the columns word, sense, sentence, and perhaps index: .jsonl, .csv, .tsv, .parquet",
+        key="senses_file",
+        help="index: which word of the sentence is meant, counted from 0 between spaces. Without it, the first "
+        "occurrence of the word.",
+    )
+    if file is not None:
+        key = f"{file.name} {file.size} {file.file_id}"
+        if st.session_state.get("_senses") != key:
+            _uploaded().put(key, reading.read_senses(file.getvalue(), file.name))
+            st.session_state["_senses"] = key
+    found = _uploaded().get(st.session_state.get("_senses", ""))
+    if found is None:
+        st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
+        return None
+    if found.bad_rows:
+        st.warning(f"{found.bad_rows:,} rows lack a word, a sense or a sentence and are left out.")
+    return found
+
+
+def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
+    """The occurrences of a labelled word; None while they are on their way."""
+    rows = found.of(word)
+    texts = tuple(row.sentence for row in rows)
+    job = caching.token_shelf().request(
+        backend, f"senses {found.content_hash}", texts, word=word, max_tokens=MOST_OCCURRENCES
+    )
+    if not map_choices.ready(job, f"Reading the sentences with “{word}”"):
+        return None
+    assert job.vectors is not None
+    every = token_set.of_corpus(job.key, job.vectors, texts, {})
+    chosen, missing = reading.meant_occurrences(rows, [(t.sentence, t.start, t.end) for t in every.tokens])
+    if missing:
+        st.warning(f"{len(missing):,} of {len(rows):,} sentences do not have “{feedback.escape(word)}” as written.")
+    if not chosen:
+        raise InputError(f"No sentence has “{word}” as written.", "At least one was expected.", "Choose another word.")
+    labels = [rows[every.tokens[at].sentence].sense for at in chosen]
+    return token_set.choose(every, chosen, {"sense": labels}, "meant")
+
+
+def _curve_figure(curve: word_senses.SenseCurve, word: str, labels: list[str]) -> None:
+    layers = len(curve.accuracy)
+    majority = np.full(layers, curve.majority, np.float32)
+    best = curve.best
+    counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
+    feedback.figure(
+        curves.layer_curves(
+            np.stack([curve.accuracy, majority, curve.silhouette]),
+            ["nearest neighbour has the same sense", "always the most frequent sense", "silhouette"],
+            f"How well the senses of “{word}” part",
+            y_title="share, and silhouette",
+            mark_extremes=False,
+            scale=controls.scale(),
+        ),
+        key="senses_curve",
+        alt=f"Curves over the layers of how well the senses of {word} part",
+        message=f"At **layer {best}** {curve.accuracy[best]:.0%} of the occurrences have a nearest neighbour of their own "
+        f"sense (at layer 0: {curve.accuracy[0]:.0%}; always guessing the most frequent sense: {curve.majority:.0%}).",
+        read=f"Each sentence's “{feedback.escape(word)}” is one vector ({feedback.escape(counts)}). The first curve leaves "
+        "each out in turn and looks at its nearest other one, by cosine; the silhouette is 1 for senses well apart, 0 for "
+        "one heap.",
+        not_shown="That the model uses these senses. With some twenty sentences one of them is worth five points, so small "
+        "differences between layers mean nothing. The labels are ours.",
+        table=lambda: pd.DataFrame(
+            {
+                "layer": range(layers),
+                "nearest neighbour accuracy": curve.accuracy,
+                "majority": majority,
+                "silhouette": curve.silhouette,
+            }
+        ),
+    )
+
+
+def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int) -> None:
+    """The occurrences at a layer, coloured by sense or group."""
+    options = map_choices.options(len(occurrences))
+    last = backend.facts.layers
+    if state.get("layer") is None:
+        state.put("layer", best)
+    layer = controls.layer(last, "Layer of the map")
+    drawing, options = map_choices.drawing(occurrences, options, [layer])
+    found = drawing.maps[layer]
+    rows = np.arange(len(occurrences))
+    feedback.figure(
+        scatter.token_map(
+            found.points,
+            scatter.PointTexts([""] * len(rows), map_sections.texts(occurrences, rows).long),
+            scatter.Colours(by, groups=occurrences.category(by)),
+            f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
+            scale=controls.scale(),
+        ),
+        key="senses_map",
+        alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
+        read=map_sections.READ,
+        not_shown=map_sections.NOT_SHOWN,
+        table=lambda: pd.DataFrame(
+            {
+                by: occurrences.category(by),
+                "sentence": [occurrences.texts[token.sentence] for token in occurrences.tokens],
+                **{axis: found.points[:, at] for at, axis in enumerate("xyz"[: found.points.shape[1]])},
+            }
+        ),
+        on_select=lambda: map_selection.pick(occurrences, "senses_map", rows),
+    )
+    map_sections.trust(found)
+    map_selection.selection(occurrences, map_selection.selected(occurrences), [layer], find=False)
+
+
+def _unlabelled(backend: Backend) -> None:
+    """A word of the corpus that nobody labelled: groups of its occurrences with their most typical sentences."""
+    corpus = corpora.current()
+    st.caption(f"Corpus: **{feedback.escape(corpus.name)}**, {len(corpus):,} sentences; change it on the Search page.")
+    st.session_state["w_sense_text"] = state.get("sense_word")
+    st.text_input(
+        "Word",
+        key="w_sense_text",
+        placeholder="court",
+        max_chars=100,
+        on_change=lambda: state.put("sense_word", st.session_state["w_sense_text"] or ""),
+    )
+    word = state.get("sense_word").strip()
+    if not word:
+        st.info(
+            "**No word yet.** Type one that has several senses, such as court, strike or fire.", icon=":material/edit:"
+        )
+        return
+    job = caching.token_shelf().request(
+        backend, corpus.content_hash, corpus.texts, word=word, max_tokens=MOST_OCCURRENCES
+    )
+    if not map_choices.ready(job, f"Looking for “{word}”"):
+        return
+    assert job.vectors is not None
+    every = token_set.of_corpus(job.key, job.vectors, corpus.texts, map_choices.label_columns(corpus))
+    if len(every) < 4:
+        st.info(f"“{feedback.escape(word)}” occurs {len(every)} times here: too few to group.")
+        return
+    layer = backend.facts.layers if state.get("layer") is None else min(state.get("layer"), backend.facts.layers)
+    groups = word_senses.clusters(every.at(layer))
+    names = {int(row): str(number) for number, group in enumerate(groups, 1) for row in group.members}
+    grouped = replace(every, labels={"group": [f"group {names[row]}" for row in range(len(every))]})
+    st.markdown(
+        f"**{len(every):,} occurrences in {len(groups)} groups at layer {layer}**, and the most typical of each:"
+    )
+    for number, group in enumerate(groups, start=1):
+        lines = [f"**Group {number}**, {len(group.members)}"]
+        for at in group.typical:
+            context = every.in_context(int(at), 90)
+            before, text, after = (feedback.escape(part) for part in (context.before, context.text, context.after))
+            lines.append(f"- {before}**{text}**{after}")
+        st.markdown("\n".join(lines))
+    st.caption("Groups by k-means on directions, as many (2 to 6) as lie apart best. Nobody said that they are senses.")
+    _map(backend, grouped, "group", word, backend.facts.layers)
+
+
+def _all_words(backend: Backend, found: SenseFile) -> None:
+    """Every ready-made word at its best layer, when somebody asks."""
+    panel = st.expander("All ready-made words", icon=":material/table:", key="all_words", on_change="rerun")
+    if not panel.open:
+        return
+    with panel:
+        rows = []
+        for word in found.words:
+            occurrences = _labelled(backend, found, word)
+            if occurrences is None:
+                return
+            curve = word_senses.sense_curve(occurrences.vectors, list(occurrences.labels["sense"]))
+            rows.append(
+                {
+                    "word": word,
+                    "senses": len(set(occurrences.labels["sense"])),
+                    "sentences": len(occurrences),
+                    "best layer": curve.best,
+                    "accuracy there": curve.accuracy[curve.best],
+                    "at layer 0": curve.accuracy[0],
+                    "most frequent sense": curve.majority,
+                }
+            )
+        table = pd.DataFrame(rows)
+        percent = st.column_config.NumberColumn(format="percent")
+        st.dataframe(
+            table,
+            hide_index=True,
+            key="all_words_table",
+            column_config={name: percent for name in ("accuracy there", "at layer 0", "most frequent sense")},
+        )
+        feedback.download(table, "all-words")

@@ -221,10 +221,10 @@ def _joint(
     )
     feedback.figure(
         figure,
-        key="map_joint",
+        key="map_both",
         alt=f"One map of {len(shown):,} tokens at layers {layers[0]} and {layers[1]}",
         table=lambda: _table(shown, {layers[0]: found, layers[1]: found}, halves=True),
-        on_select=lambda: map_selection.pick(shown, "map_joint", drawn),
+        on_select=lambda: map_selection.pick(shown, "map_both", drawn),
     )
     trust(found)
     st.caption(

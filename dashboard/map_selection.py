@@ -68,9 +68,9 @@ def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: b
     table = pd.DataFrame(
         {
             "sentence": [shown.tokens[row].sentence + 1 for row in rows],
-            "before": [context.before for context in contexts],
+            "before": [context.before.strip() for context in contexts],
             "token": [context.text for context in contexts],
-            "after": [context.after for context in contexts],
+            "after": [context.after.strip() for context in contexts],
             **{name: [labels[row] for row in rows] for name, labels in shown.labels.items()},
         }
     )
@@ -102,7 +102,10 @@ def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
                 {
                     "cosine": cosines,
                     "token": [context.text for context in contexts],
-                    "in its sentence": [f"{c.before}[{c.text}]{c.after}" for c in contexts],
+                    "in its sentence": [
+                        c.after if shown.tokens[int(at)].special else f"{c.before}[{c.text}]{c.after}"
+                        for at, c in zip(found, contexts, strict=True)
+                    ],
                 }
             ),
             hide_index=True,

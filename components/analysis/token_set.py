@@ -145,10 +145,11 @@ def of_corpus(
 
 
 def word_around(text: str, start: int, end: int) -> str:
-    """The characters from `start` to `end` with the letters and digits that touch them."""
-    before = re.search(r"\w*$", text[:start])
-    after = re.match(r"\w*", text[end:])
-    return (before.group() if before else "") + text[start:end] + (after.group() if after else "")
+    """The characters from `start` to `end` with the letters and digits that continue them on either side."""
+    piece = text[start:end]
+    before = re.search(r"\w*$", text[:start]) if re.match(r"\w", piece) else None
+    after = re.match(r"\w*", text[end:]) if re.search(r"\w$", piece) else None
+    return (before.group() if before else "") + piece + (after.group() if after else "")
 
 
 def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]], key: str) -> TokenSet:

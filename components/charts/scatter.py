@@ -106,31 +106,31 @@ def moving_map(
         "mode": "immediate",
     }
     stop = {"frame": {"duration": 0, "redraw": redraw}, "mode": "immediate", "transition": {"duration": 0}}
+    above = {"y": 1.0, "yanchor": "bottom"}  # the legend is below, and may need several lines
     figure.update_layout(
         updatemenus=[
             {
+                **above,
                 "type": "buttons",
                 "direction": "left",
                 "showactive": False,
                 "x": 0,
-                "y": -0.02,
                 "xanchor": "left",
-                "yanchor": "top",
-                "pad": {"t": 30, "r": 8},
+                "pad": {"b": 22, "r": 8},
                 "bgcolor": "rgba(128,128,128,0.12)",
                 "buttons": [
                     {"label": "▶ Play", "method": "animate", "args": [None, play]},
-                    {"label": "⏸", "method": "animate", "args": [[None], stop]},
+                    {"label": "Pause", "method": "animate", "args": [[None], stop]},
                 ],
             }
         ],
         sliders=[
             {
+                **above,
                 "active": 0,
-                "x": 0.24,
-                "len": 0.76,
-                "y": -0.02,
-                "pad": {"t": 10},
+                "x": 0.36,
+                "len": 0.64,
+                "pad": {"b": 8},
                 "currentvalue": {"prefix": "Layer ", "font": {"size": theme.FONT_SIZE * scale}},
                 "steps": [
                     {"label": str(layer), "method": "animate", "args": [[str(layer)], {**stop, "transition": glide}]}
@@ -139,7 +139,7 @@ def moving_map(
             }
         ],
     )
-    figure.update_layout(margin_b=round(96 * scale))
+    figure.update_layout(margin_t=figure.layout.margin.t + round(86 * scale))
     return figure
 
 
@@ -174,7 +174,7 @@ def _traces(
         }
         if points.shape[1] == 3:
             # Three dimensions know no selected points: the chosen ones are drawn larger and in a colour of their own.
-            sizes = np.where(np.isin(rows, list(chosen)), 1.8, 1.0) * size * 0.6
+            sizes = np.where(np.isin(rows, list(chosen)), 1.8, 1.0) * size * 0.75
             marker = marker | {"size": sizes, "opacity": 0.85, "line": {"width": 0}}
             if chosen and "colorscale" not in marker:
                 marker["color"] = [SELECTED if int(row) in chosen else marker["color"] for row in rows]
@@ -229,9 +229,18 @@ def _finish(
     theme.finish(figure, title, height, scale)
     hidden = {"showticklabels": False, "zeroline": False, "title": None, "ticks": "", "showgrid": False}
     if dims == 3:
-        axis = {**hidden, "range": [-extent, extent], "showspikes": False, "backgroundcolor": "rgba(128,128,128,0.07)"}
+        axis = {
+            **hidden,
+            "title": "",
+            "range": [-extent, extent],
+            "showspikes": False,
+            "showgrid": True,
+            "gridcolor": "rgba(128,128,128,0.25)",
+            "showbackground": True,
+            "backgroundcolor": "rgba(128,128,128,0.06)",
+        }
         scene = {f"{name}axis": axis for name in "xyz"}
-        figure.update_layout(scene={**scene, "aspectmode": "cube", "camera": {"eye": {"x": 1.5, "y": 1.2, "z": 0.9}}})
+        figure.update_layout(scene={**scene, "aspectmode": "cube", "camera": {"eye": {"x": 1.35, "y": 1.1, "z": 0.75}}})
     else:
         figure.update_xaxes(range=[-extent, extent], **hidden)
         # The same length for the same distance on both axes: else every shape would be stretched.
@@ -246,6 +255,7 @@ def _finish(
             "title": {"text": f"{legend} ", "side": "left"},
         },
         dragmode="lasso" if dims == 2 else "orbit",
+        clickmode="event+select",  # with a lasso in hand, a click on a point chooses it
         hovermode="closest",
     )
     return figure

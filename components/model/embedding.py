@@ -235,9 +235,7 @@ class Embedder:
         only_last = options.layers == (backend.facts.layers,)
         with backend.lock, torch.inference_mode():
             backend.forward_passes += 1
-            output = self.module(options.precision, width, tokens.numel())(
-                **inputs, output_hidden_states=not only_last
-            )
+            output = self.module(options.precision, width, tokens.numel())(**inputs, output_hidden_states=not only_last)
             layers = [output.last_hidden_state] if only_last else [output.hidden_states[at] for at in options.layers]
             pooled = _pooled(layers, options.poolings, keep, lengths)
             return pooled.cpu().numpy()

@@ -38,6 +38,8 @@ def backend() -> Any:
         ("layers", "How does a word's vector change?"),
         ("heatmaps", "What does each block do to each token?"),
         ("attention", "Which token looks at which?"),
+        ("map", "Where do tokens lie?"),
+        ("search", "Which sentences come closest?"),
     ],
 )
 def test_a_page_opens_with_its_title_and_without_errors(open_page: Open, page: str, title: str) -> None:

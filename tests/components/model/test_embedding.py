@@ -137,7 +137,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(tiny_folder, monkeypatch):
     options = backend.embed_options(precision="float32")
     texts = ["the cat sat"] * 8
     expected = backend.embed(texts, options=options)
-    embedder = backend._embedder
+    embedder = backend.embedder
     whole = embedder._forward
     sizes: list[int] = []
 

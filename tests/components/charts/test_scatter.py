@@ -1,0 +1,120 @@
+"""Maps as figures: every point once, with its row, its group's colour, and the selection."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.charts import scatter, theme
+from components.charts.scatter import GROUPS, REST, Colours, PointTexts, fitting, moving_map, token_map
+
+
+def texts(count: int) -> PointTexts:
+    return PointTexts([f"t{row}" for row in range(count)], [f"long {row}" for row in range(count)])
+
+
+@pytest.fixture
+def points() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32)
+
+
+def test_every_point_is_drawn_once_with_its_row_and_place(points):
+    figure = token_map(points, texts(30), Colours("sentence", [str(row % 3) for row in range(30)]), "Map")
+    seen = {}
+    for trace in figure.data:
+        assert trace.type == "scatter"
+        for row, x, y, text, hover in zip(trace.customdata, trace.x, trace.y, trace.text, trace.hovertext, strict=True):
+            seen[int(row)] = (x, y)
+            assert text == f"t{row}"
+            assert hover == f"long {row}"
+    assert seen == {row: (points[row, 0], points[row, 1]) for row in range(30)}
+    assert [trace.name for trace in figure.data] == ["0", "1", "2"]
+    assert len({trace.marker.color for trace in figure.data}) == 3
+
+
+def test_one_unit_is_as_long_on_both_axes_and_numbers_are_hidden(points):
+    figure = token_map(points, texts(30), Colours("x", ["a"] * 30), "Map", extent=2.5)
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert tuple(figure.layout.xaxis.range) == (-2.5, 2.5)
+    assert figure.layout.xaxis.showticklabels is False
+    assert figure.data[0].showlegend is False  # one group needs no legend
+
+
+def test_frequent_groups_have_colours_and_the_rest_is_one_group_behind(points):
+    many = np.random.default_rng(1).normal(size=(100, 2)).astype(np.float32)
+    names = [f"g{min(row, 40) % 40}" for row in range(100)]
+    figure = token_map(many, texts(100), Colours("topic", names), "Map")
+    assert len(figure.data) == GROUPS
+    assert figure.data[0].name == REST
+    assert sum(len(trace.x) for trace in figure.data) == 100
+    assert len({trace.marker.color for trace in figure.data}) == GROUPS
+    assert figure.data[1].name == "g0"  # the most frequent
+
+
+def test_numbers_become_a_colour_scale(points):
+    numbers = np.arange(30, dtype=np.float32)
+    figure = token_map(points, texts(30), Colours("position", numbers=numbers), "Map")
+    (trace,) = figure.data
+    np.testing.assert_array_equal(trace.marker.color, numbers)
+    assert trace.marker.showscale
+    assert trace.marker.colorbar.title.text == "position"
+
+
+def test_the_selection_is_marked_in_every_group(points):
+    figure = token_map(points, texts(30), Colours("s", [str(row % 2) for row in range(30)]), "Map", selected=[1, 4, 28])
+    assert [list(trace.selectedpoints) for trace in figure.data] == [[2, 14], [0]]
+    none = token_map(points, texts(30), Colours("s", ["a"] * 30), "Map")
+    assert none.data[0].selectedpoints is None
+
+
+@pytest.mark.parametrize(
+    ("count", "renderer", "kind"), [(30, "webgl", "scatter"), (200, "webgl", "scattergl"), (200, "svg", "scatter")]
+)
+def test_few_points_carry_their_text_and_many_can_be_drawn_by_webgl(count, renderer, kind):
+    points = np.random.default_rng(1).normal(size=(count, 2)).astype(np.float32)
+    figure = token_map(points, texts(count), Colours("s", ["a"] * count), "Map", renderer=renderer)
+    assert figure.data[0].type == kind
+    assert figure.data[0].mode == ("markers+text" if count <= scatter.LABELLED else "markers")
+
+
+def test_three_dimensions_mark_the_selection_by_size_and_colour():
+    points = np.random.default_rng(1).normal(size=(10, 3)).astype(np.float32)
+    figure = token_map(points, texts(10), Colours("s", ["a"] * 10), "Map", selected=[3])
+    (trace,) = figure.data
+    assert trace.type == "scatter3d"
+    np.testing.assert_array_equal(trace.z, points[:, 2])
+    assert trace.marker.size[3] > trace.marker.size[0]
+    assert [row for row, colour in enumerate(trace.marker.color) if colour == scatter.SELECTED] == [3]
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_a_moving_map_has_a_frame_for_each_layer_with_its_own_places(dims):
+    random = np.random.default_rng(0)
+    maps = {layer: random.normal(size=(20, dims)).astype(np.float32) for layer in (0, 1, 2)}
+    groups = [str(row % 2) for row in range(20)]
+    figure = moving_map(maps, texts(20), Colours("sentence", groups), "Map", selected=[2])
+    assert [frame.name for frame in figure.frames] == ["0", "1", "2"]
+    for frame in figure.frames:
+        for trace, data in zip(figure.data, frame.data, strict=True):
+            np.testing.assert_array_equal(data.x, maps[int(frame.name)][trace.customdata, 0])
+            np.testing.assert_array_equal(data.y, maps[int(frame.name)][trace.customdata, 1])
+    assert [step.label for step in figure.layout.sliders[0].steps] == ["0", "1", "2"]
+    assert figure.layout.updatemenus[0].buttons[0].label == "▶ Play"
+    if dims == 2:
+        assert figure.layout.xaxis.range[1] == pytest.approx(fitting(*maps.values()))
+        redraw = figure.layout.updatemenus[0].buttons[0].args[1]["frame"]["redraw"]
+        assert redraw is False  # SVG points glide
+
+
+def test_markup_in_a_token_is_shown_as_text(points):
+    bad = PointTexts(["<b>x</b>"] * 30, ["safe"] * 30)
+    figure = token_map(points, bad, Colours("<i>t</i>", ["<script>"] * 15 + ["b"] * 15), "<img>")
+    assert figure.data[0].text[0] == "&lt;b&gt;x&lt;/b&gt;"
+    assert figure.data[0].name == "&lt;script&gt;"
+    assert "<img" not in figure.layout.title.text
+    assert "<i>" not in figure.layout.legend.title.text
+
+
+def test_hues_differ_and_the_palette_comes_first():
+    assert len(set(scatter.HUES)) == len(scatter.HUES) >= GROUPS
+    assert scatter.HUES[: len(theme.PALETTE)] == theme.PALETTE

@@ -1,7 +1,8 @@
 """The corpora of all sessions, and which one a session searches.
 
 A session holds a corpus's key only: what a session holds is not freed when its time is over. The corpora themselves
-are shared and few; the least recently used goes first. No address names a corpus: a link must not read files.
+are shared and few; the least recently used goes first. The key is half of the content's SHA-256: an address with it
+finds a corpus that is still kept, which nobody can guess who does not have the content; it never reads a file.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import streamlit as st
 from components.retrieval import corpus as reading
 from components.retrieval.corpus import Corpus
 from components.retrieval.static_vectors import StaticVectors
+from dashboard import state
 from dashboard.ready_made import ASSETS
 
-DEMO = "demo"
 KEPT = 6
+KEY_LENGTH = 32
 Kept = TypeVar("Kept")
 
 
@@ -65,19 +67,26 @@ def demo() -> Corpus:
 
 def current() -> Corpus:
     """The session's corpus; the demo, with a word of it, where an upload is no longer kept."""
-    key = st.session_state.get("_corpus", DEMO)
-    if key == DEMO:
+    key = state.get("corpus")
+    if not key:
         return demo()
     found = _corpora().get(key)
     if found is None:
-        st.warning("Your corpus was let go to make room for others': choose it again. This is the demo corpus.")
-        st.session_state["_corpus"] = DEMO
+        st.warning(
+            "The corpus that was searched here is not on this server any more, or never was: choose it again under "
+            "Corpus. This is the demo corpus.",
+            icon=":material/database_off:",
+        )
+        state.put("corpus", "")
+        state.put("why", None)
         return demo()
     return found
 
 
 def choose(corpus: Corpus | None) -> None:
     """Make this the session's corpus; None for the demo."""
-    st.session_state["_corpus"] = DEMO if corpus is None else corpus.content_hash
+    key = "" if corpus is None else corpus.content_hash[:KEY_LENGTH]
+    state.put("corpus", key)
+    state.put("why", None)
     if corpus is not None:
-        _corpora().put(corpus.content_hash, corpus)
+        _corpora().put(key, corpus)

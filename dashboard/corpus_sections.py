@@ -18,13 +18,14 @@ from components.retrieval.corpus_facts import corpus_facts
 from components.retrieval.paraphrases import SimilarPair, most_similar_pairs
 from components.retrieval.static_vectors import read_static_vectors
 from dashboard import caching, controls, corpora, embedding_jobs, feedback, settings, state
-from dashboard.search_sections import READY_QUERIES
+from dashboard.search_sections import READY_QUERIES, SIMILARITY_NAMES, TIE
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpus import Corpus
 
 MOST_QUERIES = 1_000
+AUTOMATIC = "(chosen automatically)"
 
 
 def corpus(backend: Backend) -> None:
@@ -61,15 +62,23 @@ def _choose() -> None:
     ways = {"demo": "Demo corpus", "upload": "Upload a file", "hub": "Hugging Face dataset"}
     if settings.free_models_allowed():
         ways["path"] = "File on this machine"
+    # The widget is gone while another view is open: what was chosen is kept beside it.
+    st.session_state["corpus_way"] = st.session_state.get("_corpus_way", "demo")
     way = st.segmented_control(
-        "Corpus", list(ways), format_func=ways.__getitem__, default="demo", key="corpus_way", required=True
+        "Corpus",
+        list(ways),
+        format_func=ways.__getitem__,
+        key="corpus_way",
+        required=True,
+        on_change=lambda: st.session_state.update(_corpus_way=st.session_state["corpus_way"]),
     )
     if way == "demo":
-        if st.session_state.get("_corpus", corpora.DEMO) != corpora.DEMO:
+        if state.get("corpus"):
+            st.info(f"**{feedback.escape(corpora.current().name)}** is what is searched now.")
             st.button("Search the demo corpus", key="use_demo", on_click=corpora.choose, args=(None,))
         return
     source: Path | bytes | tuple[Path, ...] | None = None
-    name = ""
+    name = identity = ""
     if way == "upload":
         limits = reading.browser_limits()
         file = st.file_uploader(
@@ -78,7 +87,7 @@ def _choose() -> None:
             max_upload_size=max(1, limits.bytes // 1_000_000),
         )
         if file is not None:
-            source, name = file.getvalue(), file.name
+            source, name, identity = file.getvalue(), file.name, file.file_id
     elif way == "hub":
         named = st.text_input(
             "Dataset", key="corpus_dataset", placeholder="embedding-data/sentence-compression", max_chars=200
@@ -92,7 +101,7 @@ def _choose() -> None:
         if typed:
             source, name = Path(typed.strip()).expanduser(), Path(typed.strip()).name
     if source is not None:
-        _read(source, name)
+        _read(source, name, identity)
 
 
 def _fetched(name: str) -> tuple[Path, ...]:
@@ -110,15 +119,17 @@ def _fetched(name: str) -> tuple[Path, ...]:
     return found
 
 
-def _read(source: Path | bytes | tuple[Path, ...], name: str) -> None:
+def _read(source: Path | bytes | tuple[Path, ...], name: str, identity: str) -> None:
     """Column and encoding, then the corpus."""
     with st.container(horizontal=True):
         encoding = (
-            st.text_input("Encoding", key="corpus_encoding", placeholder="found out", max_chars=40).strip() or None
+            st.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40).strip()
+            or None
         )
-        columns = _columns(source[0] if isinstance(source, tuple) else source, name, encoding)
-        examples = {column.name: str(next(iter(column.examples), ""))[:60] for column in columns if column.is_text}
-        options = ["(found out)", *examples]
+        columns = _columns(source[0] if isinstance(source, tuple) else source, name, encoding, identity)
+        offered = [column for column in columns if column.is_text] or columns
+        examples = {column.name: str(next(iter(column.examples), ""))[:60] for column in offered}
+        options = [AUTOMATIC, *examples]
         column = st.selectbox(
             "Text column",
             options,
@@ -129,14 +140,17 @@ def _read(source: Path | bytes | tuple[Path, ...], name: str) -> None:
         with st.spinner("Reading …"):
             found = reading.read_corpus(source, name, None if column == options[0] else column, encoding)
         corpora.choose(found)
-    if st.session_state.get("_corpus", corpora.DEMO) != corpora.DEMO:
+    if state.get("corpus"):
         st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
 
 
-def _columns(source: Path | bytes, name: str, encoding: str | None) -> tuple[reading.ColumnPreview, ...]:
+def _columns(source: Path | bytes, name: str, encoding: str | None, identity: str) -> tuple[reading.ColumnPreview, ...]:
     """The file's columns, looked at once: a large upload is not read again for every click."""
-    size = len(source) if isinstance(source, bytes) else (source.stat().st_size if source.is_file() else -1)
-    key = (name, size, encoding, str(source) if isinstance(source, Path) else "")
+    state_of_file = None
+    if isinstance(source, Path) and source.is_file():
+        facts = source.stat()
+        state_of_file = (str(source), facts.st_size, facts.st_mtime_ns)
+    key = (name, encoding, identity, state_of_file)
     kept = st.session_state.get("_columns")
     if kept is None or kept[0] != key:
         st.session_state["_columns"] = kept = (key, reading.columns_of(source, name, encoding))
@@ -145,6 +159,11 @@ def _columns(source: Path | bytes, name: str, encoding: str | None) -> tuple[rea
 
 def _report(found: Corpus) -> None:
     report = found.report
+    if len(report.text_column.split()) > 3:
+        st.warning(
+            f"The first line was taken for the name of the column: “{feedback.escape(report.text_column[:120])}”. If it is a "
+            "sentence, put a line with a name above it, or save the file as .txt."
+        )
     if report.encoding_guessed:
         st.caption(
             f"Read as {feedback.escape(report.encoding)}, which is a guess. Wrong letters? Name the encoding above."
@@ -174,7 +193,7 @@ def _kept() -> None:
     with panel:
         shelf = caching.index_shelf()
         count, size = shelf.usage()
-        st.markdown(f"{count} embedded corpora, {size / 1e6:,.0f} of at most {shelf.limit / 1e9:,.0f} GB.")
+        st.markdown(f"{count} embedded corpora, {size / 1e6:,.0f} MB of at most {shelf.limit / 1e6:,.0f} MB.")
         if st.button("Remove them all", key="clear_cache", icon=":material/delete:"):
             st.success(f"{shelf.clear() / 1e6:,.0f} MB freed.")
         file = st.file_uploader(
@@ -203,8 +222,10 @@ def queries(backend: Backend) -> None:
     st.text_area("Queries, one a line", key="w_queries_text", height=180)
     st.session_state["_queries_text"] = st.session_state["w_queries_text"]
     file = st.file_uploader("Or a file with a query a line", type=["txt"], key="queries_file")
-    text = file.getvalue().decode("utf-8", "replace") if file is not None else st.session_state["w_queries_text"]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if file is not None:  # read like a corpus of lines: the encoding is found out in the same way
+        lines = [text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt").texts]
+    else:
+        lines = [line.strip() for line in st.session_state["w_queries_text"].splitlines() if line.strip()]
     if len(lines) > MOST_QUERIES:
         raise InputError(
             f"There are {len(lines):,} queries.", f"At most {MOST_QUERIES:,} are run at once.", "Remove some."
@@ -228,9 +249,21 @@ def queries(backend: Backend) -> None:
         for rank, (at, score) in enumerate(zip(best, scores, strict=True), start=1)
     ]
     table = pd.DataFrame(rows)
-    st.markdown(f"**The best hit of each query** (layer {layer}, {embedding_jobs.POOLING_NAMES[pooling]})")
-    st.dataframe(table[table["rank"] == 1].drop(columns="rank"), hide_index=True, key="queries_table")
+    st.markdown("**The best hit of each query**")
+    st.caption(_as_chosen(layer, pooling, similarity=True))
+    st.dataframe(
+        table[table["rank"] == 1].drop(columns=["rank", "number"]),
+        hide_index=True,
+        key="queries_table",
+        column_config={state.get("similarity"): st.column_config.NumberColumn(width="small", format="%.3f")},
+    )
+    st.caption(f"All {state.get('k')} hits of each are under “Data of this figure”.")
     feedback.data("queries", lambda: table)
+
+
+def _as_chosen(layer: int, pooling: Pooling, similarity: bool) -> str:
+    by = f", {SIMILARITY_NAMES[state.get('similarity')].lower()}, k = {state.get('k')}" if similarity else ", cosine"
+    return f"Layer {layer}, pooling {embedding_jobs.POOLING_NAMES[pooling]}{by}: change them under “Hits”."
 
 
 def _place(layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -> tuple[int, Pooling]:
@@ -252,7 +285,13 @@ def pairs(backend: Backend) -> None:
         st.info("One sentence has no other to be compared with.")
         return
     layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
-    count = st.slider("Pairs", 10, 1_000, 100, step=10, key="pair_count")
+    possible = len(found) * (len(found) - 1) // 2
+    count = (
+        possible
+        if possible <= 10
+        else st.slider("Pairs", 10, min(1_000, possible), min(100, possible), key="pair_count")
+    )
+    st.caption(_as_chosen(layer, pooling, similarity=False))
     key = (index.folder.name, layer, pooling, count)
     kept = _found_pairs().get(str(key))
     if kept is None:
@@ -285,7 +324,19 @@ def pairs(backend: Backend) -> None:
             for pair in kept
         ]
     )
-    st.dataframe(table, hide_index=True, key="pairs_table", height=600)
+    if len(kept) > 1 and kept[0].cosine - kept[-1].cosine < TIE:
+        st.warning("All of these pairs have the same cosine: which of them are shown, and their order, mean nothing.")
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="pairs_table",
+        height="auto" if len(table) <= 10 else 640,
+        row_height=58,  # two lines: most sentences fit
+        column_config={
+            "cosine": st.column_config.NumberColumn(width="small", format="%.3f"),
+            "numbers": st.column_config.TextColumn(width="small"),
+        },
+    )
     feedback.reading(
         f"Pairs of sentences by the cosine of their vectors (layer {layer}, {embedding_jobs.POOLING_NAMES[pooling]}), "
         "the closest first. Sentences that are letter by letter the same are left out.",

@@ -52,11 +52,13 @@ def hit_list(
     on_pick: Callable[[int], None],
     on_mark: Callable[[int, bool | None], None] | None,
     pick_hint: str,
+    answer: str = "",
     decimals: int = 3,
     scale: float = 1.0,
 ) -> None:
     """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` run before the next draw.
 
+    `answer` is a CSS selector of what a click brings: it is scrolled to.
     Bars are drawn from 0 (or the lowest score below it) to the best score.
     """
     low = min([0.0, *(hit.score for hit in hits)])
@@ -78,6 +80,7 @@ def hit_list(
             "scale": scale,
             "markable": on_mark is not None,
             "pickHint": pick_hint,
+            "answer": answer,
             "rows": [_row(hit, (hit.score - low) / span, decimals) for hit in hits],
         },
         on_picked_change=picked,
@@ -120,7 +123,7 @@ def _change(rank: int, other: int | None) -> dict[str, str] | None:
     if other is None:
         return None
     if other == 0:
-        return {"kind": "new", "text": "new", "hint": "Not among the hits shown beside it"}
+        return {"kind": "new", "text": "only here", "hint": "Not among the hits shown beside it"}
     if other == rank:
         return {"kind": "same", "text": "=", "hint": "The same rank beside it"}
     kind, sign = ("up", "▲") if rank < other else ("down", "▼")

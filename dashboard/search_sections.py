@@ -14,9 +14,8 @@ from components.analysis import late_interaction
 from components.charts import histogram
 from components.model.trace import POOLINGS, Pooling
 from components.retrieval.lexical import TITLES
-from components.retrieval.relevance import Judgements
 from components.retrieval.search import top
-from dashboard import caching, controls, corpora, embedding_jobs, feedback, state
+from dashboard import caching, controls, corpora, embedding_jobs, feedback, judging, state
 from dashboard.embedding_jobs import POOLING_NAMES
 from dashboard.hit_list import Hit, hit_list
 
@@ -35,7 +34,20 @@ READY_QUERIES = (
     "actor wins award",
 )
 SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
+SIMILARITY_HELP = (
+    "Cosine: how far two vectors point the same way, whatever their length. Dot product: cosine times both lengths."
+)
 BESIDE = {"none": "Nothing", "setting": "Another setting", "model": "Second model", **TITLES}
+BESIDE_NOTES = {
+    "bow": "Bag of words: cosine of the counts of words. No meaning, no order.",
+    "tfidf": "TF-IDF: as bag of words, but a rare word counts more.",
+    "lsa": "LSA: TF-IDF reduced to the main directions in which words occur together, so that related words help.",
+    "bm25": "BM25: rare words count more, repetition counts less and less, long sentences lose.",
+    "jm": "Jelinek-Mercer: the log-probability of the query if it were drawn from the sentence's words mixed with the "
+    "corpus's. Nearer 0 is better.",
+    "static": "Static vectors: the mean of one fixed vector a word, whatever its sentence.",
+}
+TIE = 1e-6  # scores this close are the same
 TAGS = ("topic", "label", "category")  # columns shown beside a hit
 
 
@@ -72,6 +84,10 @@ def results(backend: Backend, why: Callable[[], None]) -> None:
     layer, pooling = backend.facts.layers, POOLINGS[0]
     if index is not None:
         layer, pooling = _layer_and_pooling(index, "", "layer", "pooling")
+        if _unknown(backend, query):
+            st.warning(
+                "The model knows no piece of this query, so its vector says nothing about it: nor do these hits."
+            )
         scores = vector_scores(backend, index, query, layer, pooling, similarity)
         title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
         rankings.append(Ranked(title, similarity, scores, top(scores, k)))
@@ -84,10 +100,10 @@ def results(backend: Backend, why: Callable[[], None]) -> None:
     _side_by_side(rankings, corpus, query)
     why()
     _why_notes()
+    judging.precision([(ranked.title, ranked.scores) for ranked in rankings], query)
     for number, ranked in enumerate(rankings):
         if len(ranked.best):
             _spread(ranked, corpus, number)
-    _precision(rankings[0], query)
 
 
 def _query() -> str:
@@ -100,7 +116,7 @@ def _query() -> str:
         type="search",
         max_chars=1_000,
         placeholder="Type a few words; hits follow as you type",
-        on_change=lambda: state.put("query", st.session_state["w_query"] or ""),
+        on_change=lambda: _asked(st.session_state["w_query"] or ""),
     )
     st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
     st.pills(
@@ -108,9 +124,24 @@ def _query() -> str:
         READY_QUERIES,
         key="w_ready_query",
         label_visibility="collapsed",
-        on_change=lambda: state.put("query", st.session_state["w_ready_query"] or state.get("query")),
+        on_change=lambda: _asked(st.session_state["w_ready_query"] or state.get("query")),
     )
     return str(state.get("query"))
+
+
+def _asked(query: str) -> None:
+    """Another query: what was explained belonged to the last one."""
+    if query != state.get("query"):
+        state.put("why", None)
+    state.put("query", query)
+
+
+def _unknown(backend: Backend, query: str) -> bool:
+    """Whether the model knows no piece of the query."""
+    unknown = backend.tokenization.unknown_id
+    (asked,) = backend.tokenize([query], max_length=backend.own_max_length)
+    pieces = [token.id for token in asked.tokens if not token.special]
+    return unknown is not None and all(piece == unknown for piece in pieces)
 
 
 def _choices() -> tuple[int, Similarity, str]:
@@ -119,7 +150,7 @@ def _choices() -> tuple[int, Similarity, str]:
         st.session_state["w_k"] = state.get("k")
         st.slider("Hits (k)", 1, 100, key="w_k", on_change=lambda: state.put("k", st.session_state["w_k"]))
     with middle:
-        similarity = controls.choice("similarity", "Similarity", SIMILARITY_NAMES, caching.glossary()["dot product"])
+        similarity = controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
     with right:
         st.session_state["w_beside"] = state.get("beside")
         st.selectbox(
@@ -128,8 +159,8 @@ def _choices() -> tuple[int, Similarity, str]:
             format_func=BESIDE.__getitem__,
             key="w_beside",
             on_change=lambda: state.put("beside", st.session_state["w_beside"]),
-            help="A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, or "
-            "a ranking by words alone.",
+            help="A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, a ranking "
+            "by words alone (bag of words, TF-IDF, LSA, BM25, a language model), or by one fixed vector a word.",
         )
     return int(state.get("k")), cast("Similarity", similarity), str(state.get("beside"))
 
@@ -158,7 +189,7 @@ def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_
         with right:
             controls.choice(
                 pooling_key,
-                f"Sentence vector{suffix}",
+                f"Sentence vector (pooling){suffix}",
                 {name: POOLING_NAMES[name] for name in poolings},
                 caching.glossary()["pooling"],
             )
@@ -178,7 +209,8 @@ def _beside(
     if beside == "model":
         second = feedback.second_model()
         if second is None:
-            st.info("Choose a second model under “Compare with” in the sidebar.")
+            if not state.get("model2"):
+                st.info("Choose a second model under “Compare with” in the sidebar.")
             return None
         other = embedding_jobs.index_of(second, corpus, "second")
         if other is None:
@@ -193,6 +225,11 @@ def _beside(
         best = top(scores, k)
         if beside != "jm":  # a score of 0 is no hit: nothing in common with the query
             best = best[scores[best] > 0]
+        else:  # the least log-probability is that of sentences without any of the query's words
+            floor = scores.min()
+            best = np.array(
+                [at for at in best if scores[at] > floor or late_interaction.shared_words(query, corpus.texts[at])], int
+            )
         return Ranked(ranker.title, unit, scores, best)
     return None
 
@@ -208,7 +245,9 @@ def _ranker(backend: Backend, corpus: Corpus, kind: str):  # type: ignore[no-unt
 
 
 def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> None:
-    marks = judgements(corpus).of(query)
+    marks = judging.judgements(corpus).of(query)
+    if len(rankings) == 2:
+        st.caption(f"▲ ▼ = : its rank against the list beside; “only here”: not among the {state.get('k')} hits there.")
     places = [{int(at): rank for rank, at in enumerate(ranked.best, start=1)} for ranked in rankings]
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
         others = places[1 - number] if len(rankings) == 2 else None
@@ -228,18 +267,35 @@ def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> Non
         ]
         with column:
             st.markdown(f"**{ranked.title}**")
+            if number and state.get("beside") in BESIDE_NOTES:
+                st.caption(BESIDE_NOTES[state.get("beside")])
             if not len(ranked.best):
                 st.info("No sentence shares a word with the query.")
                 continue
+            _ties(ranked)
             hit_list(
                 hits,
                 f"hits_{number}",
                 on_pick=lambda at: state.put("why", None if state.get("why") == at else at),
-                on_mark=lambda at, relevant: _mark(corpus.content_hash, query, at, relevant),
+                on_mark=lambda at, relevant: judging.mark(corpus.content_hash, query, at, relevant),
                 pick_hint="Click to see why it came",
+                answer=".st-key-why",
                 scale=controls.scale(),
             )
             feedback.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
+
+
+def _ties(ranked: Ranked) -> None:
+    """Say so where chance decides which sentences are shown: many have the last hit's score."""
+    last = ranked.scores[ranked.best[-1]]
+    margin = TIE * max(1.0, abs(float(last)))
+    tied = int(np.count_nonzero(np.abs(ranked.scores - last) <= margin))
+    shown = int(np.count_nonzero(np.abs(ranked.scores[ranked.best] - last) <= margin))
+    if tied > shown:
+        st.warning(
+            f"{tied:,} sentences have the same score as the last hit, and {shown} of them are shown: which ones, and in which "
+            "order, means nothing (it is the corpus's)."
+        )
 
 
 def _tag(corpus: Corpus, at: int) -> str:
@@ -261,65 +317,21 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
 def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
     feedback.figure(
         histogram.score_histogram(
-            ranked.scores, ranked.best, f"All {len(corpus):,} scores", value=ranked.unit, scale=controls.scale()
+            ranked.scores,
+            ranked.best,
+            f"All {len(corpus):,} scores: {ranked.title}",
+            value=ranked.unit,
+            scale=controls.scale(),
         ),
         key=f"spread_{number}",
         alt=f"Histogram of {len(corpus):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
-        message=f"{ranked.title}: the best hit has {ranked.scores[ranked.best[0]]:.3f}, half of all sentences less than "
+        message=f"{ranked.title}: the best hit has {ranked.scores[ranked.best[0]]:.3f}, half of all sentences have at most "
         f"{float(np.median(ranked.scores)):.3f}.",
-        read="Bars count sentences by score (each line up is ten times as many); the marks below are the hits shown.",
+        read="Bars count sentences by score (each line up is ten times as many); the orange marks are the hits shown.",
         not_shown="Whether a hit is relevant. A gap between the hits and the rest speaks for them; scores of different "
         "models, layers or methods do not compare.",
         table=lambda: pd.DataFrame({"number": range(len(ranked.scores)), ranked.unit: ranked.scores}),
     )
-
-
-def judgements(corpus: Corpus) -> Judgements:
-    """What the session's person said of this corpus's sentences."""
-    found = st.session_state.get("_judgements", {}).get(corpus.content_hash)
-    return found or Judgements()
-
-
-def _mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> None:
-    kept = st.session_state.setdefault("_judgements", {})
-    kept[corpus_hash] = kept.get(corpus_hash, Judgements()).mark(query, index, relevant)
-
-
-def _precision(ranked: Ranked, query: str) -> None:
-    corpus = corpora.current()
-    found = judgements(corpus)
-    rankings = st.session_state.setdefault("_judged_rankings", {}).setdefault(corpus.content_hash, {})
-    if query in found.marks:
-        rankings[query] = tuple(int(at) for at in top(ranked.scores, 10))
-    if not found.marks:
-        st.caption("Mark hits with ✓ and ✗: precision of your queries is counted here.")
-        return
-    rows = []
-    for asked in found.marks:
-        if asked in rankings:
-            five, ten = (found.precision(asked, rankings[asked], k) for k in (5, 10))
-            rows.append({"query": asked, "P@5": five.value, "P@10": ten.value, "not judged of 10": ten.unjudged})
-    table = pd.DataFrame(rows)
-    if table.empty:
-        return
-    with st.container(border=True):
-        left, middle, right = st.columns(3)
-        left.metric("Queries judged", len(table))
-        middle.metric("Mean P@5", f"{table['P@5'].mean():.2f}", help=caching.glossary()["precision at k"])
-        right.metric("Mean P@10", f"{table['P@10'].mean():.2f}", help=caching.glossary()["precision at k"])
-        st.caption(
-            "Of the left ranking, as it was when you judged it last. A hit that nobody judged counts as not relevant."
-        )
-        feedback.data("precision", lambda: _judged(found, corpus, table))
-
-
-def _judged(found: Judgements, corpus: Corpus, table: pd.DataFrame) -> pd.DataFrame:
-    rows = [
-        {"query": query, "number": at, "relevant": relevant, "text": corpus.texts[at]}
-        for query, marks in found.marks.items()
-        for at, relevant in sorted(marks.items())
-    ]
-    return pd.DataFrame(rows).merge(table, on="query", how="left")
 
 
 def _why_notes() -> None:

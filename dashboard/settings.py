@@ -6,6 +6,7 @@ A value from an address is parsed and checked here; it is never evaluated or put
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -67,10 +68,7 @@ def _number(
     name: str, short: str, default: int | None, most: int, pages: tuple[str, ...] = PAGES, least: int = 0
 ) -> Setting:
     def parse(values: list[str]) -> int:
-        value = _whole(_one(values), most)
-        if value < least:
-            raise ValueError(f"less than {least}")
-        return value
+        return _whole(_one(values), most, least)
 
     return Setting(name, short, default, parse, lambda value: [str(value)], pages)
 
@@ -88,9 +86,9 @@ def _text(name: str, short: str, pages: tuple[str, ...], default: str = "", most
     return Setting(name, short, default, lambda values: clean_text(_one(values))[:most], lambda value: [value], pages)
 
 
-def _whole(text: str, most: int) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text[:9]) > most:
-        raise ValueError(f"not a whole number from 0 to {most}")
+def _whole(text: str, most: int, least: int = 0) -> int:
+    if not (text.isascii() and text.isdigit()) or not least <= int(text[:9]) <= most:
+        raise ValueError(f"not a whole number from {least} to {most}")
     return int(text[:9])
 
 
@@ -128,6 +126,13 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
     if len(found) > MAX_SENTENCES or sum(map(len, found)) > MAX_CHARACTERS:
         raise ValueError(f"more than {MAX_SENTENCES} sentences or {MAX_CHARACTERS:,} characters")
     return found
+
+
+def _parse_corpus(values: list[str]) -> str:
+    value = _one(values)
+    if not re.fullmatch(r"[0-9a-f]{32}", value):
+        raise ValueError("not the mark of a corpus")
+    return value
 
 
 DEFAULT_SET = "bank"
@@ -215,6 +220,8 @@ SETTINGS: tuple[Setting, ...] = (
     _text("map_find", "q", MAP),
     _text("sense_word", "w", MAP),
     _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP),
+    # The corpus, by its content: a link finds it again where it is still kept, and reads no file
+    Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP)),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),

@@ -28,7 +28,7 @@ def why(backend: Backend) -> None:
         state.put("why", None)
         return
     with st.container(border=True, key="why"):
-        left, right = st.columns([6, 1])
+        left, right = st.columns([6, 1], vertical_alignment="center")
         left.subheader(f"Why no. {at}?", anchor=False)
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         text = corpus.texts[at]
@@ -43,9 +43,7 @@ def why(backend: Backend) -> None:
         _marked(found, hit)
         spans = late_interaction.shared_words(query, text)
         shared = late_interaction.common(spans, text)
-        st.markdown(
-            f"**Shared words:** {feedback.escape(', '.join(shared)) if shared else 'none; the vectors alone brought it'}"
-        )
+        st.markdown(f"**Shared words:** {feedback.escape(', '.join(shared)) if shared else 'none'}")
         _best_table(found, asked, hit)
         rows = matrices.axis_labels([asked.tokens[p].piece for p in found.query_positions], found.query_positions)
         columns = matrices.axis_labels(
@@ -56,7 +54,7 @@ def why(backend: Backend) -> None:
                 found.matrix,
                 rows,
                 columns,
-                f"Query tokens against the sentence's, layer {layer}",
+                f"Query and sentence, layer {layer}",
                 rows="query token",
                 columns="sentence token",
                 value="cosine",
@@ -65,8 +63,8 @@ def why(backend: Backend) -> None:
             ),
             key="why_matrix",
             alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",
-            message=f"MaxSim: each query token's best cosine, {found.total:.2f} in all, {found.mean:.2f} on average. Two "
-            f"unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
+            message=f"MaxSim is the sum of each query token's best cosine: {found.total:.2f} in all, {found.mean:.2f} on "
+            f"average. Two unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
             read="Every row is a query token; its brightest cell is the token that answers it ([Khattab and Zaharia 2020]"
             "(https://arxiv.org/abs/2004.12832)).",
             not_shown="How the hit was found: that was one vector for each sentence. And it is one-sided: what the sentence "

@@ -32,9 +32,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
       rank.append(change);
     }
     const body = make("div", "body");
-    const text = button("text", undefined, data.pickHint, `p${row.index}`, row.picked, () =>
-      setTriggerValue("picked", row.index),
-    );
+    const text = button("text", undefined, data.pickHint, `p${row.index}`, row.picked, () => {
+      root.dataset.scroll = row.picked ? "" : data.answer;
+      setTriggerValue("picked", row.index);
+    });
     text.removeAttribute("aria-label"); // the sentence is its name
     for (const part of row.parts) text.append(part.shared ? make("mark", "", part.text) : part.text);
     const foot = make("div", "foot");
@@ -60,6 +61,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
       line.append(marks);
     }
     root.append(line);
+  }
+  // The answer to a click may be drawn far below: bring it into sight once it is there.
+  if (root.dataset.scroll && data.rows.some((row) => row.picked)) {
+    const wanted = root.dataset.scroll;
+    root.dataset.scroll = "";
+    const until = Date.now() + 5000;
+    const look = () => {
+      const answer = document.querySelector(wanted);
+      if (answer) answer.scrollIntoView({ behavior: "smooth", block: "center" });
+      else if (Date.now() < until) setTimeout(look, 100);
+    };
+    look();
   }
   if (hadFocus) root.querySelector(`[data-place="${hadFocus}"]`)?.focus({ preventScroll: true });
 }

@@ -66,6 +66,10 @@ def guess_text(columns: Mapping[str, Sequence[Any]]) -> str | None:
         named = [name for name in texts if name.casefold() == wanted]
         if named:
             return named[0] if len(named) == 1 else None
+    for wanted in TEXT_NAMES:  # so named, though some of its first rows hold no text: those are bad rows
+        named = [name for name in columns if name.casefold() == wanted]
+        if len(named) == 1:
+            return named[0]
     longest = sorted(texts, key=lambda name: -texts[name])
     if len(longest) > 1 and texts[longest[0]] < CLEARLY_LONGER * texts[longest[1]]:
         return None

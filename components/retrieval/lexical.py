@@ -148,7 +148,8 @@ class LatentSemantics:
         # One word has nothing to be squeezed into.
         self._fold = self._svd.transform if matrix.shape[1] > 1 else sparse.csr_matrix.toarray
         if matrix.shape[1] > 1:
-            self._svd.fit(matrix)
+            with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance of texts that are all alike
+                self._svd.fit(matrix)
         self._vectors = _unit_rows(self._fold(matrix))
 
     def scores(self, query: str) -> Float32:

@@ -73,6 +73,7 @@ EXAMPLES = {
     "map_find": "bank & <b>",
     "sense_word": "crane",
     "sense_source": "corpus",
+    "corpus": "0123456789abcdef" * 2,
     "search_view": "pairs",
     "query": "a & b = <c>?",
     "k": 25,

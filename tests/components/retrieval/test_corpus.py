@@ -528,3 +528,10 @@ def test_the_files_for_measuring_are_read_whole():
     pairs = read_corpus(DATA / "compression-pairs.jsonl", "pairs")
     assert (len(pairs.texts), pairs.report.bad_count, pairs.report.text_column) == (2_810, 0, "sentence")
     assert set(pairs.columns) == {"compressed", "source"}
+
+
+def test_a_column_named_sentence_is_the_text_though_some_rows_hold_none():
+    lines = b'{"sentence": "ok one"}\nnot json\n{"other": 1}\n{"sentence": null}\n[1, 2]\n{"sentence": "ok two"}\n'
+    found = read_corpus(lines, "odd.jsonl")
+    assert found.texts == ("ok one", "ok two")
+    assert found.report.bad_count == 4

@@ -50,8 +50,11 @@ def style() -> None:
     """Our few corrections on Streamlit's look; in projector mode, larger type."""
     st.html(ready_made.ASSETS / "web" / "style.css")
     if state.get("projector"):
-        # The navigation is on top then, above the page's first line.
-        st.html("<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 5rem; }</style>")
+        # The navigation is on top then, above the page's first line. A sidebar that was open stays, empty: hide it.
+        st.html(
+            "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 5rem; } "
+            '[data-testid="stSidebar"] { display: none; }</style>'
+        )
 
 
 main()

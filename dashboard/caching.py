@@ -19,6 +19,7 @@ from components.analysis.baseline_shelf import BaselineShelf
 from components.errors import PeopleError
 from components.model.shelf import ModelShelf
 from components.model.store import DEFAULT_BYTES, TraceStore
+from dashboard.few_kept import FewKept
 from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from components.analysis.head_patterns import HeadPatterns
     from components.analysis.map_shelf import MapShelf
     from components.analysis.pooling import Pooling
+    from components.analysis.word_senses import Cluster, SenseCurve
     from components.model.backend import Backend
     from components.model.token_shelf import TokenShelf
     from components.model.trace import Trace
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from components.retrieval.index import IndexInfo
     from components.retrieval.index_shelf import IndexShelf
     from components.retrieval.lexical import Ranker
+    from components.retrieval.paraphrases import SimilarPair
+    from components.retrieval.senses import SenseFile
     from components.retrieval.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
@@ -161,7 +165,7 @@ def query_vectors(
     return dict(compute(_backend, queries, _info))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Counting words …")
+@st.cache_resource(max_entries=8, show_spinner="Counting words …")
 def ranker(kind: str, corpus_hash: str, model: str, _corpus: Corpus, _backend: Backend) -> Ranker:
     """A lexical or static baseline over a corpus; `model` is part of the key where its own vectors are used."""
     from components.retrieval import lexical
@@ -203,6 +207,87 @@ def embedding_speed(model: str, revision: str, device: str, _backend: Backend) -
     started = time.perf_counter()
     _backend.embed(texts, options=options)
     return len(texts) / (time.perf_counter() - started)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def corpora() -> FewKept[Corpus]:
+    """The corpora that people brought along, by key."""
+    return FewKept()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def static_vectors() -> FewKept[StaticVectors]:
+    """The word vectors that people brought along, by upload."""
+    return FewKept()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def sense_files() -> FewKept[SenseFile]:
+    """The labelled sentences that people brought along, by upload."""
+    return FewKept()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def similar_pairs() -> FewKept[tuple[SimilarPair, ...]]:
+    """The most similar pairs of corpora, by index, layer, pooling and number."""
+    return FewKept()
+
+
+@st.cache_data(max_entries=64, show_spinner="Comparing the occurrences …")
+def sense_curve(key: tuple[str, ...], labels: tuple[str, ...], _vectors: np.ndarray) -> SenseCurve:
+    """How well senses part at each layer; keyed on the tokens and their labels."""
+    from components.analysis import word_senses
+
+    return word_senses.sense_curve(_vectors, labels)
+
+
+@st.cache_data(max_entries=64, show_spinner="Grouping the occurrences …")
+def clusters(key: tuple[str, ...], layer: int, _vectors: np.ndarray) -> list[Cluster]:
+    """Groups of a word's occurrences at a layer; keyed on the tokens."""
+    from components.analysis import word_senses
+
+    return word_senses.clusters(_vectors)
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading every word's sentences …")
+def sense_overview(key: tuple[str, str, str], _backend: Backend, _found: SenseFile) -> list[dict[str, object]]:
+    """Every labelled word at its best layer; keyed on model, revision and file."""
+    from components.analysis.word_senses import sense_curve as curve_of
+    from components.retrieval.senses import meant_occurrences
+
+    rows: list[dict[str, object]] = []
+    for word in _found.words:
+        labelled = _found.of(word)
+        vectors = _backend.token_vectors([row.sentence for row in labelled], word=word)
+        places = [(token.sentence, token.start, token.end) for token in vectors.tokens]
+        chosen, _ = meant_occurrences(labelled, places)
+        senses = [labelled[places[at][0]].sense for at in chosen]
+        curve = curve_of(vectors.vectors[:, chosen], senses)
+        rows.append(
+            {
+                "word": word,
+                "senses": len(set(senses)),
+                "sentences": len(senses),
+                "best layer": curve.best,
+                "accuracy there": float(curve.accuracy[curve.best]),
+                "at layer 0": float(curve.accuracy[0]),
+                "most frequent sense": curve.majority,
+            }
+        )
+    return rows
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def many_query_vectors(
+    key: tuple[str, str, tuple[int, ...], tuple[str, ...], int],
+    queries: tuple[str, ...],
+    _backend: Backend,
+    _info: IndexInfo,
+) -> dict[tuple[int, Pooling], np.ndarray]:
+    """As query_vectors, for up to a thousand queries at once: few are kept, and nobody changes them."""
+    from components.retrieval.query import query_vectors as compute
+
+    return dict(compute(_backend, queries, _info))
 
 
 @cache

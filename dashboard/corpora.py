@@ -1,67 +1,32 @@
 """The corpora of all sessions, and which one a session searches.
 
 A session holds a corpus's key only: what a session holds is not freed when its time is over. The corpora themselves
-are shared and few; the least recently used goes first. The key is half of the content's SHA-256: an address with it
+are shared and few; the least recently used goes first. The key is half of a SHA-256 of the content: an address with it
 finds a corpus that is still kept, which nobody can guess who does not have the content; it never reads a file.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+import hashlib
 from dataclasses import replace
 from functools import cache
-from typing import Generic, TypeVar
 
 import streamlit as st
 
 from components.retrieval import corpus as reading
 from components.retrieval.corpus import Corpus
-from components.retrieval.static_vectors import StaticVectors
-from dashboard import state
+from components.retrieval.index_job import columns_hash
+from dashboard import caching, state
 from dashboard.ready_made import ASSETS
 
-KEPT = 6
 KEY_LENGTH = 32
-Kept = TypeVar("Kept")
-
-
-class FewKept(Generic[Kept]):
-    """The last few things people brought along, by key."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
-
-    def get(self, key: str) -> Kept | None:
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def put(self, key: str, item: Kept) -> None:
-        with self._lock:
-            self._kept[key] = item
-            self._kept.move_to_end(key)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _corpora() -> FewKept[Corpus]:
-    return FewKept()
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def static_vectors() -> FewKept[StaticVectors]:
-    """Uploaded word vectors."""
-    return FewKept()
 
 
 @cache
 def demo() -> Corpus:
     """The corpus that comes with the dashboard: news-like sentences with a headline and a topic each."""
-    found = reading.read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence")
+    # Whatever an operator allows people to bring along, ours is read.
+    found = reading.read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence", limits=None)
     return replace(found, name="Demo news")
 
 
@@ -70,7 +35,7 @@ def current() -> Corpus:
     key = state.get("corpus")
     if not key:
         return demo()
-    found = _corpora().get(key)
+    found = caching.corpora().get(key)
     if found is None:
         st.warning(
             "The corpus that was searched here is not on this server any more, or never was: choose it again under "
@@ -85,8 +50,14 @@ def current() -> Corpus:
 
 def choose(corpus: Corpus | None) -> None:
     """Make this the session's corpus; None for the demo."""
-    key = "" if corpus is None else corpus.content_hash[:KEY_LENGTH]
+    key = "" if corpus is None else key_of(corpus)
     state.put("corpus", key)
     state.put("why", None)
     if corpus is not None:
-        _corpora().put(key, corpus)
+        caching.corpora().put(key, corpus)
+
+
+def key_of(corpus: Corpus) -> str:
+    """What a session and an address call a corpus: its texts, columns and name, so that nobody gets another's."""
+    digest = hashlib.sha256(f"{corpus.content_hash} {columns_hash(corpus)} {corpus.name}".encode())
+    return digest.hexdigest()[:KEY_LENGTH]

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.charts import bars
-from components.errors import InputError
-from components.model.trace import Pooling
 from components.retrieval import corpus as reading
 from components.retrieval import corpus_hub
 from components.retrieval.corpus_facts import corpus_facts
-from components.retrieval.paraphrases import SimilarPair, most_similar_pairs
+from components.retrieval.corpus_table import unreadable
 from components.retrieval.static_vectors import read_static_vectors
 from dashboard import caching, controls, corpora, embedding_jobs, feedback, settings, state
-from dashboard.search_sections import READY_QUERIES, SIMILARITY_NAMES, TIE
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpus import Corpus
 
-MOST_QUERIES = 1_000
 AUTOMATIC = "(chosen automatically)"
 
 
@@ -52,8 +48,9 @@ def corpus(backend: Backend) -> None:
         table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
     )
     st.markdown("**The first sentences**")
-    shown = {"text": found.texts[:8], **{name: column[:8] for name, column in found.columns.items()}}
-    st.dataframe(pd.DataFrame(shown), key="corpus_examples")
+    shown = {"text": list(found.texts[:8])}
+    rows = range(len(shown["text"]))
+    st.dataframe(pd.DataFrame(shown | feedback.beside(shown, found.columns, rows)), key="corpus_examples")
     embedding_jobs.index_of(backend, found, "corpus")
     _kept()
 
@@ -95,13 +92,25 @@ def _choose() -> None:
         if named and st.button("Fetch it", key="fetch_dataset"):
             st.session_state["_dataset"] = named.strip()
         if named and st.session_state.get("_dataset") == named.strip():
-            source, name = _fetched(named.strip()), named.strip()
+            source, name = _fetched_once(named.strip()), named.strip()
     else:
         typed = st.text_input("Path of a file on this machine", key="corpus_path", max_chars=1_000)
         if typed:
-            source, name = Path(typed.strip()).expanduser(), Path(typed.strip()).name
+            try:
+                source, name = Path(typed.strip()).expanduser(), Path(typed.strip()).name
+                source.stat()
+            except (OSError, RuntimeError, ValueError) as problem:
+                raise unreadable(typed.strip()[:80], problem) from problem
     if source is not None:
         _read(source, name, identity)
+
+
+def _fetched_once(name: str) -> tuple[Path, ...]:
+    """The files of a dataset, asked for once a session: other clicks on this page ask nobody."""
+    kept = st.session_state.get("_dataset_files")
+    if kept is None or kept[0] != name or not all(path.exists() for path in kept[1]):
+        st.session_state["_dataset_files"] = kept = (name, _fetched(name))
+    return kept[1]
 
 
 def _fetched(name: str) -> tuple[Path, ...]:
@@ -201,150 +210,16 @@ def _kept() -> None:
             key="static_file",
             help="Without a file, the model's own input embeddings serve.",
         )
-        if file is not None:
+        if file is None:
+            st.session_state.pop("_static", None)
+        else:
             key = f"{file.name} {file.size} {file.file_id}"
-            if st.session_state.get("_static") != key:
+            if caching.static_vectors().get(key) is None:
                 vectors = read_static_vectors(file.getvalue(), file.name)
-                corpora.static_vectors().put(key, vectors)
+                caching.static_vectors().put(key, vectors)
                 st.session_state["_static"] = key
-            found = corpora.static_vectors().get(key)
+            found = caching.static_vectors().get(key)
             if found is not None:
                 st.caption(
                     f"{len(found.places):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."
                 )
-
-
-def queries(backend: Backend) -> None:
-    """Many queries at once."""
-    found = corpora.current()
-    index = embedding_jobs.index_of(backend, found, "queries")
-    st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
-    st.text_area("Queries, one a line", key="w_queries_text", height=180)
-    st.session_state["_queries_text"] = st.session_state["w_queries_text"]
-    file = st.file_uploader("Or a file with a query a line", type=["txt"], key="queries_file")
-    if file is not None:  # read like a corpus of lines: the encoding is found out in the same way
-        lines = [text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt").texts]
-    else:
-        lines = [line.strip() for line in st.session_state["w_queries_text"].splitlines() if line.strip()]
-    if len(lines) > MOST_QUERIES:
-        raise InputError(
-            f"There are {len(lines):,} queries.", f"At most {MOST_QUERIES:,} are run at once.", "Remove some."
-        )
-    if index is None or not lines:
-        return
-    layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
-    from components.retrieval.query import query_vectors
-
-    vectors = query_vectors(backend, lines, index.info)[layer, pooling]
-    hits = index.engine(layer, pooling).search(vectors, state.get("k"), state.get("similarity"))
-    rows = [
-        {
-            "query": line,
-            "rank": rank,
-            "number": int(at),
-            state.get("similarity"): round(float(score), 5),
-            "text": found.texts[at],
-        }
-        for line, best, scores in zip(lines, hits.indices, hits.scores, strict=True)
-        for rank, (at, score) in enumerate(zip(best, scores, strict=True), start=1)
-    ]
-    table = pd.DataFrame(rows)
-    st.markdown("**The best hit of each query**")
-    st.caption(_as_chosen(layer, pooling, similarity=True))
-    st.dataframe(
-        table[table["rank"] == 1].drop(columns=["rank", "number"]),
-        hide_index=True,
-        key="queries_table",
-        column_config={state.get("similarity"): st.column_config.NumberColumn(width="small", format="%.3f")},
-    )
-    st.caption(f"All {state.get('k')} hits of each are under “Data of this figure”.")
-    feedback.data("queries", lambda: table)
-
-
-def _as_chosen(layer: int, pooling: Pooling, similarity: bool) -> str:
-    by = f", {SIMILARITY_NAMES[state.get('similarity')].lower()}, k = {state.get('k')}" if similarity else ", cosine"
-    return f"Layer {layer}, pooling {embedding_jobs.POOLING_NAMES[pooling]}{by}: change them under “Hits”."
-
-
-def _place(layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -> tuple[int, Pooling]:
-    """The layer and pooling of the results view, where the index has them."""
-    layer, pooling = state.get("layer"), state.get("pooling")
-    return (
-        int(layer) if layer in layers else layers[-1],
-        cast(Pooling, pooling if pooling in poolings else poolings[0]),
-    )
-
-
-def pairs(backend: Backend) -> None:
-    """The most similar pairs of the corpus."""
-    found = corpora.current()
-    index = embedding_jobs.index_of(backend, found, "pairs")
-    if index is None:
-        return
-    if len(found) < 2:
-        st.info("One sentence has no other to be compared with.")
-        return
-    layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
-    possible = len(found) * (len(found) - 1) // 2
-    count = (
-        possible
-        if possible <= 10
-        else st.slider("Pairs", 10, min(1_000, possible), min(100, possible), key="pair_count")
-    )
-    st.caption(_as_chosen(layer, pooling, similarity=False))
-    key = (index.folder.name, layer, pooling, count)
-    kept = _found_pairs().get(str(key))
-    if kept is None:
-        blocks = -(-len(found) // 2048)
-        if len(found) > 5_000 and not st.button(
-            f"Compare all {len(found) * (len(found) - 1) // 2:,} pairs", key="find_pairs", type="primary"
-        ):
-            return
-        bar = st.progress(0.0, text=f"Comparing {blocks * (blocks + 1) // 2} blocks. Any click elsewhere stops it.")
-        engine = index.engine(layer, pooling)
-        kept = most_similar_pairs(
-            engine.vectors,
-            engine.norms,
-            count,
-            found.texts,
-            progress=lambda done, total: cast(
-                None, bar.progress(done / total, text=f"Compared {done} of {total} blocks")
-            ),
-        )
-        bar.empty()
-        _found_pairs().put(str(key), kept)
-    table = pd.DataFrame(
-        [
-            {
-                "cosine": round(pair.cosine, 4),
-                "numbers": f"{pair.first} – {pair.second}",
-                "first": found.texts[pair.first],
-                "second": found.texts[pair.second],
-            }
-            for pair in kept
-        ]
-    )
-    if len(kept) > 1 and kept[0].cosine - kept[-1].cosine < TIE:
-        st.warning("All of these pairs have the same cosine: which of them are shown, and their order, mean nothing.")
-    st.dataframe(
-        table,
-        hide_index=True,
-        key="pairs_table",
-        height="auto" if len(table) <= 10 else 640,
-        row_height=58,  # two lines: most sentences fit
-        column_config={
-            "cosine": st.column_config.NumberColumn(width="small", format="%.3f"),
-            "numbers": st.column_config.TextColumn(width="small"),
-        },
-    )
-    feedback.reading(
-        f"Pairs of sentences by the cosine of their vectors (layer {layer}, {embedding_jobs.POOLING_NAMES[pooling]}), "
-        "the closest first. Sentences that are letter by letter the same are left out.",
-        "Whether two sentences mean the same: names, length and topic bring vectors together too.",
-    )
-    feedback.data("pairs", lambda: table)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _found_pairs() -> corpora.FewKept[tuple[SimilarPair, ...]]:
-    return corpora.FewKept()

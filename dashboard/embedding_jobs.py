@@ -38,12 +38,27 @@ def index_of(backend: Backend, corpus: Corpus, where: str) -> VectorIndex | None
     job = shelf.request(backend, corpus, wanted)
     job.finished.wait(0.5)
     if job.index is not None:
+        if len(corpus) > AT_ONCE:
+            _other_choice(backend, corpus, where)
         return job.index
     if job.finished.is_set():
         _failed(job, where)
     else:
         _progress(job, where)
     return None
+
+
+def _other_choice(backend: Backend, corpus: Corpus, where: str) -> None:
+    """A way back to the choice of layers and poolings, for corpora that are not embedded with all of them."""
+    asking = st.session_state.setdefault("_index_asking", set())
+    key = _key(backend, corpus)
+    if key in asking:
+        _costs(backend, corpus, f"more_{where}")
+        st.button("Leave it as it is", key=f"enough_{where}", on_click=asking.discard, args=(key,))
+    else:
+        st.button(
+            "Other layers or poolings", key=f"more_{where}", icon=":material/layers:", on_click=asking.add, args=(key,)
+        )
 
 
 def _key(backend: Backend, corpus: Corpus) -> tuple[str, str]:
@@ -63,14 +78,15 @@ def _wanted(backend: Backend, corpus: Corpus) -> EmbedOptions | None:
 def choose(key: tuple[str, str], layers: Sequence[int], poolings: Sequence[str]) -> None:
     """Ask for these layers and poolings of a model and corpus from now on."""
     st.session_state.setdefault("_index_choices", {})[key] = (tuple(layers), tuple(poolings))
+    st.session_state.setdefault("_index_asking", set()).discard(key)
 
 
 def _costs(backend: Backend, corpus: Corpus, where: str) -> None:
     """What embedding takes, before anything runs."""
     with st.container(border=True):
         st.markdown(
-            f"**{feedback.escape(corpus.name)} has {len(corpus):,} sentences**, which {feedback.escape(backend.spec.title)} "
-            "has not seen yet. Choose what to keep; it is done once and kept on disk."
+            f"**{feedback.escape(corpus.name)} has {len(corpus):,} sentences.** Choose which layers and poolings of "
+            f"{feedback.escape(backend.spec.title)} to embed; it is done once and kept on disk."
         )
         last = backend.facts.layers
         left, right = st.columns(2)

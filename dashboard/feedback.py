@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -278,13 +278,23 @@ def chosen_models() -> list[Backend]:
     return [main] if second is None else [main, second]
 
 
+def beside(
+    own: Mapping[str, object], columns: Mapping[str, Sequence[str]], rows: Iterable[int]
+) -> dict[str, list[str]]:
+    """A corpus's own columns at some rows, under names that hide none of a table's `own`."""
+    picked = [int(row) for row in rows]
+    return {
+        f"{name} (column)" if name in own else name: [column[row] for row in picked] for name, column in columns.items()
+    }
+
+
 def _csv(frame: pd.DataFrame) -> bytes:
     """A CSV for spreadsheets: marked as UTF-8, and text that would count as a formula made plain text."""
 
     def plain(value: object) -> object:
         return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value
 
-    return frame.map(plain).to_csv(index=False).encode("utf-8-sig")
+    return frame.map(plain).rename(columns=plain).to_csv(index=False).encode("utf-8-sig")
 
 
 def next_step(page: str) -> None:

@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from components.retrieval.relevance import Judgements
-from components.retrieval.search import top
 from dashboard import caching, corpora, feedback
 
 if TYPE_CHECKING:
@@ -31,12 +30,12 @@ def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> Non
 
 
 def precision(rankings: Sequence[tuple[str, np.ndarray]], query: str) -> None:
-    """P@5 and P@10 of every judged query, of each ranking on screen: its title and all sentences' scores."""
+    """P@5 and P@10 of every judged query, of each ranking on screen: its title and its first ten hits."""
     corpus = corpora.current()
     found = judgements(corpus)
     kept = st.session_state.setdefault("_judged_rankings", {}).setdefault(corpus.content_hash, {})
     if query in found.marks:
-        kept[query] = tuple((title, tuple(int(at) for at in top(scores, 10))) for title, scores in rankings)
+        kept[query] = tuple((title, tuple(map(int, hits))) for title, hits in rankings)
     rows = [
         {"query": asked, "ranking": title, "P@5": five.value, "P@10": ten.value, "not judged of 10": ten.unjudged}
         for asked in found.marks

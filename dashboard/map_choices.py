@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 METHOD_NAMES = {"umap": "UMAP", "pca": "PCA", "tsne": "t-SNE", "pacmap": "PaCMAP"}
 SAMPLES = (500, 2_000, 5_000, 20_000, 50_000)
-FEW_LABELS = 60  # values of a column that may be a colour
+MOST_LABELS = 70  # values of a column that may be a colour
+PCA_WAIT = 2.0  # seconds for the map that stands in
+OUR_NAMES = {
+    *("layer", "sentence", "token", "word", "position", "special", "frequency", "number", "group", "sense"),
+    *("x", "y", "z", "before", "after", "cosine"),
+}
 
 
 def tokens(backend: Backend) -> TokenSet | None:
@@ -42,22 +48,24 @@ def tokens(backend: Backend) -> TokenSet | None:
     corpus = corpora.current()
     with right:
         count = _sample_size()
-    job = caching.token_shelf().request(
-        backend, corpus.content_hash, corpus.texts, max_tokens=count, seed=state.get("map_seed")
-    )
-    if not ready(job, f"Reading the tokens of {corpus.name}"):
+    job = caching.token_shelf().request(backend, corpus.content_hash, corpus.texts, max_tokens=count)
+    if not ready(job, f"Reading the tokens of {feedback.escape(corpus.name)}"):
         return None
     assert job.vectors is not None
     st.caption(
-        f"{len(job.vectors.tokens):,} of {job.vectors.found:,} tokens, drawn at random with the seed, of "
+        f"{len(job.vectors.tokens):,} of {job.vectors.found:,} tokens, drawn at random once, of "
         f"**{feedback.escape(corpus.name)}**. Choose another corpus on the Search page."
     )
     return token_set.of_corpus(job.key, job.vectors, corpus.texts, label_columns(corpus))
 
 
 def label_columns(corpus: Corpus) -> dict[str, Sequence[str]]:
-    """The columns of a corpus with few enough values to colour by."""
-    return {name: column for name, column in corpus.columns.items() if 1 < len(set(column)) <= FEW_LABELS + 10}
+    """The columns of a corpus with few enough values to colour by; none hides a name of ours."""
+    return {
+        f"{name} (column)" if name in OUR_NAMES else name: column
+        for name, column in corpus.columns.items()
+        if 1 < len(set(column)) <= MOST_LABELS
+    }
 
 
 def _sample_size() -> int:
@@ -147,51 +155,53 @@ def options(count: int) -> MapOptions:
 
 def drawing(
     shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[int | tuple[int, int]]
-) -> tuple[Drawing, MapOptions]:
-    """The maps, and the options they are of: PCA's stand in while slower ones are on their way (a notice says so)."""
+) -> tuple[Drawing, MapOptions] | None:
+    """The maps, and the options they are of: PCA's stand in while slower ones are on their way (a notice says so).
+
+    None while there is nothing to draw yet: its progress, or why not, stands there.
+    """
     shelf = caching.map_shelf()
     if wanted_options.method == "umap":
         numba_work.warm_up()
     found = shelf.request(shown, wanted_options, wanted)
-    found.idle.wait(0.5)
-    if found.has(wanted):
+    if _wait(found, wanted, 0.5):
         return found, wanted_options
-    if found.error is None:
-        _progress(found, wanted_options)
-    elif found.cancelled:
-        st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped; this is PCA.")
-        _again(found)
-    else:
-        feedback.explain(found.error, "drawing the map")
-        _again(found)
     instead = replace(wanted_options, method="pca")
-    quick = shelf.request(shown, instead, wanted)
-    quick.idle.wait(60)
-    if not quick.has(wanted):
-        raise quick.error or RuntimeError("PCA gave no map")
-    return quick, instead
+    quick = found if wanted_options.method == "pca" else shelf.request(shown, instead, wanted)
+    there = quick is not found and _wait(quick, wanted, PCA_WAIT)
+    if found.error is None:
+        _progress(found, quick, wanted, wanted_options.method, there)
+    else:
+        if found.cancelled:
+            st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped" + ("; this is PCA." if there else "."))
+        else:
+            feedback.explain(found.error, "drawing the map")
+        st.button("Draw it again", key="map_again", icon=":material/refresh:", on_click=shelf.forget, args=(found,))
+    return (quick, instead) if there else None
 
 
-def _again(found: Drawing) -> None:
-    st.button(
-        "Draw it again", key="map_again", icon=":material/refresh:", on_click=caching.map_shelf().forget, args=(found,)
-    )
+def _wait(found: Drawing, wanted: Sequence[int | tuple[int, int]], seconds: float) -> bool:
+    """Whether the maps are there within this time."""
+    until = time.monotonic() + seconds
+    while not found.has(wanted) and found.error is None and time.monotonic() < until:
+        time.sleep(0.02)
+    return found.has(wanted)
 
 
-def _progress(found: Drawing, wanted: MapOptions) -> None:
-    """What is being drawn, drawn again twice a second until it is there."""
+def _progress(
+    found: Drawing, quick: Drawing, wanted: Sequence[int | tuple[int, int]], method: Method, there: bool
+) -> None:
+    """What is being drawn, drawn again twice a second until it is there, or until PCA can stand in."""
 
     @st.fragment(run_every=0.5)
     def bar() -> None:
-        if found.idle.is_set():
+        if found.has(wanted) or found.idle.is_set() or (not there and quick.has(wanted)):
             st.rerun()
-        name = METHOD_NAMES[wanted.method]
-        if wanted.needs_numba and not numba_work.is_ready():
-            text = (
-                f"**{name} is getting ready**, once after the server's start (some 20 seconds). Meanwhile this is PCA."
-            )
+        name, meanwhile = METHOD_NAMES[method], " Meanwhile this is PCA." if there else ""
+        if method in ("umap", "pacmap") and not numba_work.is_ready(method):
+            text = f"**{name} is getting ready**, once after the server's start (some 20 seconds).{meanwhile}"
         else:
-            text = f"**{name} is being drawn.** Meanwhile this is PCA."
+            text = f"**{name} is being drawn.**{meanwhile}"
         st.progress(min(1.0, found.fraction), text=text)
         st.button("Stop", key="map_stop", icon=":material/stop:", on_click=found.cancel.set)
 

@@ -52,12 +52,18 @@ def ends(backend: Backend) -> None:
     if renderer is None:
         return
     if joint:
-        drawing, options = map_choices.drawing(shown, options, [(first_layer, second_layer)])
+        made = map_choices.drawing(shown, options, [(first_layer, second_layer)])
+        if made is None:
+            return
+        drawing, options = made
         _joint(
             shown, drawing.joint[first_layer, second_layer], (first_layer, second_layer), by, rows, options, renderer
         )
     else:
-        drawing, options = map_choices.drawing(shown, options, [first_layer, second_layer])
+        made = map_choices.drawing(shown, options, [first_layer, second_layer])
+        if made is None:
+            return
+        drawing, options = made
         maps = [drawing.maps[layer] for layer in (first_layer, second_layer)]
         for number, (column, layer) in enumerate(zip(st.columns(2), (first_layer, second_layer), strict=True)):
             with column:
@@ -77,7 +83,11 @@ def through(backend: Backend) -> None:
     options, renderer = _drawable(options, len(shown))
     if renderer is None:
         return
-    drawing, options = map_choices.drawing(shown, options, layers)
+    made = map_choices.drawing(shown, options, layers)
+    if made is None:
+        return
+    drawing, options = made
+    map_selection.renew_moving((shown.key, options, by, renderer, controls.scale()))
     maps = {layer: drawing.maps[layer] for layer in layers}
     rows = map_selection.selected(shown)
     drawn = _sampled(shown, renderer)

@@ -28,6 +28,13 @@ def pick(shown: TokenSet, key: str, drawn: np.ndarray) -> None:
         state.put("map_find", "")
 
 
+def renew_moving(made_of: tuple[object, ...]) -> None:
+    """Give the moving figure the current choice where it is drawn anew all the same; else it keeps its own."""
+    if st.session_state.get("_moving_made") != made_of:
+        st.session_state["_moving_made"] = made_of
+        st.session_state["_moving_selection"] = st.session_state.get("_map_selected", ((), ()))
+
+
 def selected(shown: TokenSet, kept: str = "_map_selected") -> tuple[int, ...]:
     """The rows that are selected: by the search box, else in a figure; none of another set of tokens."""
     if state.get("map_find"):

@@ -58,7 +58,8 @@ class Ranked:
     title: str
     unit: str  # what the score is
     scores: np.ndarray  # float32 [sentence]
-    best: np.ndarray  # int64 [hit]: the first k
+    best: np.ndarray  # int64 [hit]: the first k that are hits
+    first_ten: np.ndarray  # int64 [hit]: the same for k = 10, which precision is counted of
 
 
 def vector_scores(
@@ -71,8 +72,11 @@ def vector_scores(
     return index.engine(layer, pooling).scores(vectors[layer, pooling][0], similarity)
 
 
-def results(backend: Backend, why: Callable[[], None]) -> None:
-    """The query, the hits as it is typed, and what stands beside them; `why` draws the hit that was clicked."""
+def results(backend: Backend, why: Callable[[], None], notes: Callable[[], None]) -> None:
+    """The query, the hits as it is typed, and what stands beside them.
+
+    `why` draws the hit that was clicked, `notes` what one should know of the scores.
+    """
     corpus = corpora.current()
     query = _query()
     k, similarity, beside = _choices()
@@ -90,7 +94,7 @@ def results(backend: Backend, why: Callable[[], None]) -> None:
             )
         scores = vector_scores(backend, index, query, layer, pooling, similarity)
         title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
-        rankings.append(Ranked(title, similarity, scores, top(scores, k)))
+        rankings.append(Ranked(title, similarity, scores, top(scores, k), top(scores, 10)))
     if beside != "none":
         other = _beside(backend, index, corpus, query, beside, k)
         if other is not None:
@@ -99,8 +103,8 @@ def results(backend: Backend, why: Callable[[], None]) -> None:
         return
     _side_by_side(rankings, corpus, query)
     why()
-    _why_notes()
-    judging.precision([(ranked.title, ranked.scores) for ranked in rankings], query)
+    notes()
+    judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], query)
     for number, ranked in enumerate(rankings):
         if len(ranked.best):
             _spread(ranked, corpus, number)
@@ -205,7 +209,7 @@ def _beside(
         similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
         scores = vector_scores(backend, index, query, layer, pooling, similarity)
         title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
-        return Ranked(title, similarity, scores, top(scores, k))
+        return Ranked(title, similarity, scores, top(scores, k), top(scores, 10))
     if beside == "model":
         second = feedback.second_model()
         if second is None:
@@ -217,27 +221,32 @@ def _beside(
             return None
         layer, pooling = _layer_and_pooling(other, ", right", "layer2", "pooling2")
         scores = vector_scores(second, other, query, layer, pooling, "cosine")
-        return Ranked(f"{second.spec.title}, layer {layer}", "cosine", scores, top(scores, k))
+        title = f"{feedback.escape(second.spec.title)}, layer {layer}"
+        return Ranked(title, "cosine", scores, top(scores, k), top(scores, 10))
     if beside in TITLES:
         ranker = _ranker(backend, corpus, beside)
         scores = ranker.scores(query)
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(beside, "cosine")
-        best = top(scores, k)
-        if beside != "jm":  # a score of 0 is no hit: nothing in common with the query
-            best = best[scores[best] > 0]
-        else:  # the least log-probability is that of sentences without any of the query's words
-            floor = scores.min()
-            best = np.array(
-                [at for at in best if scores[at] > floor or late_interaction.shared_words(query, corpus.texts[at])], int
-            )
-        return Ranked(ranker.title, unit, scores, best)
+        best = _hits(scores, k, beside, corpus, query)
+        return Ranked(ranker.title, unit, scores, best, _hits(scores, 10, beside, corpus, query))
     return None
+
+
+def _hits(scores: np.ndarray, k: int, kind: str, corpus: Corpus, query: str) -> np.ndarray:
+    """The first k of a lexical or static ranking that have anything in common with the query."""
+    best = top(scores, k)
+    if kind != "jm":
+        return best[scores[best] > 0]
+    floor = scores.min()  # the log-probability of sentences without any of the query's words
+    return np.array(
+        [at for at in best if scores[at] > floor or late_interaction.shared_words(query, corpus.texts[at])], np.int64
+    )
 
 
 def _ranker(backend: Backend, corpus: Corpus, kind: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
     """A baseline; for static vectors an uploaded file's, if there is one, else the model's own input embeddings."""
     key = st.session_state.get("_static")
-    uploaded = corpora.static_vectors().get(key) if kind == "static" and key else None
+    uploaded = caching.static_vectors().get(key) if kind == "static" and key else None
     if uploaded is not None:
         return caching.static_ranker(str(key), corpus.content_hash, uploaded, corpus)
     model = f"{backend.spec.key} {backend.revision}" if kind == "static" else ""
@@ -277,12 +286,17 @@ def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> Non
                 hits,
                 f"hits_{number}",
                 on_pick=lambda at: state.put("why", None if state.get("why") == at else at),
-                on_mark=lambda at, relevant: judging.mark(corpus.content_hash, query, at, relevant),
+                on_mark=_marker(corpus.content_hash, query),
                 pick_hint="Click to see why it came",
                 answer=".st-key-why",
                 scale=controls.scale(),
             )
             feedback.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
+
+
+def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
+    """What a mark does. Made apart: a widget keeps its callback, and must not keep a corpus with it."""
+    return lambda at, relevant: judging.mark(corpus_hash, query, at, relevant)
 
 
 def _ties(ranked: Ranked) -> None:
@@ -303,15 +317,13 @@ def _tag(corpus: Corpus, at: int) -> str:
 
 
 def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "rank": range(1, len(ranked.best) + 1),
-            "number": ranked.best,
-            ranked.unit: ranked.scores[ranked.best].round(6),
-            "text": [corpus.texts[at] for at in ranked.best],
-            **{name: [column[at] for at in ranked.best] for name, column in corpus.columns.items()},
-        }
-    )
+    own = {
+        "rank": range(1, len(ranked.best) + 1),
+        "number": ranked.best,
+        ranked.unit: ranked.scores[ranked.best].round(6),
+        "text": [corpus.texts[at] for at in ranked.best],
+    }
+    return pd.DataFrame(own | feedback.beside(own, corpus.columns, ranked.best))
 
 
 def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
@@ -332,14 +344,3 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
         "models, layers or methods do not compare.",
         table=lambda: pd.DataFrame({"number": range(len(ranked.scores)), ranked.unit: ranked.scores}),
     )
-
-
-def _why_notes() -> None:
-    with st.expander("Cosine or dot product? Questions or sentences?", icon=":material/help:"):
-        st.markdown(
-            "**Length:** the dot product grows with a vector's length, so long vectors come first whatever is asked; cosine "
-            "divides length out. Models trained with dot products keep meaning in the length.  \n"
-            "**Symmetric or not:** a sentence model looks for sentences that say the same; a short query against passages "
-            "that answer it is another task, for which models such as MS MARCO's are trained.  \n"
-            "**Shared words** are marked in the hits; a hit without any was found by its vector alone."
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -11,9 +12,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import token_set, word_senses
+from components.analysis import token_set
 from components.charts import curves, scatter
 from components.errors import InputError
+from components.model.token_vectors import MAX_TOKENS
 from components.retrieval import senses as reading
 from dashboard import caching, controls, corpora, feedback, map_choices, map_sections, map_selection, state
 from dashboard.map_choices import METHOD_NAMES
@@ -21,6 +23,7 @@ from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
     from components.analysis.token_set import TokenSet
+    from components.analysis.word_senses import SenseCurve
     from components.model.backend import Backend
     from components.retrieval.senses import SenseFile
 
@@ -32,11 +35,6 @@ MOST_OCCURRENCES = 2_000
 def demo_senses() -> SenseFile:
     """The ambiguous words that come with the dashboard."""
     return reading.read_senses(ASSETS / "senses.jsonl", "senses.jsonl")
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _uploaded() -> corpora.FewKept[SenseFile]:
-    return corpora.FewKept()
 
 
 def senses(backend: Backend) -> None:
@@ -60,7 +58,7 @@ def senses(backend: Backend) -> None:
             "At least two senses, with more than one sentence each, were expected.",
             "Choose another word or file.",
         )
-    curve = word_senses.sense_curve(occurrences.vectors, labels)
+    curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
     _curve_figure(curve, word, labels)
     _map(backend, occurrences, "sense", word, curve.best)
     if source == "demo":
@@ -72,7 +70,7 @@ def _word_of(found: SenseFile) -> str:
     chosen = state.get("sense_word").casefold()
     word = chosen if chosen in words else words[0]
     if chosen and chosen not in words:
-        st.warning(f"There are no sentences for “{feedback.escape(chosen)}” here: this is “{word}”.")
+        st.warning(f"There are no sentences for “{feedback.escape(chosen)}” here: this is “{feedback.escape(word)}”.")
     st.session_state["w_sense_word"] = word
     if len(words) <= 30:
         st.pills("Word", words, key="w_sense_word", on_change=_word_chosen, required=True)
@@ -83,7 +81,7 @@ def _word_of(found: SenseFile) -> str:
 
 def _word_chosen() -> None:
     state.put("sense_word", st.session_state["w_sense_word"] or "")
-    state.put("layer", None)
+    state.put("sense_layer", None)
 
 
 def _upload() -> SenseFile | None:
@@ -95,10 +93,10 @@ def _upload() -> SenseFile | None:
     )
     if file is not None:
         key = f"{file.name} {file.size} {file.file_id}"
-        if st.session_state.get("_senses") != key:
-            _uploaded().put(key, reading.read_senses(file.getvalue(), file.name))
-            st.session_state["_senses"] = key
-    found = _uploaded().get(st.session_state.get("_senses", ""))
+        st.session_state["_senses"] = key
+        if caching.sense_files().get(key) is None:  # new, or let go meanwhile to make room for others'
+            caching.sense_files().put(key, reading.read_senses(file.getvalue(), file.name))
+    found = caching.sense_files().get(st.session_state.get("_senses", ""))
     if found is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
         return None
@@ -111,10 +109,10 @@ def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
     """The occurrences of a labelled word; None while they are on their way."""
     rows = found.of(word)
     texts = tuple(row.sentence for row in rows)
-    job = caching.token_shelf().request(
-        backend, f"senses {found.content_hash}", texts, word=word, max_tokens=MOST_OCCURRENCES
-    )
-    if not map_choices.ready(job, f"Reading the sentences with “{word}”"):
+    # Every occurrence, so that the meant ones are among them; named by these texts, not by their file.
+    name = "senses " + hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+    job = caching.token_shelf().request(backend, name, texts, word=word, max_tokens=MAX_TOKENS)
+    if not map_choices.ready(job, f"Reading the sentences with “{feedback.escape(word)}”"):
         return None
     assert job.vectors is not None
     every = token_set.of_corpus(job.key, job.vectors, texts, {})
@@ -124,10 +122,10 @@ def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
     if not chosen:
         raise InputError(f"No sentence has “{word}” as written.", "At least one was expected.", "Choose another word.")
     labels = [rows[every.tokens[at].sentence].sense for at in chosen]
-    return token_set.choose(every, chosen, {"sense": labels}, "meant")
+    return token_set.choose(every, chosen, {"sense": labels})
 
 
-def _curve_figure(curve: word_senses.SenseCurve, word: str, labels: list[str]) -> None:
+def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
     layers = len(curve.accuracy)
     majority = np.full(layers, curve.majority, np.float32)
     best = curve.best
@@ -165,10 +163,11 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
     """The occurrences at a layer, coloured by sense or group."""
     options = map_choices.options(len(occurrences))
     last = backend.facts.layers
-    if state.get("layer") is None:
-        state.put("layer", best)
-    layer = controls.layer(last, "Layer of the map")
-    drawing, options = map_choices.drawing(occurrences, options, [layer])
+    layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
+    made = map_choices.drawing(occurrences, options, [layer])
+    if made is None:
+        return
+    drawing, options = made
     found = drawing.maps[layer]
     rows = np.arange(len(occurrences))
     feedback.figure(
@@ -217,15 +216,16 @@ def _unlabelled(backend: Backend) -> None:
     job = caching.token_shelf().request(
         backend, corpus.content_hash, corpus.texts, word=word, max_tokens=MOST_OCCURRENCES
     )
-    if not map_choices.ready(job, f"Looking for “{word}”"):
+    if not map_choices.ready(job, f"Looking for “{feedback.escape(word)}”"):
         return
     assert job.vectors is not None
     every = token_set.of_corpus(job.key, job.vectors, corpus.texts, map_choices.label_columns(corpus))
     if len(every) < 4:
         st.info(f"“{feedback.escape(word)}” occurs {len(every)} times here: too few to group.")
         return
-    layer = backend.facts.layers if state.get("layer") is None else min(state.get("layer"), backend.facts.layers)
-    groups = word_senses.clusters(every.at(layer))
+    chosen, last = state.get("sense_layer"), backend.facts.layers
+    layer = last if chosen is None or chosen > last else int(chosen)
+    groups = caching.clusters(every.key, layer, every.at(layer))
     names = {int(row): str(number) for number, group in enumerate(groups, 1) for row in group.members}
     grouped = replace(every, labels={"group": [f"group {names[row]}" for row in range(len(every))]})
     st.markdown(
@@ -248,24 +248,8 @@ def _all_words(backend: Backend, found: SenseFile) -> None:
     if not panel.open:
         return
     with panel:
-        rows = []
-        for word in found.words:
-            occurrences = _labelled(backend, found, word)
-            if occurrences is None:
-                return
-            curve = word_senses.sense_curve(occurrences.vectors, list(occurrences.labels["sense"]))
-            rows.append(
-                {
-                    "word": word,
-                    "senses": len(set(occurrences.labels["sense"])),
-                    "sentences": len(occurrences),
-                    "best layer": curve.best,
-                    "accuracy there": curve.accuracy[curve.best],
-                    "at layer 0": curve.accuracy[0],
-                    "most frequent sense": curve.majority,
-                }
-            )
-        table = pd.DataFrame(rows)
+        key = (backend.spec.key, backend.revision, found.content_hash)
+        table = pd.DataFrame(caching.sense_overview(key, backend, found))
         percent = st.column_config.NumberColumn(format="percent")
         st.dataframe(
             table,

@@ -219,6 +219,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("map_first", "l1", 0, 1_000, MAP),
     _text("map_find", "q", MAP),
     _text("sense_word", "w", MAP),
+    _number("sense_layer", "sl", None, 1_000, MAP),
     _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP),
     # The corpus, by its content: a link finds it again where it is still kept, and reads no file
     Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP)),

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence
 
 
+MOST_CHARACTERS = 15_000
+
+
 def why(backend: Backend) -> None:
     """The hit that was clicked; nothing where none was."""
     corpus = corpora.current()
@@ -32,6 +35,8 @@ def why(backend: Backend) -> None:
         left.subheader(f"Why no. {at}?", anchor=False)
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         text = corpus.texts[at]
+        # What is longer than the model reads is cut here: a row of a file may be a whole book.
+        text = text[:MOST_CHARACTERS]
         trace = backend.trace([query, text], max_length=backend.own_max_length)
         layer = min(state.get("layer") if state.get("layer") is not None else trace.n_layers, trace.n_layers)
         try:
@@ -107,3 +112,14 @@ def _best_table(found: MaxSim, asked: TokenizedSentence, hit: TokenizedSentence)
         key="why_best",
         column_config={"cosine": st.column_config.ProgressColumn(format="%.3f", min_value=0.0, max_value=1.0)},
     )
+
+
+def notes() -> None:
+    with st.expander("Cosine or dot product? Questions or sentences?", icon=":material/help:"):
+        st.markdown(
+            "**Length:** the dot product grows with a vector's length, so long vectors come first whatever is asked; cosine "
+            "divides length out. Models trained with dot products keep meaning in the length.  \n"
+            "**Symmetric or not:** a sentence model looks for sentences that say the same; a short query against passages "
+            "that answer it is another task, for which models such as MS MARCO's are trained.  \n"
+            "**Shared words** are marked in the hits; a hit without any was found by its vector alone."
+        )

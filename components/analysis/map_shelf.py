@@ -64,12 +64,19 @@ class Drawing:
 
 
 class MapShelf:
-    """Makes maps on request and keeps the last ones."""
+    """Makes maps on request and keeps the last ones.
+
+    One worker makes PCA's maps, one all others, each the newest request first: whoever moves a slider waits for no
+    picture that nobody looks at any more. Requests that wait too long in a long line are dropped, and made when they are
+    asked for again.
+    """
 
     def __init__(self, capacity: int = KEPT) -> None:
         self._capacity = capacity
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[tuple[str, ...], MapOptions], Drawing] = OrderedDict()
+        self._lines: dict[bool, list[tuple[Drawing, TokenSet]]] = {True: [], False: []}  # is PCA: oldest first
+        self._working: set[bool] = set()
 
     def request(self, tokens: TokenSet, options: MapOptions, wanted: Sequence[int | tuple[int, int]]) -> Drawing:
         """The drawing with what it has; what is missing of `wanted` is started, in this order.
@@ -77,6 +84,7 @@ class MapShelf:
         `wanted` names layers, or pairs of layers for joint maps. After an error or a cancel nothing is started until
         `forget` was called.
         """
+        options = options.effective()
         key = (tokens.key, options)
         with self._lock:
             drawing = self._kept.get(key)
@@ -90,9 +98,7 @@ class MapShelf:
             missing = [item for item in wanted if not drawing.has([item]) and item not in drawing.waiting]
             if missing and drawing.error is None:
                 drawing.waiting += missing
-                if drawing.idle.is_set():
-                    drawing.idle.clear()
-                    threading.Thread(target=self._work, args=(drawing, tokens), name="map", daemon=True).start()
+                self._queue(drawing, tokens)
         return drawing
 
     def forget(self, drawing: Drawing) -> None:
@@ -101,15 +107,38 @@ class MapShelf:
             drawing.error = None
             drawing.cancel.clear()
 
-    def _work(self, drawing: Drawing, tokens: TokenSet) -> None:
+    def _queue(self, drawing: Drawing, tokens: TokenSet) -> None:
+        """Put a drawing at the front of its line (the lock is held), and see that somebody works."""
+        quick = drawing.options.method == "pca"
+        line = self._lines[quick]
+        if drawing.idle.is_set():
+            drawing.idle.clear()
+            drawing.cancel.clear()  # a stop that came after the last work was done stops nothing new
+        line[:] = [entry for entry in line if entry[0] is not drawing]
+        line.append((drawing, tokens))
+        for old, _ in line[: max(0, len(line) - self._capacity)]:
+            old.waiting.clear()
+            old.idle.set()
+        del line[: max(0, len(line) - self._capacity)]
+        if quick not in self._working:
+            self._working.add(quick)
+            threading.Thread(target=self._work, args=(quick,), name="maps", daemon=True).start()
+
+    def _work(self, quick: bool) -> None:
+        """One map after the other, of the drawing that was asked for last, until nothing waits."""
         while True:
             with self._lock:
-                if drawing.error is not None:
-                    drawing.waiting.clear()
-                if not drawing.waiting:
-                    drawing.idle.set()
+                line = self._lines[quick]
+                if not line:
+                    self._working.discard(quick)
                     return
-                item = drawing.waiting[0]
+                drawing, tokens = line[-1]
+                item = drawing.waiting[0] if drawing.waiting and drawing.error is None else None
+                if item is None:
+                    line.pop()
+                    drawing.waiting.clear()
+                    drawing.idle.set()
+                    continue
             try:
                 self._make(drawing, tokens, item)
             except MapCancelled as stopped:
@@ -121,6 +150,7 @@ class MapShelf:
             with self._lock:
                 drawing.placed = 0
                 drawing.waiting = [other for other in drawing.waiting if other != item]
+            del drawing, tokens  # while it waits it holds nothing
 
     def _make(self, drawing: Drawing, tokens: TokenSet, item: int | tuple[int, int]) -> None:
         options, cancelled = drawing.options, drawing.cancel.is_set

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
 _LOCK = threading.Lock()
-_ready = threading.Event()
+_ready: dict[str, threading.Event] = {"umap": threading.Event(), "pacmap": threading.Event()}
 _start_lock = threading.Lock()
 _started = False
 log = logging.getLogger(__name__)
@@ -34,9 +34,9 @@ def warm_up() -> None:
     threading.Thread(target=_warm, name="UMAP warms up", daemon=True).start()
 
 
-def is_ready() -> bool:
-    """Whether UMAP is compiled, so that a small map takes no longer than its own work."""
-    return _ready.is_set()
+def is_ready(method: str) -> bool:
+    """Whether "umap" or "pacmap" is compiled, so that a small map takes no longer than its own work."""
+    return _ready[method].is_set()
 
 
 def _warm() -> None:
@@ -77,7 +77,7 @@ def umap(
             learning_rate=learning_rate,
         ).fit(vectors)
         points = np.asarray(reducer.embedding_, np.float32)
-        _ready.set()
+        _ready["umap"].set()
 
     def put(others: Float32) -> Float32:
         with _LOCK:
@@ -94,7 +94,9 @@ def pacmap(vectors: Float32, *, dims: int, n_neighbors: int, seed: int, start: F
         _quiet()
         reducer = PaCMAP(n_components=dims, n_neighbors=n_neighbors, random_state=seed)
         begin: Any = "pca" if start is None else start
-        return np.asarray(reducer.fit_transform(vectors, init=begin), np.float32)
+        points = np.asarray(reducer.fit_transform(vectors, init=begin), np.float32)
+        _ready["pacmap"].set()
+        return points
 
 
 def _quiet() -> None:

@@ -26,7 +26,7 @@ believe one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -64,6 +64,12 @@ class MapOptions:
     min_dist: float = 0.1  # UMAP's
     metric: Metric = "cosine"
     seed: int = 0
+
+    def effective(self) -> MapOptions:
+        """The same map's options with what its method does not read at its default: equal maps have equal options."""
+        if self.method == "pca":
+            return MapOptions("pca", self.dims, metric=self.metric)
+        return self if self.method == "umap" else replace(self, min_dist=0.1)
 
     @property
     def needs_numba(self) -> bool:

@@ -152,8 +152,9 @@ def word_around(text: str, start: int, end: int) -> str:
     return (before.group() if before else "") + piece + (after.group() if after else "")
 
 
-def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]], key: str) -> TokenSet:
+def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]]) -> TokenSet:
     """Some of the tokens, with labels of their own instead."""
+    key = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
     picked = [tokens.tokens[row] for row in rows]
     vectors = read_only(np.ascontiguousarray(tokens.vectors[:, list(rows)]))
     return TokenSet((*tokens.key, key), tokens.texts, tuple(picked), tokens.layers, vectors, len(picked), dict(labels))

@@ -210,7 +210,7 @@ def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.nd
     counted = Counter(colours.groups)
     # Numbered groups (sentences) keep their order; others come by how many there are.
     named = [name for name, _ in counted.most_common(GROUPS if len(counted) <= GROUPS else GROUPS - 1)]
-    if all(name.isdigit() for name in named):
+    if all(name.isascii() and name.isdigit() for name in named):
         named.sort(key=int)
     place = {name: at for at, name in enumerate(named)}
     which = np.array([place.get(name, len(named)) for name in colours.groups])
@@ -219,7 +219,7 @@ def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.nd
         for at, name in enumerate(named)
     ]
     if (which == len(named)).any():
-        result.insert(0, (REST, np.flatnonzero(which == len(named)), {"color": "#A3A9B3"}))  # behind the others
+        result.insert(0, (REST, np.flatnonzero(which == len(named)), {"color": theme.GREY}))  # behind the others
     return result
 
 

@@ -35,7 +35,7 @@ def layers(text: str, last: int) -> tuple[int, ...]:
     if text.strip().lower() == "all":
         return tuple(range(last + 1))
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() for part in parts):
+    if not all(part.isascii() and part.isdecimal() for part in parts):
         raise InputError(
             f"The layers {text!r} were asked for.",
             f"Numbers from 0 to {last} with commas between them were expected, or all.",

@@ -196,19 +196,22 @@ class Embedder:
         """One batch; in halves where it does not fit the accelerator's memory."""
         if cancelled():
             raise EmbeddingCancelled
+        vectors = None
         try:
             vectors = self._forward([ids[row] for row in rows], options)
         except torch.OutOfMemoryError:
             if len(rows) == 1:
                 raise
-            self._token_budget = max(512, self._token_budget // 2)
-            log.warning("out of memory with %d sentences: going on with %d tokens", len(rows), self._token_budget)
-            self._release()
-            half = len(rows) // 2
-            for part in (rows[:half], rows[half:]):
-                yield from self._run(part, ids, options, cancelled)
+        if vectors is not None:
+            yield rows, vectors
             return
-        yield rows, vectors
+        # Here and not in the handler: while the error lives, its traceback holds on to what did not fit.
+        self._token_budget = max(512, self._token_budget // 2)
+        log.warning("out of memory with %d sentences: going on with %d tokens", len(rows), self._token_budget)
+        self._release()
+        half = len(rows) // 2
+        for part in (rows[:half], rows[half:]):
+            yield from self._run(part, ids, options, cancelled)
 
     def _release(self) -> None:
         if self._backend.device.type == "cuda":
@@ -266,7 +269,7 @@ class Embedder:
         """bfloat16 where a short trial of the model itself is clearly faster with it, else float32; tried once."""
         device = self._backend.device
         if device.type == "cuda":
-            return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+            return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
         if device.type != "cpu":
             return "float32"
         with self._backend.lock:

@@ -57,6 +57,7 @@ class TokenShelf:
         self.folder = folder
         self._capacity = capacity
         self._lock = threading.Lock()
+        self._turn = threading.Semaphore(2)  # jobs at work: more would only slow each other down
         self._kept: OrderedDict[tuple[str, ...], TokenJob] = OrderedDict()
 
     def request(
@@ -70,7 +71,7 @@ class TokenShelf:
     ) -> TokenJob:
         """The job for all layers of a sample of the corpus's tokens, or of a word's occurrences.
 
-        `corpus` names the texts by their content. A failed or cancelled job stays until it is forgotten.
+        `corpus` names exactly these texts, by a hash of their content. A failed or cancelled job stays until it is forgotten.
         """
         key = (backend.spec.key, backend.revision, corpus, word or "", str(max_tokens), str(seed))
         with self._lock:
@@ -99,15 +100,17 @@ class TokenShelf:
             job.done, job.total = done, total
 
         try:
-            job.vectors = backend.token_vectors(
-                texts,
-                word=word,
-                max_tokens=max_tokens,
-                seed=seed,
-                folder=self.folder,
-                progress=progress,
-                cancelled=job.cancel.is_set,
-            )
+            with self._turn:
+                job.started = time.monotonic()
+                job.vectors = backend.token_vectors(
+                    texts,
+                    word=word,
+                    max_tokens=max_tokens,
+                    seed=seed,
+                    folder=self.folder,
+                    progress=progress,
+                    cancelled=job.cancel.is_set,
+                )
         except EmbeddingCancelled as stopped:
             job.error = stopped.with_traceback(None)
         except Exception as problem:

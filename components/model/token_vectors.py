@@ -15,13 +15,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from components.errors import InputError
+from components.model.disk import reserve_array
 from components.model.embedding import BLOCK, EmbeddingCancelled
 from components.model.trace import Float32, Int64, TokenizedSentence
 
@@ -76,8 +77,10 @@ def token_vectors(
     where there is nothing to choose, EmbeddingCancelled once `cancelled()` is true.
     """
     wanted = backend.embed_options(layers if layers is not None else range(backend.facts.layers + 1)).layers
-    places = _occurrences(backend, texts, word, cancelled)
-    if not places:
+    places = (
+        _Places.of_tokens(backend, texts, cancelled) if word is None else _occurrences(backend, texts, word, cancelled)
+    )
+    if not len(places):
         raise InputError(
             f"No token was found{f' for the word {word!r}' if word else ''} in {len(texts):,} sentences.",
             "At least one was expected.",
@@ -98,10 +101,19 @@ def token_vectors(
 def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
     if folder is None:
         return np.empty(shape, np.float16)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as file:
-        path = Path(file.name)
-    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as file:
+            path = Path(file.name)
+        reserve_array(path, shape, np.float16)
+    except OSError as problem:
+        size = 2 * int(np.prod(shape)) / 1e9
+        raise InputError(
+            f"{size:,.2f} GB of token vectors could not be kept in {folder}: {problem.strerror or problem}.",
+            "That much free room was expected.",
+            "Take fewer tokens, or free some room.",
+        ) from problem
+    array = np.lib.format.open_memmap(path, mode="r+")
     with suppress(PermissionError):  # Windows keeps the name of a file that is mapped
         path.unlink()  # the mapping stays; the room is free again as soon as nobody looks at it, also after a crash
     return array
@@ -120,22 +132,40 @@ def _words(sentence: TokenizedSentence) -> list[tuple[int, ...]]:
     return [tuple(positions) for positions in words.values()]
 
 
+class _Places(Sequence[tuple[int, int]]):
+    """(sentence, which of its tokens) for every token of a corpus, kept as one count a sentence."""
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        self._ends = np.cumsum(np.asarray(counts, np.int64)) if len(counts) else np.zeros(1, np.int64)
+
+    @classmethod
+    def of_tokens(cls, backend: Backend, texts: Sequence[str], cancelled: Callable[[], bool]) -> _Places:
+        counts: list[int] = []
+        for start in range(0, len(texts), BLOCK):
+            if cancelled():
+                raise EmbeddingCancelled
+            ids, _ = backend.tokenization.encode_many(texts[start : start + BLOCK], backend.own_max_length)
+            counts += [len(item) - backend.tokenization.frame_length for item in ids]
+        return cls(counts)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, at: Any) -> Any:
+        sentence = int(np.searchsorted(self._ends, at, side="right"))
+        return sentence, int(at) - (int(self._ends[sentence - 1]) if sentence else 0)
+
+
 def _occurrences(
-    backend: Backend, texts: Sequence[str], word: str | None, cancelled: Callable[[], bool]
+    backend: Backend, texts: Sequence[str], word: str, cancelled: Callable[[], bool]
 ) -> list[tuple[int, int]]:
-    """(sentence, which one in it) for every token, or for every occurrence of the word."""
+    """(sentence, which of its words) for every occurrence of the word."""
     places: list[tuple[int, int]] = []
-    folded = None if word is None else word.strip().casefold()
+    folded = word.strip().casefold()
     for start in range(0, len(texts), BLOCK):
         if cancelled():
             raise EmbeddingCancelled
-        block = texts[start : start + BLOCK]
-        if folded is None:
-            ids, _ = backend.tokenization.encode_many(block, backend.own_max_length)
-            extra = backend.tokenization.frame_length
-            places += [(start + row, at) for row, item in enumerate(ids) for at in range(len(item) - extra)]
-            continue
-        for row, text in enumerate(block):
+        for row, text in enumerate(texts[start : start + BLOCK]):
             if folded not in text.casefold():  # cheap, and spares the records of most sentences
                 continue
             sentence = _tokenize(backend, text)
@@ -162,16 +192,21 @@ def _fill(
         by_sentence.setdefault(number, []).append((row, which))
     tokens: list[ChosenToken | None] = [None] * len(chosen)
     # Sentences of like length share a batch; characters stand for tokens well enough.
-    queue = sorted(by_sentence, key=lambda at: -len(texts[at]))
+    queue = sorted(by_sentence, key=lambda at: len(texts[at]))  # taken from its end, the longest first
     done = 0
     while queue:
         if cancelled():
             raise EmbeddingCancelled
         batch: list[int] = []
         sentences: list[TokenizedSentence] = []
-        while queue and (not sentences or len(sentences[0]) * (len(batch) + 1) <= _BATCH_TOKENS):
-            batch.append(queue.pop(0))
-            sentences.append(_tokenize(backend, texts[batch[-1]]))
+        width = 0
+        while queue:
+            sentence = _tokenize(backend, texts[queue[-1]])
+            width = max(width, len(sentence))
+            if batch and width * (len(batch) + 1) > _BATCH_TOKENS:
+                break
+            batch.append(queue.pop())
+            sentences.append(sentence)
         hidden = _hidden(backend, sentences, layers)  # [layer, sentence, token, dim]
         for at, (number, sentence) in enumerate(zip(batch, sentences, strict=True)):
             words = _words(sentence) if whole_words else None

@@ -30,7 +30,7 @@ from components.model.trace import POOLINGS, Pooling
 from components.retrieval.search import ExactSearch
 from components.retrieval.texts import StoredTexts, open_texts
 
-FORMAT = 1
+FORMAT = 2
 KIND = "BERT Internals index"
 MANIFEST = "manifest.json"
 DType = Literal["float32", "float16"]
@@ -52,6 +52,7 @@ class IndexInfo:
     corpus: str  # its name
     corpus_hash: str
     columns: tuple[str, ...] = ()
+    columns_hash: str = ""  # of their names and contents
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -176,6 +177,7 @@ def _info(content: Mapping[str, Any]) -> IndexInfo:
         corpus=str(content["corpus"]),
         corpus_hash=str(content["corpus_hash"]),
         columns=tuple(map(str, content["columns"])),
+        columns_hash=str(content["columns_hash"]),
         versions=dict(content["versions"]),
     )
 

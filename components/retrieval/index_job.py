@@ -9,8 +9,8 @@ the same bytes as without the break, for the batches are the same. One lock file
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +22,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from components.errors import InputError
+from components.model.disk import reserve_array
 from components.model.embedding import BLOCK, EmbedOptions
 from components.model.trace import Float32, Int64
 from components.retrieval import index as index_folder
@@ -53,6 +54,31 @@ def needed_bytes(sentences: int, dim: int, options: EmbedOptions, dtype: DType) 
     return sentences * each * len(options.layers) * len(options.poolings)
 
 
+def columns_hash(corpus: HasTexts) -> str:
+    """SHA-256 of the names and contents of the columns beside the texts; empty where there are none."""
+    if not corpus.columns:
+        return ""
+    digest = hashlib.sha256()
+    for name, values in sorted(corpus.columns.items()):
+        for part in (name, *values):
+            digest.update(len(part).to_bytes(8, "little") + part.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def job_identity(backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> str:
+    """The name of an index with all that it holds, the columns included: what may be gone on with, or found again."""
+    return _identity(backend.spec.key, backend.revision, options, corpus.content_hash, columns_hash(corpus), dtype)
+
+
+def _identity(model: str, revision: str, options: EmbedOptions, texts: str, columns: str, dtype: DType) -> str:
+    return index_folder.identity(model, revision, options, f"{texts} {columns}".strip(), dtype)
+
+
+def lock_of(folder: Path) -> FileLock:
+    """The lock that whoever builds or removes this index holds; it never waits."""
+    return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0)
+
+
 def build_index(
     backend: Backend,
     corpus: HasTexts,
@@ -68,12 +94,11 @@ def build_index(
     disk, or while another process builds the same; EmbeddingCancelled leaves a state to go on from.
     """
     resolved = index_folder.resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
-    job = index_folder.identity(backend.spec.key, backend.revision, options, corpus.content_hash, resolved)
+    job = job_identity(backend, corpus, options, resolved)
     folder = folder.expanduser().absolute()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.with_name(folder.name + ".lock"), timeout=0)
     try:
-        with lock:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with lock_of(folder):
             if folder.exists():
                 return _already_there(folder, job)
             part = folder.with_name(folder.name + ".part")
@@ -91,6 +116,7 @@ def build_index(
                 corpus=corpus.name,
                 corpus_hash=corpus.content_hash,
                 columns=tuple(corpus.columns),
+                columns_hash=columns_hash(corpus),
                 versions=_versions(),
             )
             index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
@@ -123,7 +149,7 @@ def _already_there(folder: Path, job: str) -> VectorIndex:
         )
     found = open_index(folder)  # refuses what is no index
     info = found.info
-    if index_folder.identity(info.model, info.revision, info.options, info.corpus_hash, info.dtype) != job:
+    if _identity(info.model, info.revision, info.options, info.corpus_hash, info.columns_hash, info.dtype) != job:
         raise InputError(
             f"{folder} holds another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
             "The same model, corpus and options were expected, or a name that is not taken.",
@@ -154,8 +180,8 @@ def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: 
         for layer in options.layers:
             for pooling in options.poolings:
                 shape = (len(corpus.texts), backend.facts.hidden_size)
-                _make(part / vector_file(layer, pooling), shape, dtype)
-                _make(part / norm_file(layer, pooling), shape[:1], "float32")
+                reserve_array(part / vector_file(layer, pooling), shape, dtype)
+                reserve_array(part / norm_file(layer, pooling), shape[:1], "float32")
         write_texts(part / "texts", corpus.texts)
         for at, column in enumerate(corpus.columns.values()):
             write_texts(part / f"column-{at}", column)
@@ -163,15 +189,6 @@ def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: 
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
         raise
-
-
-def _make(path: Path, shape: tuple[int, ...], dtype: DType) -> None:
-    """An array file of its final size, with its blocks on the disk: writing to a map of a full disk would be fatal."""
-    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    del array
-    with path.open("r+b") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _embed(

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import Timeout
+
 from components.errors import InputError
 from components.model.embedding import EmbeddingCancelled, EmbedOptions
 from components.model.store import parse_bytes
@@ -25,12 +27,11 @@ from components.retrieval.index import (
     MANIFEST,
     IndexInfo,
     VectorIndex,
-    identity,
     open_index,
     read_manifest,
     resolve_dtype,
 )
-from components.retrieval.index_job import HasTexts, build_index
+from components.retrieval.index_job import DONE, HasTexts, build_index, columns_hash, job_identity, lock_of
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -101,7 +102,7 @@ class IndexShelf:
     def request(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str = "auto") -> IndexJob:
         """The job of an index: finished, under way, or started now."""
         resolved = resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
-        key = identity(backend.spec.key, backend.revision, options, corpus.content_hash, resolved)
+        key = job_identity(backend, corpus, options, resolved)
         with self._lock:
             job = self._jobs.get(key)
             if job is not None and _may_be_tried_again(job):
@@ -118,14 +119,15 @@ class IndexShelf:
                 ).start()
             self._jobs[key] = job
             self._jobs.move_to_end(key)
-            for old in [at for at, one in self._jobs.items() if one.finished.is_set()][: len(self._jobs) - KEPT_JOBS]:
+            finished = [at for at, one in self._jobs.items() if one.finished.is_set() and one is not job]
+            for old in finished[: max(0, len(self._jobs) - KEPT_JOBS)]:
                 del self._jobs[old]
             return job
 
     def find(self, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> IndexJob | None:
         """The job of such an index if it is finished or under way, or if one that serves lies in the cache."""
         resolved = resolve_dtype("auto", len(corpus.texts), backend.facts.hidden_size, options)
-        key = identity(backend.spec.key, backend.revision, options, corpus.content_hash, resolved)
+        key = job_identity(backend, corpus, options, resolved)
         with self._lock:
             job = self._jobs.get(key)
             if job is not None and not _may_be_tried_again(job):
@@ -144,7 +146,10 @@ class IndexShelf:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Remove every index and unfinished build that nobody has open or works on; the bytes that were freed."""
+        """Remove every index and unfinished build that no process works on; the bytes that were freed.
+
+        Who has an index open can go on reading it until it is let go: its files are mapped.
+        """
         with self._lock:
             freed = 0
             for key in [key for key, job in self._jobs.items() if job.finished.is_set()]:
@@ -185,6 +190,7 @@ class IndexShelf:
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._remove_damaged(self.folder / key)
             job.index = build_index(backend, corpus, self.folder / key, options, dtype, progress, job.cancel.is_set)
             job.done = job.total
             self._make_room(key)
@@ -205,12 +211,12 @@ class IndexShelf:
                 newest,
                 *self._jobs,
             }
-            folders = [path for path in self._folders() if path.suffix != ".part"]
+            folders = self._folders()  # unfinished ones too: they hold their room from the start
             total = sum(_size(path) for path in folders)
             for path in sorted(folders, key=_last_used):
                 if total <= self.limit:
                     return
-                if path.name not in open_now:
+                if path.name.removesuffix(".part") not in open_now:
                     total -= self._remove(path)
 
     def _folders(self) -> list[Path]:
@@ -219,10 +225,25 @@ class IndexShelf:
         return [path for path in sorted(self.folder.iterdir()) if path.is_dir()]
 
     def _remove(self, path: Path) -> int:
+        """Remove a folder that no process builds; the lock's file stays, for another process may hold it next."""
         size = _size(path)
-        shutil.rmtree(path, ignore_errors=True)
-        path.with_name(path.name.removesuffix(".part") + ".lock").unlink(missing_ok=True)
+        try:
+            with lock_of(path):
+                shutil.rmtree(path, ignore_errors=True)
+        except (Timeout, OSError) as problem:
+            log.info("%s stays: %s", path, problem)
+            return 0
         return 0 if path.exists() else size
+
+    def _remove_damaged(self, path: Path) -> None:
+        """Make room for a new build where an index of our own cannot be opened any more."""
+        if not path.is_dir():
+            return
+        try:
+            open_index(path)
+        except InputError as problem:
+            log.warning("removed, to be built again: %s", problem)
+            self._remove(path)
 
 
 def _serves(info: IndexInfo, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> bool:
@@ -232,7 +253,7 @@ def _serves(info: IndexInfo, backend: Backend, corpus: HasTexts, options: EmbedO
         and set(options.layers) <= set(have.layers)
         and set(options.poolings) <= set(have.poolings)
         and (have.max_length, have.precision, have.prompt) == (options.max_length, options.precision, options.prompt)
-        and set(corpus.columns) <= set(info.columns)
+        and (not corpus.columns or columns_hash(corpus) == info.columns_hash)
     )
 
 
@@ -252,6 +273,7 @@ def _size(folder: Path) -> int:
 
 
 def _last_used(folder: Path) -> float:
-    with suppress(OSError):
-        return (folder / MANIFEST).stat().st_mtime
+    for name in (MANIFEST, DONE):  # an unfinished one has no manifest, but a record that is written at each block
+        with suppress(OSError):
+            return (folder / name).stat().st_mtime
     return 0.0

@@ -11,6 +11,8 @@ is never an answer.
 from __future__ import annotations
 
 import gzip
+import io
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +22,15 @@ import numpy as np
 
 from components.errors import InputError
 from components.model.trace import Float32
+from components.retrieval.corpus_table import unreadable
 from components.retrieval.lexical import TITLES, words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 MAX_WORDS = 200_000
+MAX_BYTES = 2 << 30  # unpacked
+_BLOCK = 4_096  # texts encoded at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +75,21 @@ class StaticRanker:
     def of_model(cls, backend: Backend, texts: Sequence[str]) -> StaticRanker:
         """From a model's own input embeddings: the mean over a text's pieces, special tokens left out."""
         matrix = backend.word_embeddings()  # [piece, dim]
-        before, after = (len(part) for part in backend.tokenization.frame)
+        tokenization = backend.tokenization  # and not the backend: a ranker that is kept must not keep a model
+        before, after = (len(part) for part in tokenization.frame)
 
         def mean(ids: Sequence[int]) -> Float32:
             inner = list(ids)[before : len(ids) - after]
             return _unit(matrix[inner].mean(axis=0) if inner else np.zeros(matrix.shape[1]))
 
-        rows, _ = backend.tokenization.encode_many(texts)
-        vectors = np.array([mean(ids) for ids in rows], np.float32)
+        vectors = np.empty((len(texts), matrix.shape[1]), np.float32)
+        for start in range(0, len(texts), _BLOCK):
+            rows, _ = tokenization.encode_many(texts[start : start + _BLOCK])
+            for at, ids in enumerate(rows, start=start):
+                vectors[at] = mean(ids)
         return cls(
             vectors,
-            lambda text: mean(backend.tokenization.encode_many([text])[0][0]),
+            lambda text: mean(tokenization.encode_many([text])[0][0]),
             int((~vectors.any(axis=1)).sum()),
         )
 
@@ -92,9 +101,19 @@ class StaticRanker:
 
 def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WORDS) -> StaticVectors:
     """Word vectors from a text file (or its bytes), also gzipped; the first `max_words`. Raises InputError."""
-    raw = source if isinstance(source, bytes) else source.read_bytes()
-    if raw[:2] == b"\x1f\x8b":
-        raw = gzip.decompress(raw)
+    try:
+        raw = source if isinstance(source, bytes) else source.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            with gzip.open(io.BytesIO(raw)) as file:
+                raw = file.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise unreadable(name, problem) from problem
+    if len(raw) > MAX_BYTES:
+        raise InputError(
+            f"{name} has more than {MAX_BYTES / 1e9:,.0f} GB of text.",
+            "Less was expected: only the first words are used.",
+            "Cut the file after some 200,000 lines.",
+        )
     if b"\x00" in raw[:4096]:
         raise InputError(
             f"{name} is a binary file.",
@@ -105,18 +124,18 @@ def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WO
     places: dict[str, int] = {}
     rows: list[np.ndarray] = []
     bad, dim = 0, 0
-    for number, line in enumerate(raw.decode("utf-8", "replace").split("\n")):
+    for line in raw.decode("utf-8-sig", "replace").split("\n"):
         parts = line.rstrip().split(" ")
-        if not line.strip() or (number == 0 and len(parts) == 2 and all(part.isdigit() for part in parts)):
+        if not line.strip() or (not rows and len(parts) == 2 and all(part.isdigit() for part in parts)):
             continue
         try:
             numbers = np.array(parts[1:], np.float32)
         except ValueError:
             numbers = np.empty(0, np.float32)
-        dim = dim or len(numbers)
-        if len(numbers) < 2 or len(numbers) != dim or not np.isfinite(numbers).all():
+        if len(numbers) < 2 or len(numbers) != (dim or len(numbers)) or not np.isfinite(numbers).all():
             bad += 1
             continue
+        dim = len(numbers)
         if places.setdefault(parts[0], len(rows)) == len(rows):
             rows.append(numbers)
         if len(rows) >= max_words:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import controls, corpora, corpus_sections, feedback, search_sections, state, why_sections
+from dashboard import batch_sections, controls, corpora, corpus_sections, feedback, search_sections, state, why_sections
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -43,11 +43,11 @@ def render() -> None:
 
 def _view(backend: Backend, view: str) -> None:
     if view == "results":
-        search_sections.results(backend, why=partial(why_sections.why, backend))
+        search_sections.results(backend, why=partial(why_sections.why, backend), notes=why_sections.notes)
     elif view == "queries":
-        corpus_sections.queries(backend)
+        batch_sections.queries(backend)
     elif view == "pairs":
-        corpus_sections.pairs(backend)
+        batch_sections.pairs(backend)
     else:
         corpus_sections.corpus(backend)
 

@@ -198,6 +198,7 @@ def test_projector_mode_hides_the_sidebar_and_comes_back(visit: Visit) -> None:
     leave = page.get_by_role("button", name="Leave projector mode")
     expect(leave).to_be_visible()
     expect(editor_of(page)).to_have_count(0)
+    expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
     assert page.evaluate(size) > 1.2 * before
     leave.click()
     expect(editor_of(page)).to_have_value(re.compile("^We will rob a bank"))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+
+from dashboard import caching
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = str(ROOT / "dashboard" / "app.py")
@@ -19,7 +21,7 @@ Open = Callable[..., AppTest]
 
 
 @pytest.fixture
-def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
+def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens a page in a new session, as from a link with these address values; the hub is never asked."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
@@ -34,7 +36,10 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
         app.query_params.update(address)
         return app.switch_page(f"views/{page}.py").run()
 
-    return opened
+    yield opened
+    # Work that a page began must not count as the next test's.
+    for job in list(caching.token_shelf()._kept.values()):
+        assert job.finished.wait(60)
 
 
 def figures(app: AppTest) -> list[dict[str, Any]]:

@@ -224,7 +224,8 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     np.testing.assert_allclose(drawn["always the most frequent sense"], 0.5)
     assert f"layer {curve.best}" in texts(app)
     assert {trace["name"] for trace in figures(app)[1]["data"]} == {row.sense for row in rows}
-    assert app.slider(key="w_layer").value == curve.best
+    assert app.slider(key="w_sense_layer").value == curve.best
+    assert "layer" not in app.session_state  # the other pages' layer is theirs
 
 
 def test_another_word_and_an_unknown_one(open_page: Open) -> None:

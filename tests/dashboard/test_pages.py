@@ -542,7 +542,7 @@ def test_the_same_model_twice_is_said(open_page: Open) -> None:
 
 def test_a_length_too_small_falls_back_with_a_notice(open_page: Open) -> None:
     app = open_page("tokens", len="0")
-    assert "less than 3" in texts(app)
+    assert "not a whole number from 3" in texts(app)
     assert "cut away" not in texts(app)
 
 

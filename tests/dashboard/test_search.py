@@ -171,13 +171,14 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
-    table = open_page("search", view="pairs").dataframe[0].value
+    table = open_page("search", view="pairs").table[0].value
     unit = demo_vectors[6, 0] / np.linalg.norm(demo_vectors[6, 0], axis=1, keepdims=True)
     cosines = unit @ unit.T
     cosines[np.tril_indices(630)] = -1
-    np.testing.assert_allclose(table["cosine"], np.sort(cosines, axis=None)[::-1][:100], atol=1e-4)
+    shown = table["cosine"].astype(float)
+    np.testing.assert_allclose(shown, np.sort(cosines, axis=None)[::-1][:100], atol=1e-4)
     pairs = [tuple(map(int, numbers.split(" – "))) for numbers in table["numbers"]]
-    np.testing.assert_allclose([cosines[pair] for pair in pairs], table["cosine"], atol=1e-4)
+    np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=1e-4)
     assert len(set(pairs)) == 100
 
 
@@ -243,8 +244,8 @@ def test_a_link_finds_a_corpus_that_is_still_kept(open_page: Open) -> None:
     from components.retrieval.corpus import read_corpus
 
     own = read_corpus(b"A cat slept.\nShips sailed home.\nRain fell on the roof.\n", "three.txt")
-    key = own.content_hash[: corpora.KEY_LENGTH]
-    corpora._corpora().put(key, own)
+    key = corpora.key_of(own)
+    caching.corpora().put(key, own)
     app = open_page("search", corpus=key, q="a sleeping cat")
     for _ in range(60):
         if hits_or_none(app):

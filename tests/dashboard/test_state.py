@@ -72,6 +72,7 @@ EXAMPLES = {
     "map_first": 2,
     "map_find": "bank & <b>",
     "sense_word": "crane",
+    "sense_layer": 3,
     "sense_source": "corpus",
     "corpus": "0123456789abcdef" * 2,
     "search_view": "pairs",

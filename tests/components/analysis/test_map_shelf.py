@@ -115,7 +115,68 @@ def test_an_error_is_kept_for_the_page(tokens, monkeypatch):
 
 def test_the_least_recently_used_drawing_goes(tokens):
     shelf = MapShelf(capacity=2)
-    drawings = [shelf.request(tokens, MapOptions("pca", seed=seed), [0]) for seed in range(3)]
-    assert all(drawing.idle.wait(20) for drawing in drawings)
-    shelf.request(tokens, MapOptions("pca", seed=9), [0]).idle.wait(20)
-    assert shelf.request(tokens, MapOptions("pca", seed=0), [0]) is not drawings[0]
+    options = [MapOptions("tsne", seed=seed) for seed in range(4)]
+    drawings = {seed: shelf.request(tokens, options[seed], [0]) for seed in (0, 1)}
+    assert all(drawing.idle.wait(20) for drawing in drawings.values())
+    assert shelf.request(tokens, options[0], [0]) is drawings[0]  # used again: the other one is the older now
+    drawings[2] = shelf.request(tokens, options[2], [0])
+    assert drawings[2].idle.wait(20)
+    shelf.request(tokens, options[3], []).idle.wait(20)
+    assert shelf.request(tokens, options[2], []) is drawings[2]
+    assert shelf.request(tokens, options[1], []) is not drawings[1]
+
+
+def test_options_a_method_does_not_read_make_no_new_map(tokens):
+    shelf = MapShelf()
+    first = shelf.request(tokens, MapOptions("pca"), [0])
+    assert shelf.request(tokens, MapOptions("pca", n_neighbors=40, min_dist=0.5, seed=3), [0]) is first
+    other = shelf.request(tokens, MapOptions("tsne"), [])
+    assert shelf.request(tokens, MapOptions("tsne", min_dist=0.5), []) is other
+    assert shelf.request(tokens, MapOptions("tsne", n_neighbors=5), []) is not other
+    assert shelf.request(tokens, MapOptions("umap", min_dist=0.5), []) is not shelf.request(tokens, MapOptions(), [])
+
+
+def test_the_newest_request_is_made_first_and_a_long_line_is_cut(tokens, monkeypatch):
+    order, gate = [], threading.Event()
+    whole = map_shelf.layer_map
+
+    def noted(vectors, options, *rest):
+        gate.wait(10)
+        order.append(options.seed)
+        return whole(vectors, options, *rest)
+
+    monkeypatch.setattr(map_shelf, "layer_map", noted)
+    shelf = MapShelf(capacity=3)
+    drawings = [shelf.request(tokens, MapOptions("tsne", seed=seed), [0]) for seed in range(6)]
+    gate.set()
+    assert all(drawing.idle.wait(30) for drawing in drawings)
+    assert sorted(order)[-3:] == [3, 4, 5]
+    assert len(order) <= 4  # one was under way, three waited; the others were dropped
+    assert order.index(5) < order.index(3)
+
+
+def test_pca_does_not_wait_behind_slower_maps(tokens, monkeypatch):
+    gate = threading.Event()
+    whole = map_shelf.layer_map
+
+    def slow(vectors, options, *rest):
+        if options.method != "pca":
+            gate.wait(20)
+        return whole(vectors, options, *rest)
+
+    monkeypatch.setattr(map_shelf, "layer_map", slow)
+    shelf = MapShelf()
+    late = shelf.request(tokens, MapOptions("tsne"), [0])
+    assert shelf.request(tokens, PCA, [0]).idle.wait(10)
+    assert not late.maps
+    gate.set()
+    assert late.idle.wait(30)
+
+
+def test_a_stop_after_the_work_was_done_stops_nothing_new(tokens):
+    shelf = MapShelf()
+    drawing = shelf.request(tokens, PCA, [0])
+    assert drawing.idle.wait(20)
+    drawing.cancel.set()
+    assert shelf.request(tokens, PCA, [1]).idle.wait(20)
+    assert drawing.has([0, 1])

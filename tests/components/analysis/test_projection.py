@@ -145,7 +145,7 @@ def test_a_cancel_is_heard_before_the_fit_and_between_parts(monkeypatch, vectors
 
 def test_umap_is_ready_after_it_was_used(vectors):
     layer_map(vectors[0], MapOptions(), None)
-    assert numba_work.is_ready()
+    assert numba_work.is_ready("umap")
 
 
 def test_two_threads_may_map_at_once(vectors):

@@ -77,10 +77,11 @@ def test_tokens_of_a_corpus_carry_their_sentences_labels(embedded):
     for token, topic in zip(found.tokens, found.category("topic"), strict=True):
         assert topic == ("water", "books")[token.sentence]
         assert TEXTS[token.sentence][token.start : token.end] == token.text
-    chosen = token_set.choose(found, [0, 2], {"sense": ["x", "y"]}, "some")
+    chosen = token_set.choose(found, [0, 2], {"sense": ["x", "y"]})
     assert chosen.tokens == (found.tokens[0], found.tokens[2])
     assert chosen.category("sense") == ["x", "y"]
-    assert chosen.key == ("a", "key", "some")
+    assert chosen.key[:2] == ("a", "key")
+    assert chosen.key != token_set.choose(found, [0, 3], {}).key
     np.testing.assert_array_equal(chosen.vectors, found.vectors[:, [0, 2]])
 
 

@@ -245,3 +245,61 @@ def test_no_token_is_said_and_a_cancel_is_heard(embedded):
         embedded.token_vectors(TEXTS, word="zeppelin")
     with pytest.raises(EmbeddingCancelled):
         embedded.token_vectors(TEXTS, cancelled=lambda: True)
+
+
+def test_what_did_not_fit_is_let_go_before_the_next_try(tiny_folder, monkeypatch):
+    import gc
+    import weakref
+
+    backend = Backend.load(str(tiny_folder("bert")))
+    options = backend.embed_options(precision="float32")
+    whole, alive, kept = backend.embedder._forward, [], []
+
+    def small_memory(ids, chosen):
+        gc.collect()
+        kept.append(sum(reference() is not None for reference in alive))
+        if len(ids) > 2:
+            activations = torch.zeros(10)
+            alive.append(weakref.ref(activations))
+            raise torch.OutOfMemoryError("a pretended one")
+        return whole(ids, chosen)
+
+    monkeypatch.setattr(backend.embedder, "_forward", small_memory)
+    backend.embed(["the cat sat"] * 8, options=options)
+    assert len(alive) == 3
+    assert kept == [0] * len(kept)
+
+
+def test_no_room_for_token_vectors_is_an_error_and_not_the_end(embedded, tmp_path, monkeypatch):
+    import errno
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("components.model.disk.os.posix_fallocate", full)
+    with pytest.raises(InputError, match="No space left"):
+        embedded.token_vectors(["a bank"], folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_long_unknown_string_does_not_widen_a_batch(embedded, monkeypatch):
+    from components.model import token_vectors
+
+    shapes = []
+    whole = token_vectors._hidden
+
+    def noted(backend, sentences, layers):
+        shapes.append(len(sentences) * max(map(len, sentences)))
+        return whole(backend, sentences, layers)
+
+    monkeypatch.setattr(token_vectors, "_hidden", noted)
+    embedded.token_vectors(["A" * 4000, *["the bank by the river was closed"] * 1200], layers=(0,))
+    assert max(shapes) <= 3072
+
+
+def test_a_sample_is_drawn_from_every_sentence_alike():
+    from components.model.token_vectors import _Places
+
+    places = _Places([3, 0, 2, 1])
+    assert [places[at] for at in range(len(places))] == [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (3, 0)]
+    assert len(_Places([])) == 0

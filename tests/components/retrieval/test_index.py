@@ -221,7 +221,7 @@ def test_a_disk_that_fills_up_is_said_too(backend, options, tmp_path, monkeypatc
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(index_job.os, "posix_fallocate", full)
+    monkeypatch.setattr("components.model.disk.os.posix_fallocate", full)
     with pytest.raises(InputError, match="GB free"):
         build_index(backend, sentences(20), tmp_path / "x", options)
     assert not (tmp_path / "x.part").exists()
@@ -355,3 +355,80 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     monkeypatch.delenv("BERT_INTERNALS_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
     assert cache_folder() == tmp_path / "c" / "bert-internals" / "indexes"
+
+
+def cancelled_after_a_block(backend, corpus, options, folder) -> None:
+    seen: list[int] = []
+    with pytest.raises(EmbeddingCancelled):
+        build_index(
+            backend, corpus, folder, options, "auto",
+            progress=lambda done, _: seen.append(done), cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
+        )  # fmt: skip
+
+
+def test_columns_are_part_of_what_is_gone_on_with(backend, options, tmp_path):
+    corpus = sentences(BLOCK + 400)
+    plain = Corpus(corpus.name, corpus.texts, {}, corpus.report)
+    cancelled_after_a_block(backend, plain, options, tmp_path / "x")
+    index = build_index(backend, corpus, tmp_path / "x", options)
+    assert list(index.columns["label"]) == list(corpus.columns["label"])
+    open_index(tmp_path / "x")  # whole
+    other = Corpus(corpus.name, corpus.texts, {"label": ("y",) * len(corpus.texts)}, corpus.report)
+    with pytest.raises(InputError, match="another index"):
+        build_index(backend, other, tmp_path / "x", options)
+
+
+def test_a_damaged_index_of_the_cache_is_built_again(backend, options, tmp_path):
+    corpus = sentences(20)
+    first = IndexShelf(tmp_path).request(backend, corpus, options)
+    wait(first)
+    (first.index.folder / "layer-00-mean.npy").write_bytes(b"x")
+    again = IndexShelf(tmp_path).request(backend, corpus, options)
+    wait(again)
+    assert again.error is None
+    np.testing.assert_allclose(
+        again.index.engine(0, "mean").vectors, backend.embed(corpus.texts, options=options)[0, 0], atol=1e-6
+    )
+
+
+def test_an_index_with_other_columns_does_not_serve(backend, options, tmp_path):
+    corpus = sentences(20)
+    shelf = IndexShelf(tmp_path)
+    first = shelf.request(backend, corpus, options)
+    wait(first)
+    other = Corpus(corpus.name, corpus.texts, {"label": ("y",) * 20}, corpus.report)
+    second = shelf.request(backend, other, options)
+    wait(second)
+    assert list(second.index.columns["label"]) == ["y"] * 20
+    assert list(first.index.columns["label"]) == list(corpus.columns["label"])
+
+
+def test_a_build_of_another_process_is_not_cleared_away(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path)
+    part = tmp_path / "abc.part"
+    part.mkdir()
+    (part / "layer.npy").write_bytes(b"x" * 10)
+    with index_job.lock_of(tmp_path / "abc"):
+        assert shelf.clear() == 0
+        assert part.exists()
+    assert shelf.clear() == 10
+    assert not part.exists()
+
+
+def test_unfinished_builds_count_and_the_oldest_goes(backend, options, tmp_path):
+    part = tmp_path / "old.part"
+    part.mkdir()
+    (part / "layer.npy").write_bytes(b"x" * 50_000)
+    shelf = IndexShelf(tmp_path, limit=40_000)
+    wait(shelf.request(backend, sentences(10), options))
+    assert not part.exists()
+
+
+def test_sixteen_jobs_are_kept(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path)
+    jobs = [shelf.request(backend, sentences(4, seed), options) for seed in range(18)]
+    for job in jobs:
+        wait(job)
+    shelf.request(backend, sentences(4, 99), options)
+    assert len(shelf._jobs) == 16
+    assert shelf.request(backend, sentences(4, 10), options) is jobs[10]

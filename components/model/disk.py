@@ -1,0 +1,25 @@
+"""Array files of their final size, with their blocks on the disk from the start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def reserve_array(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
+    """Make a .npy file of this shape and hold its room: writing to a map of a full disk would end the process.
+
+    Raises OSError (ENOSPC) where there is no room; what was begun is removed.
+    """
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    del array
+    try:
+        with path.open("r+b") as file:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 METHOD_NAMES = {"umap": "UMAP", "pca": "PCA", "tsne": "t-SNE", "pacmap": "PaCMAP"}
 SAMPLES = (500, 2_000, 5_000, 20_000, 50_000)
 MOST_LABELS = 70  # values of a column that may be a colour
-PCA_WAIT = 2.0  # seconds for the map that stands in
+PCA_WAIT = 3.0  # seconds; PCA takes long for many tokens, or when its library is imported by it
 OUR_NAMES = {
     *("layer", "sentence", "token", "word", "position", "special", "frequency", "number", "group", "sense"),
     *("x", "y", "z", "before", "after", "cosine"),
@@ -52,10 +52,9 @@ def tokens(backend: Backend) -> TokenSet | None:
     if not ready(job, f"Reading the tokens of {feedback.escape(corpus.name)}"):
         return None
     assert job.vectors is not None
-    st.caption(
-        f"{len(job.vectors.tokens):,} of {job.vectors.found:,} tokens, drawn at random once, of "
-        f"**{feedback.escape(corpus.name)}**. Choose another corpus on the Search page."
-    )
+    taken, there = len(job.vectors.tokens), job.vectors.found
+    which = f"All {there:,} tokens of" if taken == there else f"{taken:,} of {there:,} tokens, at random, of"
+    st.caption(f"{which} **{feedback.escape(corpus.name)}**. Choose another corpus on the Search page.")
     return token_set.of_corpus(job.key, job.vectors, corpus.texts, label_columns(corpus))
 
 
@@ -160,22 +159,30 @@ def drawing(
 
     None while there is nothing to draw yet: its progress, or why not, stands there.
     """
+    with st.container(key="map_notice"):  # always there, so that nothing below it moves to another place
+        return _drawing(shown, wanted_options, wanted)
+
+
+def _drawing(
+    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[int | tuple[int, int]]
+) -> tuple[Drawing, MapOptions] | None:
     shelf = caching.map_shelf()
     if wanted_options.method == "umap":
         numba_work.warm_up()
     found = shelf.request(shown, wanted_options, wanted)
-    if _wait(found, wanted, 0.5):
+    if _wait(found, wanted, PCA_WAIT if wanted_options.method == "pca" else 0.5):
         return found, wanted_options
     instead = replace(wanted_options, method="pca")
     quick = found if wanted_options.method == "pca" else shelf.request(shown, instead, wanted)
     there = quick is not found and _wait(quick, wanted, PCA_WAIT)
-    if found.error is None:
+    stopped = found.cancelled or found.cancel.is_set()  # a fit that is under way goes on, but nobody has to wait for it
+    if found.error is None and not stopped:
         _progress(found, quick, wanted, wanted_options.method, there)
     else:
-        if found.cancelled:
+        if stopped:
             st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped" + ("; this is PCA." if there else "."))
         else:
-            feedback.explain(found.error, "drawing the map")
+            feedback.explain(found.error or RuntimeError("no error given"), "drawing the map")
         st.button("Draw it again", key="map_again", icon=":material/refresh:", on_click=shelf.forget, args=(found,))
     return (quick, instead) if there else None
 
@@ -195,7 +202,7 @@ def _progress(
 
     @st.fragment(run_every=0.5)
     def bar() -> None:
-        if found.has(wanted) or found.idle.is_set() or (not there and quick.has(wanted)):
+        if found.has(wanted) or found.idle.is_set() or found.cancel.is_set() or (not there and quick.has(wanted)):
             st.rerun()
         name, meanwhile = METHOD_NAMES[method], " Meanwhile this is PCA." if there else ""
         if method in ("umap", "pacmap") and not numba_work.is_ready(method):
@@ -221,6 +228,7 @@ def colours(shown: TokenSet, layer_allowed: bool) -> str:
     names = ({"layer": "Layer"} if layer_allowed else {}) | plain | {name: name for name in shown.labels}
     chosen = state.get("map_colour")
     if chosen not in names:
+        state.put("map_colour", "")  # of another set of tokens, or of a link that is wrong
         chosen = next(iter(names)) if layer_allowed else next(iter(shown.labels), "sentence")
     st.session_state["w_map_colour"] = chosen
     st.selectbox(

@@ -22,13 +22,26 @@ if TYPE_CHECKING:
 LAYER_HUES = (theme.BLUE, theme.ORANGE)  # the first layer shown, the second
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
 READ = (
-    "Each point is a token. Points close together are, mostly, tokens whose vectors point the same way. Drag to draw "
-    "around some, or click one; double-click to let go. A legend's entry hides or shows its points."
+    "Each point is a token. Points close together are, mostly, tokens whose vectors point the same way. Click a point to "
+    "list it; for several take the lasso or the box from the figure's toolbar. “Let go” below takes it back."
 )
-NOT_SHOWN = (
+READ_3D = (
+    "Each point is a token. Drag to turn the picture. Mark words below: in three dimensions there is no lasso. Points close "
+    "together are, mostly, tokens whose vectors point the same way."
+)
+MISLEAD = (
     "Directions and axes have no meaning. **UMAP distances mislead**, and t-SNE's too: how far apart two groups lie, how "
     "large or dense one is, and gaps can come from the method. Ask a token for its true neighbours."
 )
+SHADOW = (
+    "PCA is a shadow of hundreds of dimensions: points may lie on top of each other here that are far apart there. Ask a "
+    "token for its true neighbours. (**UMAP distances mislead** in another way: it keeps neighbours, and bends the rest.)"
+)
+
+
+def how_to_read(options: MapOptions) -> tuple[str, str]:
+    """How to read a map, and what it does not show, by its method and dimensions."""
+    return READ if options.dims == 2 else READ_3D, SHADOW if options.method == "pca" else MISLEAD
 
 
 def ends(backend: Backend) -> None:
@@ -68,7 +81,7 @@ def ends(backend: Backend) -> None:
         for number, (column, layer) in enumerate(zip(st.columns(2), (first_layer, second_layer), strict=True)):
             with column:
                 _one(shown, maps[number], layer, number, by, rows, options, renderer)
-    feedback.reading(READ, NOT_SHOWN)
+    feedback.reading(*how_to_read(options))
     map_selection.selection(shown, rows, list(dict.fromkeys((first_layer, second_layer))))
 
 
@@ -110,11 +123,11 @@ def through(backend: Backend) -> None:
         read=READ
         + " All layers start from one common map and are turned to fit it, so that a token that moves is a token "
         "whose neighbours change.",
-        not_shown=NOT_SHOWN,
+        not_shown=how_to_read(options)[1],
         table=lambda: _table(shown, maps),
         on_select=lambda: map_selection.pick(shown, "map_moving", drawn),
     )
-    layer = controls.layer(backend.facts.layers, "Layer of the neighbours below")
+    layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     map_selection.selection(shown, rows, [layer])
     st.subheader("How far to trust each layer's map", anchor=False)
     st.dataframe(
@@ -130,10 +143,9 @@ def through(backend: Backend) -> None:
         hide_index=True,
         key="map_trust",
         column_config={
-            "layer": st.column_config.NumberColumn(width="small"),
-            "trustworthiness": st.column_config.NumberColumn(format="%.3f", width="small"),
-            "neighbours in common": st.column_config.NumberColumn(format="percent", width="small"),
-            "by chance": st.column_config.NumberColumn(format="percent", width="small"),
+            "trustworthiness": st.column_config.NumberColumn(format="%.3f"),
+            "neighbours in common": st.column_config.NumberColumn(format="percent"),
+            "by chance": st.column_config.NumberColumn(format="percent"),
         },
     )
 

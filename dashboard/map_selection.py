@@ -64,9 +64,11 @@ def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: b
         )
     if not rows:
         if find and state.get("map_find"):
-            st.info(f"No token here reads “{feedback.escape(state.get('map_find'))}”.")
+            st.info(
+                f"No token here reads “{feedback.escape(state.get('map_find'))}”: whole tokens and whole words are found."
+            )
         else:
-            st.caption("Click a point, or draw around some in the map, and they are listed here in their sentences.")
+            st.caption("Click a point, or take the lasso from a figure's toolbar, and the tokens are listed here.")
         return
     with right:
         st.button("Let go", key="map_let_go", icon=":material/deselect:", on_click=_let_go)

@@ -101,7 +101,10 @@ def _upload() -> SenseFile | None:
         st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
         return None
     if found.bad_rows:
-        st.warning(f"{found.bad_rows:,} rows lack a word, a sense or a sentence and are left out.")
+        st.warning(
+            f"Left out: {found.bad_rows:,} row{'' if found.bad_rows == 1 else 's'} without a word, a sense or a sentence, or "
+            "with an index that is not a whole number."
+        )
     return found
 
 
@@ -180,8 +183,8 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
         ),
         key="senses_map",
         alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
-        read=map_sections.READ,
-        not_shown=map_sections.NOT_SHOWN,
+        read=map_sections.how_to_read(options)[0],
+        not_shown=map_sections.how_to_read(options)[1],
         table=lambda: pd.DataFrame(
             {
                 by: occurrences.category(by),
@@ -212,6 +215,9 @@ def _unlabelled(backend: Backend) -> None:
         st.info(
             "**No word yet.** Type one that has several senses, such as court, strike or fire.", icon=":material/edit:"
         )
+        return
+    if len(word.split()) > 1:
+        st.info("One word at a time: the occurrences of a single word are compared.")
         return
     job = caching.token_shelf().request(
         backend, corpus.content_hash, corpus.texts, word=word, max_tokens=MOST_OCCURRENCES

@@ -21,6 +21,7 @@ from components.analysis.projection import Metric, unit
 
 Float32 = NDArray[np.float32]
 NEIGHBOURS = 10
+FEW_NEIGHBOURS = 3  # of fewer neighbours each the measures say little
 LOOKED_AT = 1_000  # tokens
 
 
@@ -36,6 +37,8 @@ class MapTrust:
     @property
     def words(self) -> str:
         """The trustworthiness in words."""
+        if self.neighbours < FEW_NEIGHBOURS:
+            return "which says little of so few tokens"
         for least, said in (
             (0.95, "very good: nearly all neighbours in the picture are neighbours in the model"),
             (0.88, "good: most neighbours in the picture are neighbours in the model"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ _ready: dict[str, threading.Event] = {"umap": threading.Event(), "pacmap": threa
 _start_lock = threading.Lock()
 _started = False
 log = logging.getLogger(__name__)
+# umap-learn says with each seeded map that a seed keeps it to one thread, also where one thread was asked for.
+warnings.filterwarnings("ignore", message="n_jobs value .* overridden", category=UserWarning)
 
 
 def warm_up() -> None:

@@ -117,8 +117,8 @@ def check_count(count: int, method: Method = "umap") -> None:
     if count < fewest:
         raise InputError(
             f"There {'is' if count == 1 else 'are'} {count} token{'' if count == 1 else 's'} to map.",
-            f"At least {fewest} were expected: fewer have no neighbourhood.",
-            "Add a sentence, or let special tokens in.",
+            f"{'PaCMAP needs' if method == 'pacmap' else 'A map needs'} at least {fewest}: fewer have no neighbourhood.",
+            "Add a sentence" + (", or take another method." if count >= FEWEST else "."),
         )
 
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
-LABELLED = 60  # points: up to here each has its text beside it
+LABELLED = 80  # points: up to here each has its text beside it
 SVG_POINTS = 1_500  # points: more are drawn by WebGL
 TEXT_ON_HOVER = 12_000  # points: beyond, hovering tells the token without its sentence
 GROUPS = 12  # colours a legend can hold; the rest is one group
@@ -116,7 +116,7 @@ def moving_map(
                 "showactive": False,
                 "x": 0,
                 "xanchor": "left",
-                "pad": {"b": 22, "r": 8},
+                "pad": {"b": round(76 * scale), "r": 8},
                 "bgcolor": "rgba(128,128,128,0.12)",
                 "buttons": [
                     {"label": "▶ Play", "method": "animate", "args": [None, play]},
@@ -128,8 +128,8 @@ def moving_map(
             {
                 **above,
                 "active": 0,
-                "x": 0.36,
-                "len": 0.64,
+                "x": 0,
+                "len": 1,
                 "pad": {"b": 8},
                 "currentvalue": {"prefix": "Layer ", "font": {"size": theme.FONT_SIZE * scale}},
                 "steps": [
@@ -139,7 +139,8 @@ def moving_map(
             }
         ],
     )
-    figure.update_layout(margin_t=figure.layout.margin.t + round(86 * scale))
+    # Left to itself the title would lie in the middle of that margin, on the buttons.
+    figure.update_layout(margin_t=figure.layout.margin.t + round(124 * scale), title_y=0.99, title_yanchor="top")
     return figure
 
 
@@ -188,7 +189,8 @@ def _traces(
                 x=points[rows, 0],
                 y=points[rows, 1],
                 marker=marker | {"size": size, "opacity": 0.85, "symbol": symbol},
-                textposition="top center",
+                # Above and below in turn: neighbours in a sentence often lie side by side.
+                textposition=[("top center", "bottom center")[int(row) % 2] for row in rows] if few else None,
                 textfont={"size": 11 * scale},
                 selectedpoints=own if chosen else None,
                 selected={"marker": {"size": size * 1.35, "opacity": 1}},
@@ -235,9 +237,9 @@ def _finish(
             "range": [-extent, extent],
             "showspikes": False,
             "showgrid": True,
-            "gridcolor": "rgba(128,128,128,0.25)",
-            "showbackground": True,
-            "backgroundcolor": "rgba(128,128,128,0.06)",
+            "gridcolor": "#858B95",
+            "gridwidth": 0.5,
+            "showbackground": False,
         }
         scene = {f"{name}axis": axis for name in "xyz"}
         figure.update_layout(scene={**scene, "aspectmode": "cube", "camera": {"eye": {"x": 1.35, "y": 1.1, "z": 0.75}}})
@@ -254,8 +256,9 @@ def _finish(
             "itemsizing": "constant",
             "title": {"text": f"{legend} ", "side": "left"},
         },
-        dragmode="lasso" if dims == 2 else "orbit",
-        clickmode="event+select",  # with a lasso in hand, a click on a point chooses it
+        # Streamlit lets a click choose a point only while the lasso is not in hand, so panning is what a drag does.
+        dragmode="pan" if dims == 2 else "orbit",
         hovermode="closest",
+        uirevision="map",  # where somebody zoomed or turned to holds while colours, marks and layers change
     )
     return figure

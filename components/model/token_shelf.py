@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from components.errors import PeopleError
 from components.model.embedding import EmbeddingCancelled
 from components.model.token_vectors import TokenVectors
 
@@ -113,6 +114,8 @@ class TokenShelf:
                 )
         except EmbeddingCancelled as stopped:
             job.error = stopped.with_traceback(None)
+        except PeopleError as problem:  # meant for a person, and no fault of the server
+            job.error = problem.with_traceback(None)
         except Exception as problem:
             log.warning("no token vectors", exc_info=problem)
             job.error = problem.with_traceback(None)

@@ -41,6 +41,11 @@ def wait_for_maps(page: Page, count: int) -> None:
 def lasso(page: Page, number: int, corners: tuple[tuple[float, float], ...] = SQUARE) -> None:
     plot = page.locator(".js-plotly-plot").nth(number)
     plot.scroll_into_view_if_needed()
+    plot.hover()
+    plot.locator("[data-title='Lasso Select']").click()
+    page.wait_for_function(
+        f"() => document.querySelectorAll('.js-plotly-plot')[{number}]._fullLayout.dragmode === 'lasso'"
+    )
     box = plot.locator(".nsewdrag").first.bounding_box()
     assert box is not None
     where = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
@@ -79,7 +84,12 @@ def test_a_click_shows_a_tokens_true_neighbours(visit: Visit) -> None:
     wait_for_maps(page, 2)
     box = page.locator(".js-plotly-plot").nth(1).locator(".point").first.bounding_box()
     assert box is not None
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x - 40, y - 40)
+    page.mouse.move(x, y, steps=5)
+    expect(page.locator(".hoverlayer .hovertext")).to_be_visible()
+    page.mouse.down()
+    page.mouse.up()
     expect(page.get_by_text("True nearest neighbours of")).to_be_visible()
 
 

@@ -39,6 +39,12 @@ def selected(figure: dict[str, Any]) -> list[int]:
     )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """scikit-learn's import takes longer than a page waits for PCA before it shows a progress bar instead."""
+    layer_map(np.eye(5, dtype=np.float32), MapOptions("pca"), None)
+
+
 @pytest.fixture
 def bank_tokens() -> token_set.TokenSet:
     return token_set.of_trace(backend().trace(BANK))

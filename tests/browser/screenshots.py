@@ -17,6 +17,7 @@ SHOTS = (
     ("tokens", "/tokens?s=An+unputdownable+novella+about+antihistamines.&s=I+love+na%C3%AFve+caf%C3%A9s.", False, 720),
     ("model", "/model", False, 900),
     ("attention", "/attention", False, 900),
+    ("map", "/map?col=sentence&sp=0", False, 1010),
     ("search", "/search?vs=bm25", False, 1010),
 )
 
@@ -37,6 +38,8 @@ def main() -> None:
                 settle(page)
                 if path.startswith("/search"):  # both rankings: the demo corpus has to be embedded first
                     page.locator(".hits").nth(1).wait_for(timeout=60_000)
+                if path.startswith("/map"):  # UMAP has to be compiled first
+                    page.get_by_text("Layer 0, UMAP").wait_for(timeout=120_000)
                 page.wait_for_timeout(1_500)  # the figure's last animation
                 page.screenshot(path=folder / f"{name}.png")
                 page.close()

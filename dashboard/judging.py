@@ -47,19 +47,14 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], query: str) -> None:
         return
     table = pd.DataFrame(rows)
     with st.container(border=True):
-        st.markdown(f"**Precision of {table['query'].nunique()} judged queries**")
+        judged = table["query"].nunique()
+        st.markdown(f"**Precision of {judged} judged {'query' if judged == 1 else 'queries'}**")
         means = table.groupby("ranking", sort=False).agg({"query": "size", "P@5": "mean", "P@10": "mean"})
-        st.dataframe(
-            means.reset_index().rename(columns={"query": "queries"}),
-            hide_index=True,
-            key="precision_means",
-            column_config={
-                name: st.column_config.NumberColumn(format="%.2f", help=caching.glossary()["precision at k"])
-                for name in ("P@5", "P@10")
-            },
-        )
+        shown = means.reset_index().rename(columns={"query": "queries"})
+        st.table(shown.assign(**{name: shown[name].map("{:.2f}".format) for name in ("P@5", "P@10")}), hide_index=True)
         st.caption(
-            "Of the rankings that were on screen with each query last. A hit that nobody judged counts as not relevant, so "
+            f"{caching.glossary()['precision at k']} "
+            "Of the rankings that were on screen with each query last: "
             "judge the first ten of both lists before you compare them."
         )
         feedback.data("precision", lambda: _judged(found, corpus, table))

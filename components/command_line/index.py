@@ -37,13 +37,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if report.duplicates:
         sys.stderr.write(f"{report.duplicates:,} sentences occur more than once; all are kept.\n")
     backend = shared.load(options)
-    chosen = backend.embed_options(
-        None if options.layers is None else shared.layers(options.layers, backend.facts.layers),
-        None if options.poolings is None else shared.poolings(options.poolings),
-        options.max_length,
-        options.precision,
-        role="document",
-    )
+    chosen = shared.embed_options(backend, options, "document")
     from components.retrieval.index_job import build_index
 
     with shared.Bar(f"Embedding {corpus.name}") as bar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,14 +12,18 @@ from components.model.trace import POOLINGS
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.model.embedding import EmbedOptions
+    from components.model.published import Role
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
     parser.add_argument(
         "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
     )
     parser.add_argument(
-        "--precision", default="auto", help="float32, bfloat16, or auto: the faster one on this machine (default)"
+        "--precision",
+        default=precision,
+        help=f"float32, bfloat16, or auto: the faster one on this machine (default: {precision})",
     )
     parser.add_argument("--max-length", type=int, help="tokens a sentence is cut to (default: the model's own)")
 
@@ -28,6 +33,23 @@ def load(options: argparse.Namespace) -> Backend:
     from components.model.backend import Backend
 
     return Backend.load(options.model)
+
+
+def embed_options(backend: Backend, options: argparse.Namespace, role: Role | None) -> EmbedOptions:
+    """The options of a command with --layers, --poolings, --max-length and --precision, in full."""
+    return backend.embed_options(
+        None if options.layers is None else layers(options.layers, backend.facts.layers),
+        None if options.poolings is None else poolings(options.poolings),
+        options.max_length,
+        options.precision,
+        role=role,
+    )
+
+
+def tell_left_out(bad: int, kept: int) -> None:
+    """Say on standard error how many rows of a file cannot be used."""
+    if bad:
+        sys.stderr.write(f"{bad:,} of {bad + kept:,} rows cannot be used and are left out.\n")
 
 
 def layers(text: str, last: int) -> tuple[int, ...]:

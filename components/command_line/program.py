@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from components.command_line import cache, index, search
+from components.command_line import cache, evaluate, index, search, sts
 from components.errors import InputError, PeopleError
 
-COMMANDS = (index, search, cache)
+COMMANDS = (index, search, evaluate, sts, cache)
 
 
 class Parser(argparse.ArgumentParser):

@@ -17,6 +17,16 @@ ROOT = Path(__file__).parents[2]
 TEXTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
 
 
+SCORED = """sentence1,sentence2,score
+A cat slept.,A cat was asleep.,4.5
+A cat slept.,A dog barked.,1.5
+The bank raised rates.,The bank increased its rates.,4.8
+Lava reached the sea.,He bought a new car.,0
+Rain fell.,It rained.,5
+nobody scored,this,?
+"""
+
+
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     import os
 
@@ -34,6 +44,11 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def folder(tmp_path_factory) -> Path:
     where = tmp_path_factory.mktemp("cli")
     (where / "news.csv").write_text("topic,text\n" + "".join(f'x,"{text}"\n' for text in TEXTS) + "bad\n")
+    pairs = [{"sentence": text, "compressed": text.split()[1]} for text in TEXTS]
+    (where / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in [*pairs, {"sentence": "no query"}]))
+    (where / "alone.csv").write_text("sentence,other\nA text.,x\n")
+    (where / "scored.csv").write_text(SCORED)
+    (where / "unscored.csv").write_text("sentence1,sentence2\na cat,a dog\n")
     done = run(
         "index", str(where / "news.csv"), "--out", str(where / "idx"), "--layers", "all", "--poolings", "mean,cls",
         "--precision", "float32", "--json", str(where / "made.json"),
@@ -101,6 +116,14 @@ def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):
         (("search", "{}/idx", "x", "--similarity", "far"), "far"),
         (("search", "{}/idx", "x", "--model", "other/model"), "made by embedded"),
         (("search", "{}/idx", "x", "--json", "/no/such/folder/x.json"), "could not be written"),
+        (("evaluate", "none.jsonl"), "no file"),
+        (("evaluate", "{}/news.csv"), "no column 'sentence'"),
+        (("evaluate", "{}/alone.csv"), "sentence and compressed"),
+        (("evaluate", "{}/pairs.jsonl", "--layers", "8"), "layers 0 to 6"),
+        (("evaluate", "{}/pairs.jsonl", "--precision", "int4"), "int4"),
+        (("sts", "{}/pairs.jsonl"), "no column 'sentence1'"),
+        (("sts", "{}/scored.csv", "--poolings", "median"), "median"),
+        (("sts", "{}/unscored.csv"), "no column score"),
         (("dance",), "dance"),
         ((), "COMMAND"),
     ],
@@ -119,6 +142,58 @@ def test_a_process_gives_that_status_too_and_no_traceback(folder):
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_evaluate_gives_the_grid(folder, embedded):
+    done = run(
+        "evaluate", str(folder / "pairs.jsonl"), "--layers", "all", "--poolings", "mean,cls,max", "--json", "-"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 of 5 rows cannot be used" in done.stderr
+    runs = json.loads(done.stdout)["runs"]
+    assert [(found["layer"], found["pooling"]) for found in runs] == [
+        (layer, name) for layer in range(7) for name in ("mean", "cls", "max")
+    ]
+    vectors = embedded.embed(
+        [*TEXTS, *(text.split()[1] for text in TEXTS)], options=embedded.embed_options(precision="float32")
+    )[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = unit[4:] @ unit[:4].T
+    ranks = 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
+    last = next(found for found in runs if (found["layer"], found["pooling"]) == (6, "mean"))
+    assert last["recall"]["1"] == 100 * float((ranks == 1).mean())
+    assert last["mrr"] == pytest.approx(100 * (1 / ranks).mean(), abs=0.01)
+    assert last["n"] == 4
+    assert last["model"] == "embedded"
+    first = next(found for found in runs if (found["layer"], found["pooling"]) == (0, "cls"))
+    assert first["recall"]["1"] == 0  # the same vector for every sentence: ties count against the query
+
+
+def test_evaluate_and_sts_print_a_table_for_people(folder):
+    done = run("evaluate", str(folder / "pairs.jsonl"))
+    assert done.stdout.split()[:3] == ["layer", "pooling", "R@1"]
+    assert done.stdout.splitlines()[1].split()[:2] == ["6", "mean"]
+    done = run("sts", str(folder / "scored.csv"), "--layers", "0", "--poolings", "cls")
+    assert done.stdout.splitlines()[1].split() == ["0", "cls", "-", "-"]
+
+
+def test_sts_gives_correlations(folder, embedded):
+    from scipy import stats
+
+    done = run("sts", str(folder / "scored.csv"), "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 6 rows cannot be used" in done.stderr
+    (found,) = json.loads(done.stdout)["runs"]
+    rows = [line.split(",") for line in SCORED.splitlines()[1:6]]
+    vectors = embedded.embed(
+        [row[0] for row in rows] + [row[1] for row in rows], options=embedded.embed_options(precision="float32")
+    )[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (unit[:5] * unit[5:]).sum(axis=1)
+    gold = [float(row[2]) for row in rows]
+    assert found["spearman"] == pytest.approx(stats.spearmanr(cosines, gold).statistic, abs=1e-4)
+    assert found["pearson"] == pytest.approx(stats.pearsonr(cosines, gold).statistic, abs=1e-4)
+    assert (found["layer"], found["pooling"], found["n"]) == (6, "mean", 5)
 
 
 def test_help_is_quick_and_names_every_option():

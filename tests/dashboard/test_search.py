@@ -135,9 +135,8 @@ def test_marks_give_precision(open_page: Open, demo_vectors: np.ndarray) -> None
     record = Judgements().mark("volcano erupted", found[0], True).mark("volcano erupted", found[2], True)
     app.session_state["_judgements"] = {corpus.content_hash: record.mark("volcano erupted", found[1], False)}
     app.run()
-    (table,) = [frame.value for frame in app.dataframe]
-    assert table.to_dict("records") == [
-        {"ranking": "Layer 6, Mean, cosine", "queries": 1, "P@5": pytest.approx(0.4), "P@10": pytest.approx(0.2)}
+    assert app.table[0].value.to_dict("records") == [
+        {"ranking": "Layer 6, Mean, cosine", "queries": 1, "P@5": "0.40", "P@10": "0.20"}
     ]
     assert [row["relevant"] for row in hits(app)[:4]] == [1, 0, 1, None]
 

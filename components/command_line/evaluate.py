@@ -1,0 +1,52 @@
+"""`evaluate PAIRS`: Recall@k of compressed sentences against the sentences they come from."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from components.command_line import options as shared
+
+NAME = "evaluate"
+HELP = "Recall@k, MRR and nDCG@10 on pairs (columns sentence and compressed), by layer and pooling"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pairs", metavar="PAIRS", type=Path, help=".jsonl, .csv, .tsv or .parquet with the pairs")
+    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
+    parser.add_argument(
+        "--poolings", "--pooling", default=None, help="mean,cls,max or some of them (default: the model's own)"
+    )
+    shared.add_model(parser, precision="float32")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    from components.retrieval import evaluation, metrics
+    from components.retrieval.corpus import read_corpus
+
+    corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
+    documents, queries, without = evaluation.compressed_pairs(corpus)
+    shared.tell_left_out(without + corpus.report.bad_count, len(documents))
+    backend = shared.load(options)
+    chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
+    runs = []
+    with shared.Bar(f"Embedding {corpus.name}") as bar:
+        for found in evaluation.retrieval_runs(backend, documents, queries, chosen, asked, bar.update):
+            runs.append(
+                {"model": found.model, "layer": found.layer, "pooling": found.pooling, **metrics.summary(found.ranks)}
+            )
+    if options.json != "-":
+        _table(runs)
+    return {"file": str(options.pairs), "revision": backend.revision, "precision": chosen.precision, "runs": runs}
+
+
+def _table(runs: list[dict[str, Any]]) -> None:
+    names = list(runs[0]["recall"])
+    sys.stdout.write("layer pooling " + "".join(f"{f'R@{k}':>8}" for k in names) + f"{'MRR':>8}{'nDCG@10':>9}\n")
+    for found in runs:
+        numbers = "".join(f"{found['recall'][k]:8.2f}" for k in names)
+        sys.stdout.write(
+            f"{found['layer']:>5} {found['pooling']:<8}{numbers}{found['mrr']:8.2f}{found['ndcg@10']:9.2f}\n"
+        )

@@ -1,0 +1,54 @@
+"""`sts FILE`: how well cosines of sentence vectors agree with people's scores."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from components.command_line import options as shared
+
+NAME = "sts"
+HELP = "Spearman and Pearson on sentence pairs (columns sentence1, sentence2, score), by layer and pooling"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pairs", metavar="FILE", type=Path, help=".csv, .tsv, .jsonl or .parquet with the pairs")
+    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
+    parser.add_argument(
+        "--poolings", "--pooling", default=None, help="mean,cls,max or some of them (default: the model's own)"
+    )
+    shared.add_model(parser, precision="float32")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    from components.retrieval import evaluation
+    from components.retrieval.corpus import read_corpus
+
+    corpus = read_corpus(options.pairs, options.pairs.name, "sentence1", limits=None)
+    pairs = evaluation.scored_pairs(corpus)
+    shared.tell_left_out(pairs.bad_rows, len(pairs.first))
+    backend = shared.load(options)
+    chosen = shared.embed_options(backend, options, None)
+    with shared.Bar(f"Embedding {corpus.name}") as bar:
+        found = evaluation.similarity_runs(backend, pairs, chosen, bar.update)
+    runs = [
+        {
+            "model": run.model,
+            "layer": run.layer,
+            "pooling": run.pooling,
+            "spearman": None if run.spearman is None else round(run.spearman, 6),
+            "pearson": None if run.pearson is None else round(run.pearson, 6),
+            "n": run.n,
+        }
+        for run in found
+    ]
+    if options.json != "-":
+        sys.stdout.write(f"layer pooling {'Spearman':>9}{'Pearson':>9}\n")
+        for one in runs:
+            numbers = "".join(
+                f"{'-' if one[name] is None else f'{one[name]:.4f}':>9}" for name in ("spearman", "pearson")
+            )
+            sys.stdout.write(f"{one['layer']:>5} {one['pooling']:<8}{numbers}\n")
+    return {"file": str(options.pairs), "revision": backend.revision, "precision": chosen.precision, "runs": runs}

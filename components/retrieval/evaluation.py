@@ -1,0 +1,212 @@
+"""Retrieval on pairs, and sentence similarity, for every layer and pooling from one embedding pass.
+
+Retrieval: each pair's second text (a headline) is the query, all first texts are the documents, and its own is the right
+one. Similarity: the cosine of each pair's vectors against what people said, as Spearman's and Pearson's correlation
+(STS benchmark, Cer et al. 2017).
+
+Embeddings are float32: bfloat16 moves near neighbours. Large grids lie in a file that is mapped into memory.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from components.errors import InputError
+from components.model.disk import reserve_array
+from components.model.embedding import EmbedOptions
+from components.model.trace import Float32, Int64, Pooling
+from components.retrieval.corpus import Corpus
+from components.retrieval.ranks import gold_ranks
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+IN_MEMORY = 512 << 20  # bytes of a grid; larger ones go into a file
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalRun:
+    """The ranks of one layer and pooling."""
+
+    model: str
+    revision: str
+    layer: int
+    pooling: Pooling
+    ranks: Int64  # [query], from 1
+
+
+@dataclass(frozen=True)
+class SimilarityRun:
+    """The correlations of one layer and pooling; None where all pairs have the same cosine."""
+
+    model: str
+    revision: str
+    layer: int
+    pooling: Pooling
+    spearman: float | None
+    pearson: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Sentence pairs with a human score each."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    scores: tuple[float, ...]
+    bad_rows: int = 0
+
+
+def retrieval_runs(
+    backend: Backend,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    options: EmbedOptions,
+    query_options: EmbedOptions | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[RetrievalRun]:
+    """A run for each layer and pooling of the options; query i's right document is document i.
+
+    `progress(done, total)` counts texts that are embedded. Raises EmbeddingCancelled or EvaluationCancelled.
+    """
+    if len(documents) != len(queries) or not len(documents):
+        raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
+    total = len(documents) + len(queries)
+    with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as folder:
+        grids = []
+        for at, (texts, chosen) in enumerate(((documents, options), (queries, query_options or options))):
+
+            def tell(done: int, _: int, before: int = at * len(documents)) -> None:
+                if progress is not None:
+                    progress(before + done, total)
+
+            grids.append(embed_grid(backend, texts, chosen, Path(folder), tell, cancelled))
+        for at, layer in enumerate(options.layers):
+            for place, pooling in enumerate(options.poolings):
+                ranks = gold_ranks(grids[1][at, place], grids[0][at, place], cancelled=cancelled)
+                yield RetrievalRun(backend.spec.key, backend.revision, layer, pooling, ranks)
+
+
+def similarity_runs(
+    backend: Backend,
+    pairs: ScoredPairs,
+    options: EmbedOptions,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[SimilarityRun]:
+    """A run for each layer and pooling of the options."""
+    texts = [*pairs.first, *pairs.second]
+    grid = backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
+    count = len(pairs.first)
+    return [
+        SimilarityRun(
+            backend.spec.key,
+            backend.revision,
+            layer,
+            pooling,
+            *correlations(pair_cosines(grid[at, place, :count], grid[at, place, count:]), pairs.scores),
+            n=count,
+        )
+        for at, layer in enumerate(options.layers)
+        for place, pooling in enumerate(options.poolings)
+    ]
+
+
+def pair_cosines(first: Float32, second: Float32) -> NDArray[np.float64]:
+    """Cosines of vectors row by row, in float64, [pair]; of a zero vector 0."""
+    one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    return np.einsum("pd,pd->p", one, other) / np.where(lengths == 0, 1, lengths)
+
+
+def correlations(predicted: NDArray[np.float64], gold: Sequence[float]) -> tuple[float | None, float | None]:
+    """Spearman's and Pearson's correlation; None where either side is the same throughout."""
+    rounded = np.round(predicted, 9)  # vectors that are equal give cosines that differ in the last digit
+    if len(gold) < 2 or np.ptp(rounded) == 0 or np.ptp(np.asarray(gold)) == 0:
+        return None, None
+    return float(stats.spearmanr(rounded, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
+
+
+def embed_grid(
+    backend: Backend,
+    texts: Sequence[str],
+    options: EmbedOptions,
+    folder: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> NDArray[np.float32]:
+    """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
+    shape = (len(options.layers), len(options.poolings), len(texts), backend.facts.hidden_size)
+    if 4 * int(np.prod(shape)) <= IN_MEMORY:
+        return backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
+    path = folder / f"{len(list(folder.iterdir()))}.npy"
+    try:
+        reserve_array(path, shape, np.float32)
+    except OSError as problem:
+        raise InputError(
+            f"{4 * np.prod(shape) / 1e9:,.1f} GB of vectors could not be kept in {folder}: {problem.strerror or problem}.",
+            "That much free room was expected.",
+            "Choose fewer layers or poolings, or set TMPDIR to a folder on a larger disk.",
+        ) from problem
+    grid: Any = np.lib.format.open_memmap(path, mode="r+")
+
+    def keep(rows: Int64, vectors: Float32) -> None:
+        grid[:, :, rows] = vectors
+
+    backend.embed_into(texts, options, keep, progress=progress, cancelled=cancelled)
+    return grid
+
+
+def compressed_pairs(corpus: Corpus) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """Documents and queries of a corpus with a column "compressed", and how many rows lack a query."""
+    if "compressed" not in corpus.columns:
+        raise InputError(
+            f"{corpus.name} has the columns {', '.join([corpus.report.text_column, *corpus.columns])}.",
+            "The columns sentence and compressed were expected.",
+            "Rename them, or choose another file.",
+        )
+    rows = [at for at, query in enumerate(corpus.columns["compressed"]) if query.strip()]
+    if not rows:
+        raise InputError(
+            f"{corpus.name} has no row with both texts.", "At least one was expected.", "Choose another file."
+        )
+    documents = tuple(corpus.texts[at] for at in rows)
+    return documents, tuple(corpus.columns["compressed"][at] for at in rows), len(corpus) - len(rows)
+
+
+def scored_pairs(corpus: Corpus) -> ScoredPairs:
+    """The pairs of a corpus read by its column sentence1, with columns sentence2 and score."""
+    missing = [name for name in ("sentence2", "score") if name not in corpus.columns]
+    if missing:
+        raise InputError(
+            f"{corpus.name} has no column {' and no column '.join(missing)}.",
+            "The columns sentence1, sentence2 and score were expected.",
+            "Rename its columns, or choose another file.",
+        )
+    kept = []
+    for first, second, text in zip(corpus.texts, corpus.columns["sentence2"], corpus.columns["score"], strict=True):
+        try:
+            score = float(text)
+        except ValueError:
+            continue
+        if second.strip() and np.isfinite(score):
+            kept.append((first, second, score))
+    if len(kept) < 2:
+        raise InputError(
+            f"{corpus.name} has {len(kept)} rows with two sentences and a number.",
+            "At least two were expected.",
+            "Choose another file.",
+        )
+    first_texts, second_texts, scores = zip(*kept, strict=True)
+    return ScoredPairs(first_texts, second_texts, scores, len(corpus) - len(kept) + corpus.report.bad_count)

@@ -1,0 +1,148 @@
+"""Figures that others have published, to stand beside what is measured here. None of them was measured here.
+
+Each record is one line of a published table: a model, a pooling of its last layer, a data set, and the values of one
+or more measures, in points of a hundred (a Spearman correlation of 0.593 is 59.3), as the `evaluate` command has them.
+
+What they do not show: how they were made. Precision, the longest input and the way ties were counted are not
+published, nor is which 36,000 pairs the test split of the compression corpus held; a difference of up to 1.5 points
+says no more than that both measured the same thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from components.model.catalog import EMBEDDED_KEY, catalog_spec
+from components.model.trace import Pooling
+
+Task = Literal["retrieval", "similarity"]
+
+TOLERANCE = 1.5  # points: so close, two measurements count as the same
+SAME_SIZE = 0.01  # share by which the number of pairs may differ where two values are compared
+# The embedded package holds this very model (the checksum of its weights is that of the hub's file).
+EMBEDDED_HUB_ID = "sentence-transformers/all-MiniLM-L6-v2"
+PAIRS_DATASET, STS_DATASET = "embedding-data/sentence-compression", "sentence-transformers/stsb"
+
+
+@dataclass(frozen=True)
+class PublishedResult:
+    """One line of somebody else's table."""
+
+    source: str  # who published it, in words
+    task: Task
+    dataset: str  # in words
+    dataset_id: str  # on the hub
+    split: str
+    n: int  # pairs
+    model: str  # hub id, as in the catalog
+    pooling: Pooling  # of the last layer
+    values: tuple[tuple[str, float], ...]  # measure ("recall@1", "spearman") and points of a hundred
+    trained_on: str = ""  # what the model was first fine-tuned on; empty for the model as it is on the hub
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Model, pooling and data in a few words."""
+        name = self.model.rpartition("/")[2] + (f" fine-tuned on {self.trained_on}" if self.trained_on else "")
+        return f"{name}, {POOLING_TITLES[self.pooling]}, {self.dataset}"
+
+    @property
+    def last_layer(self) -> int:
+        """The layer the vectors are of, counted as everywhere here: 0 is the embedding output."""
+        spec = catalog_spec(self.model)
+        if spec is None or spec.facts is None:
+            raise ValueError(f"{self.model} is not in the catalog")
+        return spec.facts.layers
+
+    def value(self, measure: str) -> float | None:
+        """The published value of a measure, None where that one was not published."""
+        return dict(self.values).get(measure)
+
+    def is_comparable(self, n: int) -> bool:
+        """Whether a measurement over n pairs can stand against this one: among fewer sentences one is found more easily."""
+        return abs(n - self.n) <= SAME_SIZE * self.n
+
+
+POOLING_TITLES: dict[Pooling, str] = {"mean": "mean", "cls": "[CLS]", "max": "max"}
+_CUTOFFS = (1, 5, 10, 20, 50)
+_BERT, _MSMARCO = "google-bert/bert-base-uncased", "sentence-transformers/msmarco-bert-base-dot-v5"
+
+
+def _recalls(model: str, pooling: Pooling, values: tuple[float, ...], *remarks: str) -> PublishedResult:
+    return PublishedResult(
+        source="a student report of 2025 on BERT models",
+        task="retrieval",
+        dataset="36,000 test pairs of the sentence-compression corpus",
+        dataset_id=PAIRS_DATASET,
+        split="test",
+        n=36_000,
+        model=model,
+        pooling=pooling,
+        values=tuple((f"recall@{k}", value) for k, value in zip(_CUTOFFS, values, strict=True)),
+        remarks=("the split's seed is not published", *remarks),
+    )
+
+
+def _spearman(model: str, split: str, n: int, value: float, trained_on: str = "", *remarks: str) -> PublishedResult:
+    return PublishedResult(
+        source="a published result on the STS benchmark; by whom is not recorded here",
+        task="similarity",
+        dataset=f"STS-B {split}",
+        dataset_id=STS_DATASET,
+        split=split,
+        n=n,
+        model=model,
+        pooling="mean",
+        values=(("spearman", value),),
+        trained_on=trained_on,
+        remarks=remarks,
+    )
+
+
+PUBLISHED: tuple[PublishedResult, ...] = (
+    _recalls(_BERT, "mean", (46.86, 63.78, 70.00, 75.79, 82.36), "its text also says 46.94 for Recall@1"),
+    _recalls(_BERT, "cls", (10.83, 18.11, 21.72, 26.01, 32.72)),
+    _recalls(_MSMARCO, "mean", (90.15, 95.89, 96.89, 97.68, 98.35), "its text also says 90.37 for Recall@1"),
+    _recalls(_MSMARCO, "cls", (3.34, 8.44, 11.84, 16.26, 23.54)),
+    _spearman(_BERT, "validation", 1_500, 59.3, "", "printed as 0.593"),
+    _spearman(_BERT, "validation", 1_500, 76.7, "SNLI", "printed as 0.767"),
+    _spearman(EMBEDDED_HUB_ID, "test", 1_379, 82.03),
+)
+
+
+def published_for(
+    task: Task | None = None,
+    model: str | None = None,
+    pooling: str | None = None,
+    split: str | None = None,
+    trained: bool | None = False,
+) -> tuple[PublishedResult, ...]:
+    """The published results of a task, model, pooling and split; None stands for any.
+
+    The embedded model, and a hub id's older short name, are known for what they are. Results of models that have to be
+    fine-tuned first are left out, unless `trained` is True (only these) or None (all).
+    """
+    wanted = None if model is None else hub_id_of(model)
+    return tuple(
+        result
+        for result in PUBLISHED
+        if task in (None, result.task)
+        and wanted in (None, result.model)
+        and pooling in (None, result.pooling)
+        and split in (None, result.split)
+        and trained in (None, bool(result.trained_on))
+    )
+
+
+def hub_id_of(model: str) -> str:
+    """The hub id of a model's key: of the embedded one too; any other key as it is."""
+    if model == EMBEDDED_KEY:
+        return EMBEDDED_HUB_ID
+    spec = catalog_spec(model)
+    return model if spec is None else spec.key
+
+
+def measure_title(measure: str) -> str:
+    """ "Recall@1" of "recall@1"."""
+    return measure.capitalize()

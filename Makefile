@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 TEST_READY := $(VENV)/.test-ready
 
-.PHONY: run test test-fast test-gpu lint format bench browser screenshots clean
+.PHONY: run test test-fast test-gpu lint format bench reproduce browser screenshots clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
@@ -34,6 +34,12 @@ format: $(TEST_READY)
 
 bench: $(TEST_READY) browser
 	$(BIN)/python -m pytest tests/benchmarks -m benchmark -s
+
+# Published figures measured again. PAIRS= and STSB= name local files (STSB_SPLIT=test for that split), else the hub's
+# data sets are fetched; JSON= writes the result into a file, SEED= draws other pairs.
+reproduce: $(RUN_READY)
+	$(BIN)/python -m components reproduce $(if $(PAIRS),--pairs "$(PAIRS)") $(if $(STSB),--sts "$(STSB)") \
+		$(if $(STSB_SPLIT),--sts-split "$(STSB_SPLIT)") $(if $(SEED),--seed "$(SEED)") $(if $(JSON),--json "$(JSON)")
 
 # Finds a Chromium or Chrome, else installs one; fails with the reason where it cannot be had.
 browser: $(TEST_READY)

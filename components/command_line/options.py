@@ -72,10 +72,13 @@ def poolings(text: str) -> tuple[str, ...]:
 
 
 class Bar:
-    """A progress bar on standard error: sentences, sentences a second, time left; drawn once something happens."""
+    """A progress bar on standard error: how much of it, how much a second, time left; drawn once something happens.
 
-    def __init__(self, label: str) -> None:
-        self._label = label
+    The unit "B" is bytes, in kilos and megas.
+    """
+
+    def __init__(self, label: str, unit: str = " sentences") -> None:
+        self._label, self._unit = label, unit
         self._bar: Any = None
 
     def __enter__(self) -> Self:
@@ -93,6 +96,12 @@ class Bar:
 
             # What was there already counts for no speed.
             self._bar = tqdm(
-                desc=self._label, total=total, initial=done, unit=" sentences", smoothing=0, dynamic_ncols=True
+                desc=self._label,
+                total=total,
+                initial=done,
+                unit=self._unit,
+                unit_scale=self._unit == "B",
+                smoothing=0,
+                dynamic_ncols=True,
             )
         self._bar.update(done - self._bar.n)

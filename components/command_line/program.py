@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from components.command_line import cache, evaluate, index, search, sts
+from components.command_line import cache, evaluate, index, reproduce, search, sts
 from components.errors import InputError, PeopleError
 
-COMMANDS = (index, search, evaluate, sts, cache)
+COMMANDS = (index, search, evaluate, sts, reproduce, cache)
 
 
 class Parser(argparse.ArgumentParser):

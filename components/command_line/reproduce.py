@@ -1,0 +1,139 @@
+"""`reproduce`: published figures measured again, ours beside theirs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.command_line import options as shared
+from components.errors import InputError
+
+if TYPE_CHECKING:
+    from components.retrieval.evaluation import Progress
+    from components.retrieval.reproduction import Outcome, Row
+
+NAME = "reproduce"
+HELP = "measure published figures again and show ours beside theirs, with what was left out"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pairs", metavar="FILE", type=Path, help="pairs (columns sentence and compressed) instead of the hub's"
+    )
+    parser.add_argument(
+        "--sts", metavar="FILE", type=Path, help="STS-B (columns sentence1, sentence2, score) instead of the hub's"
+    )
+    parser.add_argument(
+        "--sts-split", choices=("validation", "test"), help="which split of STS-B that file is (default: validation)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the sample of 36,000 pairs (default: 0)")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    if options.sts_split is not None and options.sts is None:
+        raise InputError(
+            f"The split {options.sts_split} was named without a file.",
+            "The file that is this split was expected.",
+            "Add --sts FILE (make: STSB=FILE), or leave the split out.",
+        )
+    from components.retrieval import reproduction
+
+    sources = reproduction.Sources(options.pairs, options.sts, options.sts_split or "validation", options.seed)
+    outcome = reproduction.reproduce(sources, _bar)
+    for data in outcome.data:
+        shared.tell_left_out(data.bad_rows, data.of)
+    if not outcome.rows:
+        reasons = dict.fromkeys(one.why for one in outcome.left_out if not one.needs_training)
+        raise InputError(
+            f"Nothing could be measured: {' '.join(reasons)}",
+            "A data set and a model were expected.",
+            "Name local files: --pairs FILE --sts FILE (make: PAIRS=FILE STSB=FILE), or connect to the hub.",
+        )
+    if options.json != "-":
+        _tables(outcome)
+    return {
+        "unit": "points of a hundred",
+        "tolerance": reproduction.TOLERANCE,
+        "seed": options.seed,
+        "precision": "float32",
+        "data": [
+            {
+                "task": data.task,
+                "split": data.split,
+                "name": data.name,
+                "n": data.n,
+                "of": data.of,
+                "bad_rows": data.bad_rows,
+            }
+            for data in outcome.data
+        ],
+        "rows": [_row(row) for row in outcome.rows],
+        "left_out": [{"figure": one.figure, "why": f"{one.why} {one.mend}".strip()} for one in outcome.left_out],
+    }
+
+
+@contextmanager
+def _bar(label: str, unit: str) -> Iterator[Progress]:
+    with shared.Bar(label, unit) as bar:
+        yield bar.update
+
+
+def _row(row: Row) -> dict[str, Any]:
+    names = ("model", "revision", "task", "split", "data", "layer", "pooling", "measure")
+    numbers = ("published", "ours", "difference", "n", "within", "note")
+    return {
+        "source": None if row.theirs is None else row.theirs.source,
+        **{name: getattr(row, name) for name in (*names, *numbers)},
+        "remarks": [] if row.theirs is None else list(row.theirs.remarks),
+    }
+
+
+def _tables(outcome: Outcome) -> None:
+    from components.retrieval.published_figures import TOLERANCE
+
+    for data in outcome.data:
+        sampled = "" if data.n == data.of else f", a seeded sample of {data.of:,}"
+        sys.stdout.write(f"{_data_title(data.task, data.split)}: {data.n:,} pairs of {data.name}{sampled}\n")
+    beside = [row for row in outcome.rows if row.theirs is not None]
+    if beside:
+        sys.stdout.write("\nPublished by others, and ours (last layer, float32, points of a hundred)\n")
+        sys.stdout.write(f"{_HEAD}{'theirs':>8}{'ours':>8}{'ours - theirs':>15}  within {TOLERANCE}\n")
+        for row in beside:
+            verdict = {True: "yes", False: "no", None: row.note or "-"}[row.within]
+            numbers = f"{_number(row.published):>8}{_number(row.ours):>8}{_number(row.difference, '+'):>15}"
+            sys.stdout.write(f"{_start(row)}{numbers}  {verdict}\n")
+        for row in {row.theirs: row for row in beside}.values():
+            if row.theirs is not None:
+                said = "; ".join((row.theirs.source, *row.theirs.remarks))
+                sys.stdout.write(f"  {row.theirs.title}: {said}\n")
+    own = [row for row in outcome.rows if row.theirs is None]
+    if own:
+        sys.stdout.write(f"\nOurs, without a published figure\n{_HEAD}{'ours':>8}\n")
+        for row in own:
+            sys.stdout.write(f"{_start(row)}{_number(row.ours):>8}\n")
+    sys.stdout.write("\nLeft out\n")
+    for why, mend in dict.fromkeys((one.why, one.mend) for one in outcome.left_out):
+        figures = [one.figure for one in outcome.left_out if (one.why, one.mend) == (why, mend)]
+        sys.stdout.write("".join(f"  {figure}\n" for figure in figures) + f"    {why} {mend}".rstrip() + "\n")
+
+
+_HEAD = f"{'model':<25}{'data':<18}{'pooling':<9}{'measure':<10}{'n':>7}"
+
+
+def _start(row: Row) -> str:
+    from components.retrieval.published_figures import POOLING_TITLES, measure_title
+
+    name, data = row.model.rpartition("/")[2], _data_title(row.task, row.split)
+    return f"{name:<25}{data:<18}{POOLING_TITLES[row.pooling]:<9}{measure_title(row.measure):<10}{row.n:>7,}"
+
+
+def _data_title(task: str, split: str) -> str:
+    return "compression pairs" if task == "retrieval" else f"STS-B {split}"
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "-" if value is None else f"{value:{sign}.2f}"

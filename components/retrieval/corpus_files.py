@@ -63,20 +63,12 @@ def read_table(
     Only the bytes' limit is looked at: how many sentences there are is known after the bad rows are out.
     """
     ending = format_of(source, name)
-    if isinstance(source, Path):
-        _check_file(source, name, limits)
     if ending == ".parquet":
+        if isinstance(source, Path):
+            _check_file(source, name, limits)
         packed = not isinstance(source, Path) or source.name.lower().endswith(".gz")
         return _named(read_parquet(_content(source, name, limits) if packed else source, name, limits, max_rows))
-    content = _content(source, name, limits)
-    foreign = next((what for start, what in _FOREIGN if content.startswith(start)), None)
-    if foreign is not None:
-        raise InputError(
-            f"{name} is {foreign}, whatever its name says.",
-            f"A file in one of these formats was expected: {', '.join(FORMATS)}.",
-            "Export the sentences in one of them, under its own ending.",
-        )
-    decoded = decode(content, name, encoding)
+    decoded = read_text(source, name, encoding, limits)
     if ending == ".txt":
         lines = lines_of(decoded.text)[:max_rows]
         table = Table({LINE_COLUMN: lines}, range(1, len(lines) + 1))
@@ -87,6 +79,21 @@ def read_table(
     table.encoding, table.encoding_guessed = decoded.encoding, decoded.guessed
     table.has_broken_bytes = decoded.has_broken_bytes
     return table
+
+
+def read_text(source: Path | bytes, name: str, encoding: str | None = None, limits: Limits | None = None) -> Decoded:
+    """The text of a file, unpacked. Raises InputError where it is no text, or too large."""
+    if isinstance(source, Path):
+        _check_file(source, name, limits)
+    content = _content(source, name, limits)
+    foreign = next((what for start, what in _FOREIGN if content.startswith(start)), None)
+    if foreign is not None:
+        raise InputError(
+            f"{name} is {foreign}, whatever its name says.",
+            f"A file in one of these formats was expected: {', '.join(FORMATS)}.",
+            "Export the sentences in one of them, under its own ending.",
+        )
+    return decode(content, name, encoding)
 
 
 def _named(table: Table) -> Table:

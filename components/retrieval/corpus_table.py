@@ -44,13 +44,14 @@ class Limits:
 
     sentences: int
     bytes: int  # of the file, and of what is unpacked from it
+    elsewhere: str = "index {name} --out DIR"  # the command that takes any size
 
     def exceeded(self, name: str, size: str) -> InputError:
         """The error for a corpus `name` of `size` ("2,000,000 sentences")."""
         return InputError(
             f"{name} has {size}.",
             f"At most {self.sentences:,} sentences or {self.bytes / (1 << 20):,.0f} MB are read here.",
-            f"Index it on the command line, where any size will do: python -m components index {name} --out DIR",
+            f"Use the command line, where any size will do: python -m components {self.elsewhere.format(name=name)}",
         )
 
 

@@ -44,7 +44,7 @@ def gold_ranks(
         raise ValueError(f"{len(queries)} places among {len(documents)} documents were expected")
     directions = np.empty(documents.shape, np.float32)
     for start in range(0, len(documents), _DOCUMENTS):
-        directions[start : start + _DOCUMENTS] = _exact(documents[start : start + _DOCUMENTS])
+        directions[start : start + _DOCUMENTS] = exact_directions(documents[start : start + _DOCUMENTS])
     ranks = np.empty(len(queries), np.int64)
     for start in range(0, len(queries), _QUERIES):
         if cancelled():
@@ -57,7 +57,7 @@ def gold_ranks(
 
 
 def _ranks_of(queries: Float32, directions: Float32, documents: NDArray[np.floating], gold: Int64) -> Int64:
-    exact_asked, exact_gold = _exact(queries), _exact(documents[gold])
+    exact_asked, exact_gold = exact_directions(queries), exact_directions(documents[gold])
     asked = exact_asked.astype(np.float32)
     targets = np.einsum("qd,qd->q", exact_asked, exact_gold)  # float64 [query]
     low, high = (targets - NEAR).astype(np.float32)[:, None], (targets + NEAR).astype(np.float32)[:, None]
@@ -78,11 +78,11 @@ def _ranks_of(queries: Float32, directions: Float32, documents: NDArray[np.float
             rows, columns = rows[~above], columns[~above] + start
             own = columns != gold[rows]
             rows, columns = rows[own], columns[own]
-            found = np.einsum("pd,pd->p", exact_asked[rows], _exact(documents[columns]))
+            found = np.einsum("pd,pd->p", exact_asked[rows], exact_directions(documents[columns]))
             np.add.at(before, rows[found >= targets[rows] - SAME], 1)
             continue
         # Hardly anything can be told apart here: the block once more in float64.
-        exact = exact_asked @ _exact(documents[start : start + _DOCUMENTS]).T
+        exact = exact_asked @ exact_directions(documents[start : start + _DOCUMENTS]).T
         ahead = exact >= targets[:, None] - SAME
         here = (gold >= start) & (gold < start + _DOCUMENTS)
         ahead[here, gold[here] - start] = False
@@ -90,7 +90,7 @@ def _ranks_of(queries: Float32, directions: Float32, documents: NDArray[np.float
     return before + 1
 
 
-def _exact(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+def exact_directions(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     """Unit vectors in float64; zeros stay zeros."""
     doubled = np.asarray(vectors, np.float64)
     lengths = np.linalg.norm(doubled, axis=-1, keepdims=True)

@@ -1,4 +1,7 @@
-"""`evaluate PAIRS`: Recall@k of compressed sentences against the sentences they come from."""
+"""`evaluate PAIRS`: Recall@k of compressed sentences against the sentences they come from.
+
+A folder instead of a file is a collection with graded relevance: components.command_line.evaluate_graded.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from components.command_line import evaluate_graded
 from components.command_line import options as shared
 
 NAME = "evaluate"
-HELP = "Recall@k, MRR and nDCG@10 on pairs (columns sentence and compressed), by layer and pooling"
+HELP = (
+    "Recall@k, MRR and nDCG@10 on pairs (columns sentence and compressed), and MAP and P@10 too on a folder with graded "
+    "relevance, by layer and pooling"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pairs", metavar="PAIRS", type=Path, help=".jsonl, .csv, .tsv or .parquet with the pairs")
+    parser.add_argument(
+        "pairs",
+        metavar="PAIRS",
+        type=Path,
+        help=".jsonl, .csv, .tsv or .parquet with the pairs, or a folder with graded relevance: corpus.jsonl, "
+        "queries.jsonl and qrels/test.tsv as in BEIR, or documents, queries and qrels in TREC's form",
+    )
+    parser.add_argument("--split", default="test", help="of a folder with several qrels, those to take (default: test)")
     parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
     parser.add_argument(
         "--poolings", "--pooling", default=None, help="mean,cls,max or some of them (default: the model's own)"
@@ -23,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
+    if options.pairs.is_dir():
+        return evaluate_graded.run(options)
     from components.retrieval import evaluation, metrics
     from components.retrieval.corpus import read_corpus
 

@@ -1,0 +1,48 @@
+"""`evaluate FOLDER`: MAP, MRR, nDCG@10, P@10 and Recall@k on documents, queries and graded judgements."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from components.command_line import options as shared
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """`options` are those of `evaluate`."""
+    from components.retrieval.graded import read_graded_folder
+    from components.retrieval.graded_metrics import graded_summary
+    from components.retrieval.graded_runs import graded_runs
+
+    graded = read_graded_folder(options.pairs, options.split, limits=None)
+    if graded.report.left_out:
+        sys.stderr.write(f"Left out: {', '.join(f'{n:,} {what}' for what, n in graded.report.left_out.items())}.\n")
+    backend = shared.load(options)
+    chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
+    runs = []
+    with shared.Bar(f"Embedding {graded.name}") as bar:
+        for found in graded_runs(backend, graded, chosen, asked, bar.update):
+            runs.append(
+                {"model": found.model, "layer": found.layer, "pooling": found.pooling, **graded_summary(found.ranks)}
+            )
+    if options.json != "-":
+        _table(runs)
+    return {
+        "file": str(options.pairs),
+        "judgements": graded.report.files["judgements"],
+        "documents": len(graded.documents),
+        "left_out": graded.report.left_out,
+        "revision": backend.revision,
+        "precision": chosen.precision,
+        "runs": runs,
+    }
+
+
+def _table(runs: list[dict[str, Any]]) -> None:
+    sys.stdout.write("layer pooling      MAP     MRR  nDCG@10    P@10    R@10   R@100\n")
+    for found in runs:
+        sys.stdout.write(
+            f"{found['layer']:>5} {found['pooling']:<8}{found['map']:8.2f}{found['mrr']:8.2f}{found['ndcg@10']:9.2f}"
+            f"{found['p@10']:8.2f}{found['recall']['10']:8.2f}{found['recall']['100']:8.2f}\n"
+        )

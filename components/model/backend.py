@@ -189,6 +189,21 @@ class Backend:
         """The same by batches: `sink(rows [n], vectors [layer, pooling, n, dim])`, rows being places in `texts`."""
         return self.embedder.stream(texts, options, sink, token_budget, progress, cancelled)
 
+    def embed_weighted(
+        self,
+        texts: Sequence[str],
+        weights: Float32,
+        options: EmbedOptions,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Float32:
+        """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
+
+        `weights` is float32 [vocabulary], by token id, none negative; special tokens have theirs as well. A text whose
+        weights sum to 0 gets its plain mean. The poolings of the options are not read. Raises as `embed` does.
+        """
+        return self.embedder.embed_weighted(texts, weights, options, progress, cancelled)
+
     def token_vectors(
         self,
         texts: Sequence[str],
@@ -291,7 +306,9 @@ class Backend:
         """The module tree that gives what is asked for; called with the lock held."""
         if options.mask_logits:
             if self._masked_lm is None:
-                self._masked_lm = self._load_masked_lm()
+                if self._folder is None or not self.spec.masked_lm:
+                    raise loading.no_masked_lm(self.spec.title)
+                self._masked_lm = loading.masked_lm(self._folder, self.encoder, self.spec.title)
             return self._masked_lm
         if not options.attentions:
             return self.encoder
@@ -314,26 +331,6 @@ class Backend:
             tuple((int(sentence), int(token)) for sentence, token in places),
             _numpy(output.logits[rows[:, 0], rows[:, 1]]),
         )
-
-    def _load_masked_lm(self) -> Any:
-        """The model with its published masked-LM head, on the shared encoder's weights."""
-        if self._folder is None or not self.spec.masked_lm:
-            raise loading.no_masked_lm(self.spec.title)
-        from transformers import AutoModelForMaskedLM
-
-        model, report = AutoModelForMaskedLM.from_pretrained(
-            self._folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            attn_implementation="eager",
-            output_loading_info=True,
-        )
-        if report["missing_keys"]:  # transformers would fill these with random numbers and only report it
-            raise loading.no_masked_lm(self.spec.title)
-        setattr(model, model.base_model_prefix, loading.eager_twin(self.encoder))
-        model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy
-        return model.to(self.device).eval()
 
 
 def _numpy(tensor: torch.Tensor) -> Float32:

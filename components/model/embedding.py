@@ -19,7 +19,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -27,6 +28,7 @@ import torch
 
 from components.errors import InputError
 from components.model import loading, packing
+from components.model.batch_pooling import pooled_states, weighted_shares
 from components.model.published import Role, prompt_for
 from components.model.trace import POOLINGS, Float32, Int64, Pooling
 
@@ -37,6 +39,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 Resolved = Literal["float32", "bfloat16"]
 Sink = Callable[[Int64, Float32], None]
 Progress = Callable[[int, int], None]
+_Forward = Callable[[Sequence[Sequence[int]], "EmbedOptions"], Float32]
 
 BLOCK = 4096  # sentences sorted by length together
 CPU_TOKENS = 3072  # a batch: large enough for the chip's matrix units, small enough for its caches
@@ -139,6 +142,27 @@ class Embedder:
         self.stream(texts, options, keep, token_budget, progress, cancelled)
         return result
 
+    def embed_weighted(
+        self,
+        texts: Sequence[str],
+        weights: Float32,
+        options: EmbedOptions,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Float32:
+        """Means weighted by `weights[token id]`, float32 [layer, sentence, dim]; the plain mean where they sum to 0."""
+        if weights.shape != (self._backend.facts.vocabulary_size,) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(f"{self._backend.facts.vocabulary_size} weights, none negative, were expected")
+        shares = torch.tensor(weights, dtype=torch.float32, device=self._backend.device)
+        result = np.empty((len(options.layers), len(texts), self._backend.facts.hidden_size), np.float32)
+
+        def keep(rows: Int64, vectors: Float32) -> None:
+            result[:, rows] = vectors[:, 0]
+
+        means = replace(options, poolings=("mean",))
+        self.stream(texts, means, keep, None, progress, cancelled, partial(self._forward, weights=shares))
+        return result
+
     def stream(
         self,
         texts: Sequence[str],
@@ -147,11 +171,12 @@ class Embedder:
         token_budget: int | None = None,
         progress: Progress | None = None,
         cancelled: Callable[[], bool] = lambda: False,
+        forward: _Forward | None = None,
     ) -> EmbedReport:
         """Hand `sink(rows [n], vectors [layer, pooling, n, dim])` each batch; rows are places in `texts`.
 
         `progress(done, total)` is told sentences after each batch. Raises EmbeddingCancelled once `cancelled()`
-        says so, asked before each batch; errors of `sink` pass through.
+        says so, asked before each batch; errors of `sink` pass through. `forward` makes the vectors of a batch.
         """
         started = time.monotonic()
         done = tokens = truncated = 0
@@ -160,7 +185,7 @@ class Embedder:
             ids, cut = self._backend.tokenization.encode_many(block, options.max_length)
             truncated += sum(cut)
             for rows in self._batches([len(row) for row in ids], token_budget):
-                for part, vectors in self._run(rows, ids, options, cancelled):
+                for part, vectors in self._run(rows, ids, options, cancelled, forward or self._forward):
                     sink(part + start, vectors)
                     done += len(part)
                     tokens += sum(len(ids[row]) for row in part)
@@ -191,14 +216,19 @@ class Embedder:
             at += count
 
     def _run(
-        self, rows: Int64, ids: Sequence[Sequence[int]], options: EmbedOptions, cancelled: Callable[[], bool]
+        self,
+        rows: Int64,
+        ids: Sequence[Sequence[int]],
+        options: EmbedOptions,
+        cancelled: Callable[[], bool],
+        forward: _Forward,
     ) -> Iterator[tuple[Int64, Float32]]:
         """One batch; in halves where it does not fit the accelerator's memory."""
         if cancelled():
             raise EmbeddingCancelled
         vectors = None
         try:
-            vectors = self._forward([ids[row] for row in rows], options)
+            vectors = forward([ids[row] for row in rows], options)
         except torch.OutOfMemoryError:
             if len(rows) == 1:
                 raise
@@ -211,14 +241,16 @@ class Embedder:
         self._release()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
-            yield from self._run(part, ids, options, cancelled)
+            yield from self._run(part, ids, options, cancelled, forward)
 
     def _release(self) -> None:
         if self._backend.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _forward(self, ids: Sequence[Sequence[int]], options: EmbedOptions) -> Float32:
-        """Pooled vectors of one batch, float32 [layer, pooling, sentence, dim]."""
+    def _forward(
+        self, ids: Sequence[Sequence[int]], options: EmbedOptions, weights: torch.Tensor | None = None
+    ) -> Float32:
+        """Pooled vectors of one batch, float32 [layer, pooling, sentence, dim]; `weights` [vocabulary] for its means."""
         backend = self._backend
         width = max(map(len, ids))
         padded = np.full((len(ids), width), backend.tokenization.pad_id, np.int64)
@@ -240,7 +272,10 @@ class Embedder:
             backend.forward_passes += 1
             output = self.module(options.precision, width, tokens.numel())(**inputs, output_hidden_states=not only_last)
             layers = [output.last_hidden_state] if only_last else [output.hidden_states[at] for at in options.layers]
-            pooled = _pooled(layers, options.poolings, keep, lengths)
+            share = keep.float() / lengths[:, None]  # [sentence, token]
+            if weights is not None:
+                share = weighted_shares(share, weights[tokens])
+            pooled = pooled_states(layers, options.poolings, keep, lengths, share)
             return pooled.cpu().numpy()
 
     def module(self, precision: Resolved, width: int, tokens: int) -> Any:
@@ -293,27 +328,3 @@ def working_bytes(backend: Backend, options: EmbedOptions) -> int:
     weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
     a_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
     return weights + a_token * (GPU_TOKENS if backend.device.type == "cuda" else CPU_TOKENS)
-
-
-def _pooled(
-    layers: Sequence[torch.Tensor], poolings: Sequence[Pooling], keep: torch.Tensor, lengths: torch.Tensor
-) -> torch.Tensor:
-    """Hidden states [sentence, token, dim] of some layers to vectors, float32 [layer, pooling, sentence, dim]."""
-    first = layers[0]
-    result = torch.empty(
-        (len(layers), len(poolings), first.shape[0], first.shape[2]), dtype=torch.float32, device=first.device
-    )
-    share = keep.float() / lengths[:, None]  # [sentence, token]: a mean is a product with these
-    padding = None if bool((lengths == keep.shape[1]).all()) else ~keep[..., None]
-    for at, state in enumerate(layers):
-        # Once in float32, both the mean and the maximum are twice as quick as in bfloat16.
-        hidden = state[:, 0][:, None] if poolings == ("cls",) else state.float()
-        for place, pooling in enumerate(poolings):
-            if pooling == "cls":
-                result[at, place] = hidden[:, 0]
-            elif pooling == "max":
-                shown = hidden if padding is None else hidden.masked_fill(padding, -torch.inf)
-                result[at, place] = shown.amax(dim=1)
-            else:
-                torch.bmm(share[:, None], hidden, out=result[at, place][:, None])
-    return result

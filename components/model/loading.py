@@ -120,6 +120,25 @@ def publishes_masked_lm(config: Any) -> bool:
     return any(str(name).endswith("ForMaskedLM") for name in getattr(config, "architectures", None) or ())
 
 
+def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
+    """The model with its published masked-LM head, on the encoder's own weights. Raises ModelError without one."""
+    from transformers import AutoModelForMaskedLM
+
+    model, report = AutoModelForMaskedLM.from_pretrained(
+        folder,
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        attn_implementation="eager",
+        output_loading_info=True,
+    )
+    if report["missing_keys"]:  # transformers would fill these with random numbers and only report it
+        raise no_masked_lm(name)
+    setattr(model, model.base_model_prefix, eager_twin(encoder))
+    model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy
+    return model.to(next(encoder.parameters()).device).eval()
+
+
 def no_masked_lm(name: str) -> ModelError:
     """The error of a model that cannot predict masked tokens."""
     return ModelError(

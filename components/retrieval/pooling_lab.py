@@ -9,7 +9,7 @@ have the piece.
 
 Treatments of the pooled vectors, all compared by cosine but one:
 - cosine   as they are, scaled to length 1
-- dot      as they are and not scaled: plain dot products, where a long document's vector wins more often
+- dot      as they are and not scaled: plain dot products, where a long vector wins more often, wherever it points
 - random   a Gaussian random projection to d numbers: distances survive for large d without a look at the data
            (Johnson and Lindenstrauss 1984)
 - pca      minus the documents' mean, turned to their d directions of largest variance (Pearson 1901)
@@ -19,8 +19,10 @@ Treatments of the pooled vectors, all compared by cosine but one:
 
 PCA and whitening are fitted on the documents alone, then applied to queries and scored sentences too. d is at most
 min(dim, documents - 1), for all three so that they can be compared, and for pca and whitened at most the number of
-directions in which the documents differ by more than rounding: [CLS] vectors of layer 0 have none, and nothing is found
-by them.
+directions in which the documents differ by more than rounding, which whitening would blow up. [CLS] vectors of layer 0
+have none, and nothing is found by them. Means and [CLS] have one less than their dims, since the layer normalisation that
+ends a layer takes a mean away and leaves its token vectors in one hyperplane; and at the embedded model's last layer three
+numbers are the same for every token, which leaves 381 of 384.
 
 What it does not show: what a projection that was trained for the task would do; and fitted on few documents, a
 whitening to as many directions as there are documents says more about them than about the model.
@@ -53,7 +55,7 @@ POOLINGS: tuple[LabPooling, ...] = get_args(LabPooling)
 TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
 PROJECTIONS: tuple[Treatment, ...] = ("random", "pca", "whitened")
 SWEEP = (8, 16, 32, 64, 128, 256, 384)
-ROUNDING = 1e-6  # of a vector's length: documents that differ by less in a direction do so by rounding
+ROUNDING = float(np.finfo(np.float32).eps)  # of a vector's length: differences below it are rounding
 _BLOCK = 4096  # texts tokenized together
 Progress = Callable[[int, int], None]
 Float64 = NDArray[np.float64]
@@ -242,19 +244,16 @@ def dimension_sweep(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[LabCell]:
-    """Cells of random, pca and whitened at each number of dims that is possible, smallest first.
+    """Cells of random, pca and whitened at each of the numbers of dims up to `vectors.most_dims`, smallest first.
 
-    The axes are fitted once: the first d of them are those of a PCA to d numbers. Progress and errors as in `lab_cells`.
+    Where the documents differ in fewer directions, pca and whitened end with these: at 381 instead of 384, say. The axes
+    are fitted once: the first d of them are those of a PCA to d numbers. Progress and errors as in `lab_cells`.
     """
     _check(vectors, scores, dims)
     possible = sorted({count for count in dims if count <= vectors.most_dims})
     axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), cancelled)
-    cells = [
-        (treatment, count)
-        for treatment in PROJECTIONS
-        for count in possible
-        if treatment == "random" or count <= len(axes.spread)
-    ]
+    real = sorted({min(count, len(axes.spread)) for count in possible} - {0})
+    cells = [(name, count) for name in PROJECTIONS for count in (possible if name == "random" else real)]
     for at, (treatment, count) in enumerate(cells):
         apply, tell = _applied(treatment, axes, count, seed), _part(progress, at, len(cells))
         yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -293,8 +294,12 @@ def test_the_sweep_leaves_out_what_cannot_be():
         ("random", 2),
         ("random", 8),
         ("pca", 2),
+        ("pca", 3),  # all there are
         ("whitened", 2),
+        ("whitened", 3),
     ]
+    same = np.ones((40, 12), np.float32)
+    assert {cell.treatment for cell in dimension_sweep(handmade(documents=same), "cls", SCORES, (2,))} == {"random"}
     assert list(dimension_sweep(handmade(), "mean", SCORES, (64, 128))) == []
 
 
@@ -341,6 +346,25 @@ def test_numbers_that_do_not_fit_are_refused():
 
 
 # The embedded model
+
+
+def test_layer_normalisation_and_dead_numbers_leave_fewer_directions(embedded):
+    """It takes the mean away before it scales and shifts: divided by the scale, all token vectors sum to one number."""
+    words = Path(__file__).parents[3].joinpath("assets", "demo_sentences.txt").read_text(encoding="utf-8").split()
+    documents = [" ".join(words[at : at + 5]) for at in range(0, 2000, 5)]
+    expected = {
+        5: {"mean": 383, "cls": 383, "idf": 383, "max": 384, "last4": 384},  # no one scale fits four layers
+        6: {"mean": 381, "cls": 381, "idf": 381, "max": 381, "last4": 384},
+    }
+    for layer, dims in expected.items():
+        vectors = lab_vectors(embedded, documents, documents, None, layer)
+        scale = embedded.encoder.encoder.layer[layer - 1].output.LayerNorm.weight.detach().numpy().astype(np.float64)
+        for pooling, count in dims.items():
+            if count == 383:
+                assert np.ptp((vectors.documents[pooling] / scale).sum(axis=1)) < 0.01
+            cells = list(dimension_sweep(vectors, pooling, (), (384,)))
+            assert [cell.dims for cell in cells] == [384, count, count]
+    assert np.count_nonzero(np.ptp(vectors.documents["mean"], axis=0) < 1e-6) == 3
 
 
 def test_cosine_cells_are_the_runs_of_the_evaluation(embedded):

@@ -33,13 +33,21 @@ if TYPE_CHECKING:
     from components.analysis.pooling import Pooling
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.model.backend import Backend
+    from components.model.embedding import Resolved
     from components.model.token_shelf import TokenShelf
     from components.model.trace import Trace
     from components.retrieval.corpus import Corpus
+    from components.retrieval.evaluation import ScoredPairs
+    from components.retrieval.evaluation_shelf import EvaluationShelf
+    from components.retrieval.graded import GradedSet
     from components.retrieval.index import IndexInfo
+    from components.retrieval.index_job import HasTexts
     from components.retrieval.index_shelf import IndexShelf
     from components.retrieval.lexical import Ranker
+    from components.retrieval.pair_runs import Pairs
     from components.retrieval.paraphrases import SimilarPair
+    from components.retrieval.pooling_lab import LabVectors
+    from components.retrieval.run_record import Run
     from components.retrieval.senses import SenseFile
     from components.retrieval.static_vectors import StaticVectors
 
@@ -137,6 +145,44 @@ def index_shelf() -> IndexShelf:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def evaluation_shelf() -> EvaluationShelf:
+    """The evaluations of all sessions."""
+    from components.retrieval.evaluation_shelf import EvaluationShelf
+
+    return EvaluationShelf()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def saved_runs() -> FewKept[tuple[Run, ...]]:
+    """The runs that people loaded from files."""
+    return FewKept()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def pair_sets() -> FewKept[Pairs]:
+    """Queries and documents of corpora, by corpus and column."""
+    return FewKept()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def graded_sets() -> FewKept[GradedSet]:
+    """The collections with graded relevance that people brought along."""
+    return FewKept()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def lab_vectors() -> FewKept[LabVectors]:
+    """The pooling lab's vectors; few, for those of a large corpus take up to 100 MB."""
+    return FewKept(2)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def scored_pairs() -> FewKept[ScoredPairs]:
+    """The scored sentence pairs that people brought along, by upload."""
+    return FewKept()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def map_shelf() -> MapShelf:
     """The maps of all sessions."""
     from components.analysis.map_shelf import MapShelf
@@ -166,7 +212,7 @@ def query_vectors(
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting words …")
-def ranker(kind: str, corpus_hash: str, model: str, _corpus: Corpus, _backend: Backend) -> Ranker:
+def ranker(kind: str, corpus_hash: str, model: str, _corpus: HasTexts, _backend: Backend) -> Ranker:
     """A lexical or static baseline over a corpus; `model` is part of the key where its own vectors are used."""
     from components.retrieval import lexical
     from components.retrieval.static_vectors import StaticRanker
@@ -177,7 +223,7 @@ def ranker(kind: str, corpus_hash: str, model: str, _corpus: Corpus, _backend: B
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading word vectors …")
-def static_ranker(vectors_key: str, corpus_hash: str, _vectors: StaticVectors, _corpus: Corpus) -> Ranker:
+def static_ranker(vectors_key: str, corpus_hash: str, _vectors: StaticVectors, _corpus: HasTexts) -> Ranker:
     """The baseline of uploaded word vectors."""
     from components.retrieval.static_vectors import StaticRanker
 
@@ -185,7 +231,7 @@ def static_ranker(vectors_key: str, corpus_hash: str, _vectors: StaticVectors, _
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting tokens …")
-def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Corpus, _backend: Backend) -> np.ndarray:
+def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: HasTexts, _backend: Backend) -> np.ndarray:
     """Tokens of every sentence, special tokens included, before any truncation, int64 [sentence]."""
     import numpy as np
 
@@ -197,12 +243,12 @@ def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Corpus,
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def embedding_speed(model: str, revision: str, device: str, _backend: Backend) -> float:
+def embedding_speed(model: str, revision: str, device: str, precision: Resolved, _backend: Backend) -> float:
     """Sentences a second of some 20 tokens, measured once on the demo's sentences."""
     import time
 
     texts = demo_sentences()[:96]
-    options = _backend.embed_options()
+    options = _backend.embed_options(precision=precision)
     _backend.embed(texts[:32], options=options)  # warms up
     started = time.perf_counter()
     _backend.embed(texts, options=options)

@@ -53,6 +53,7 @@ def choose(corpus: Corpus | None) -> None:
     key = "" if corpus is None else key_of(corpus)
     state.put("corpus", key)
     state.put("why", None)
+    state.put("opened", None)
     if corpus is not None:
         caching.corpora().put(key, corpus)
 

@@ -26,7 +26,9 @@ AUTOMATIC = "(chosen automatically)"
 
 def corpus(backend: Backend) -> None:
     """Choose a corpus, and see what it holds."""
-    _choose()
+    choose()
+    if state.get("corpus"):
+        st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
     found = corpora.current()
     st.subheader(feedback.escape(found.name), anchor=False)
     _report(found)
@@ -55,7 +57,8 @@ def corpus(backend: Backend) -> None:
     _kept()
 
 
-def _choose() -> None:
+def choose() -> None:
+    """Which corpus: the demo, an upload, a dataset of the hub, or a file of the server."""
     ways = {"demo": "Demo corpus", "upload": "Upload a file", "hub": "Hugging Face dataset"}
     if settings.free_models_allowed():
         ways["path"] = "File on this machine"
@@ -71,8 +74,8 @@ def _choose() -> None:
     )
     if way == "demo":
         if state.get("corpus"):
-            st.info(f"**{feedback.escape(corpora.current().name)}** is what is searched now.")
-            st.button("Search the demo corpus", key="use_demo", on_click=corpora.choose, args=(None,))
+            st.info(f"**{feedback.escape(corpora.current().name)}** is in use now.")
+            st.button("Use the demo corpus", key="use_demo", on_click=corpora.choose, args=(None,))
         return
     source: Path | bytes | tuple[Path, ...] | None = None
     name = identity = ""
@@ -149,8 +152,6 @@ def _read(source: Path | bytes | tuple[Path, ...], name: str, identity: str) -> 
         with st.spinner("Reading …"):
             found = reading.read_corpus(source, name, None if column == options[0] else column, encoding)
         corpora.choose(found)
-    if state.get("corpus"):
-        st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
 
 
 def _columns(source: Path | bytes, name: str, encoding: str | None, identity: str) -> tuple[reading.ColumnPreview, ...]:

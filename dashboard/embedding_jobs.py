@@ -15,31 +15,48 @@ from dashboard import caching, feedback
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.retrieval.corpus import Corpus
-    from components.retrieval.index import VectorIndex
+    from components.model.embedding import Precision
+    from components.retrieval.index import IndexInfo, VectorIndex
+    from components.retrieval.index_job import HasTexts
     from components.retrieval.index_shelf import IndexJob
 
 AT_ONCE = 2_000  # sentences that are embedded without asking, at every layer and pooling
+EXACT_AT_ONCE = 3_000  # on a page that is there to measure
 TRIAL_TOKENS = 18  # of the sentences that the speed was measured on, on average
 POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max"}
 
 
-def index_of(backend: Backend, corpus: Corpus, where: str) -> VectorIndex | None:
-    """The index of a corpus by a model, if it is there; else its progress or its costs are drawn. `where` keys them."""
+def index_of(backend: Backend, corpus: HasTexts, where: str, exact: bool = False) -> VectorIndex | None:
+    """The index of a corpus by a model, if it is there; else its progress or its costs are drawn. `where` keys them.
+
+    `exact` is for measurements: computed and stored in float32, whatever is faster.
+    """
     shelf = caching.index_shelf()
-    wanted = _wanted(backend, corpus)
+    dtype = "float32" if exact else "auto"
+    wanted = _wanted(backend, corpus, exact)
     if wanted is None:
-        default = backend.embed_options(role="document")
-        job = shelf.find(backend, corpus, default)
+        default = backend.embed_options(precision=_precision(exact), role="document")
+        job = shelf.find(backend, corpus, default, dtype)
         if job is None:
-            _costs(backend, corpus, where)
+            _costs(backend, corpus, where, exact)
             return None
         wanted = default
-    job = shelf.request(backend, corpus, wanted)
+    index = _had(shelf.request(backend, corpus, wanted, dtype), where)
+    if index is not None and len(corpus.texts) > AT_ONCE:
+        _other_choice(backend, corpus, where, exact)
+    return index
+
+
+def queries_of(backend: Backend, queries: HasTexts, documents: IndexInfo, where: str) -> VectorIndex | None:
+    """The queries' own float32 index, at the layers and poolings of the documents'; else its progress is drawn."""
+    have = documents.options
+    options = backend.embed_options(have.layers, have.poolings, have.max_length, "float32", role="query")
+    return _had(caching.index_shelf().request(backend, queries, options, "float32"), f"{where}_queries")
+
+
+def _had(job: IndexJob, where: str) -> VectorIndex | None:
     job.finished.wait(0.5)
     if job.index is not None:
-        if len(corpus) > AT_ONCE:
-            _other_choice(backend, corpus, where)
         return job.index
     if job.finished.is_set():
         _failed(job, where)
@@ -48,12 +65,12 @@ def index_of(backend: Backend, corpus: Corpus, where: str) -> VectorIndex | None
     return None
 
 
-def _other_choice(backend: Backend, corpus: Corpus, where: str) -> None:
+def _other_choice(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
     """A way back to the choice of layers and poolings, for corpora that are not embedded with all of them."""
     asking = st.session_state.setdefault("_index_asking", set())
-    key = _key(backend, corpus)
+    key = _key(backend, corpus, exact)
     if key in asking:
-        _costs(backend, corpus, f"more_{where}")
+        _costs(backend, corpus, f"more_{where}", exact)
         st.button("Leave it as it is", key=f"enough_{where}", on_click=asking.discard, args=(key,))
     else:
         st.button(
@@ -61,31 +78,36 @@ def _other_choice(backend: Backend, corpus: Corpus, where: str) -> None:
         )
 
 
-def _key(backend: Backend, corpus: Corpus) -> tuple[str, str]:
-    return backend.spec.key, corpus.content_hash
+def _key(backend: Backend, corpus: HasTexts, exact: bool) -> tuple[str, str, bool]:
+    return backend.spec.key, corpus.content_hash, exact
 
 
-def _wanted(backend: Backend, corpus: Corpus) -> EmbedOptions | None:
+def _precision(exact: bool) -> Precision:
+    return "float32" if exact else "auto"
+
+
+def _wanted(backend: Backend, corpus: HasTexts, exact: bool) -> EmbedOptions | None:
     """Layers and poolings that were chosen, or all for a small corpus; None where nobody has chosen yet."""
-    chosen = st.session_state.setdefault("_index_choices", {}).get(_key(backend, corpus))
+    chosen = st.session_state.setdefault("_index_choices", {}).get(_key(backend, corpus, exact))
     if chosen is not None:
-        return backend.embed_options(chosen[0], chosen[1], role="document")
-    if len(corpus) <= AT_ONCE:
-        return backend.embed_options(range(backend.facts.layers + 1), POOLINGS, role="document")
+        return backend.embed_options(chosen[0], chosen[1], precision=_precision(exact), role="document")
+    if len(corpus.texts) <= (EXACT_AT_ONCE if exact else AT_ONCE):
+        every = range(backend.facts.layers + 1)
+        return backend.embed_options(every, POOLINGS, precision=_precision(exact), role="document")
     return None
 
 
-def choose(key: tuple[str, str], layers: Sequence[int], poolings: Sequence[str]) -> None:
+def choose(key: tuple[str, str, bool], layers: Sequence[int], poolings: Sequence[str]) -> None:
     """Ask for these layers and poolings of a model and corpus from now on."""
     st.session_state.setdefault("_index_choices", {})[key] = (tuple(layers), tuple(poolings))
     st.session_state.setdefault("_index_asking", set()).discard(key)
 
 
-def _costs(backend: Backend, corpus: Corpus, where: str) -> None:
+def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
     """What embedding takes, before anything runs."""
     with st.container(border=True):
         st.markdown(
-            f"**{feedback.escape(corpus.name)} has {len(corpus):,} sentences.** Choose which layers and poolings of "
+            f"**{feedback.escape(corpus.name)} has {len(corpus.texts):,} sentences.** Choose which layers and poolings of "
             f"{feedback.escape(backend.spec.title)} to embed; it is done once and kept on disk."
         )
         last = backend.facts.layers
@@ -104,13 +126,15 @@ def _costs(backend: Backend, corpus: Corpus, where: str) -> None:
         if not layers or not poolings:
             st.info("Choose at least one layer and one pooling.")
             return
-        options = backend.embed_options(layers, poolings, role="document")
-        dtype = resolve_dtype("auto", len(corpus), backend.facts.hidden_size, options)
-        speed = caching.embedding_speed(backend.spec.key, backend.revision, str(backend.device), backend)
+        options = backend.embed_options(layers, poolings, precision=_precision(exact), role="document")
+        dtype = resolve_dtype("float32" if exact else "auto", len(corpus.texts), backend.facts.hidden_size, options)
+        speed = caching.embedding_speed(
+            backend.spec.key, backend.revision, str(backend.device), options.precision, backend
+        )
         lengths = caching.corpus_lengths(corpus.content_hash, backend.spec.key, backend.revision, corpus, backend)
         facts = corpus_facts(corpus, lengths, options.max_length)
         costs = estimate(
-            len(corpus),
+            len(corpus.texts),
             facts.mean_tokens,
             backend.facts.hidden_size,
             len(layers),
@@ -122,7 +146,7 @@ def _costs(backend: Backend, corpus: Corpus, where: str) -> None:
             f"About **{duration(costs.seconds)}** on this machine, **{costs.disk_bytes / 1e9:.2f} GB** on disk ({dtype}), "
             f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory while it runs, and up to "
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
-            f"{options.max_length} tokens and will be truncated."
+            f"{options.max_length} tokens and will be truncated." + (" The queries come on top." if exact else "")
         )
         st.button(
             "Embed the corpus",
@@ -130,7 +154,7 @@ def _costs(backend: Backend, corpus: Corpus, where: str) -> None:
             key=f"embed_{where}",
             icon=":material/play_arrow:",
             on_click=choose,
-            args=(_key(backend, corpus), layers, poolings),  # no model: a widget keeps its arguments
+            args=(_key(backend, corpus, exact), layers, poolings),  # no model: a widget keeps its arguments
         )
 
 

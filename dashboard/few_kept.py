@@ -13,7 +13,8 @@ Kept = TypeVar("Kept")
 class FewKept(Generic[Kept]):
     """The last few things people brought along, by key."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: int = KEPT) -> None:
+        self._capacity = capacity
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, Kept] = OrderedDict()
 
@@ -27,5 +28,5 @@ class FewKept(Generic[Kept]):
         with self._lock:
             self._kept[key] = item
             self._kept.move_to_end(key)
-            while len(self._kept) > KEPT:
+            while len(self._kept) > self._capacity:
                 self._kept.popitem(last=False)

@@ -16,6 +16,7 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("attention", "Attention", ":material/visibility:", "Which token looks at which?"),
     ("map", "Map", ":material/scatter_plot:", "Where do tokens lie?"),
     ("search", "Search", ":material/search:", "Which sentences come closest?"),
+    ("evaluate", "Evaluate", ":material/leaderboard:", "Which layer and pooling retrieve best?"),
 )
 
 

@@ -15,7 +15,7 @@ from components.charts import histogram
 from components.model.trace import POOLINGS, Pooling
 from components.retrieval.lexical import TITLES
 from components.retrieval.search import top
-from dashboard import caching, controls, corpora, embedding_jobs, feedback, judging, state
+from dashboard import baselines, caching, controls, corpora, embedding_jobs, feedback, judging, state
 from dashboard.embedding_jobs import POOLING_NAMES
 from dashboard.hit_list import Hit, hit_list
 
@@ -224,7 +224,7 @@ def _beside(
         title = f"{feedback.escape(second.spec.title)}, layer {layer}"
         return Ranked(title, "cosine", scores, top(scores, k), top(scores, 10))
     if beside in TITLES:
-        ranker = _ranker(backend, corpus, beside)
+        ranker = baselines.word_ranker(backend, corpus, beside)
         scores = ranker.scores(query)
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(beside, "cosine")
         best = _hits(scores, k, beside, corpus, query)
@@ -241,16 +241,6 @@ def _hits(scores: np.ndarray, k: int, kind: str, corpus: Corpus, query: str) -> 
     return np.array(
         [at for at in best if scores[at] > floor or late_interaction.shared_words(query, corpus.texts[at])], np.int64
     )
-
-
-def _ranker(backend: Backend, corpus: Corpus, kind: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    """A baseline; for static vectors an uploaded file's, if there is one, else the model's own input embeddings."""
-    key = st.session_state.get("_static")
-    uploaded = caching.static_vectors().get(key) if kind == "static" and key else None
-    if uploaded is not None:
-        return caching.static_ranker(str(key), corpus.content_hash, uploaded, corpus)
-    model = f"{backend.spec.key} {backend.revision}" if kind == "static" else ""
-    return caching.ranker(kind, corpus.content_hash, model, corpus, backend)
 
 
 def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> None:

@@ -22,7 +22,7 @@ from components.retrieval.search import SIMILARITIES
 from dashboard.ready_made import ready_made_sets
 
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
-PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search")
+PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate")
 LEAST_LENGTH = 3  # tokens: [CLS], one of the text, [SEP]
 
 
@@ -128,6 +128,16 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
     return found
 
 
+def _parse_runs(values: list[str]) -> tuple[str, ...]:
+    """Codes of runs: "m.6.mean" is layer 6 with mean pooling of the model, "m2" of the second one, or a baseline's."""
+    if len(values) > MOST_RUNS:
+        raise ValueError(f"more than {MOST_RUNS}")
+    for value in values:
+        if value not in (*KINDS, "static") and not re.fullmatch(r"m2?\.[0-9]{1,3}\.(mean|cls|max)", value):
+            raise ValueError("not a run")
+    return tuple(dict.fromkeys(values))
+
+
 def _parse_corpus(values: list[str]) -> str:
     value = _one(values)
     if not re.fullmatch(r"[0-9a-f]{32}", value):
@@ -135,10 +145,12 @@ def _parse_corpus(values: list[str]) -> str:
     return value
 
 
+MOST_RUNS = 24
+LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
-SEARCH, MAP = ("search",), ("map",)
+SEARCH, MAP, EVALUATE = ("search",), ("map",), ("evaluate",)
 
 SETTINGS: tuple[Setting, ...] = (
     # Shared by all pages
@@ -158,14 +170,14 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
-    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH)),
+    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE)),
     # Layers
     _choice("layers_view", "view", ("tokens", "sentences"), LAYERS),
     _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),
     _number("second_token", "t2", None, 100_000, LAYERS),
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
     _flag("whole_word", "word", True, LAYERS),
-    _choice("pooling", "pool", POOLINGS, (*LAYERS, *HEATMAPS, *SEARCH)),
+    _choice("pooling", "pool", POOLINGS, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)),
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP)),
     _flag("centred", "c", False, LAYERS),
     _flag("show_baseline", "b", True, LAYERS),
@@ -222,7 +234,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("sense_layer", "sl", None, 1_000, MAP),
     _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP),
     # The corpus, by its content: a link finds it again where it is still kept, and reads no file
-    Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP)),
+    Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE)),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
@@ -233,4 +245,21 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("pooling2", "pool2", POOLINGS, SEARCH),
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH),
     _number("why", "why", None, 100_000_000, SEARCH),
+    # Evaluate
+    _choice("evaluate_view", "view", ("grid", "compare", "graded", "similarity", "lab", "pairs"), EVALUATE),
+    _text("query_column", "col", EVALUATE),
+    _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
+    Setting("runs", "r", (), _parse_runs, list, EVALUATE),
+    _choice("compare_figure", "fig", ("curves", "precision", "cost"), EVALUATE),
+    _number("right_at", "at", 1, 50, EVALUATE, least=1),
+    _choice("query_filter", "f", ("all", "wrong", "disagree", "right"), EVALUATE),
+    _number("opened", "n", None, 100_000_000, EVALUATE),
+    _choice("graded_source", "gs", ("demo", "file", "path"), EVALUATE),
+    _choice("graded_measure", "gm", ("map", "mrr", "ndcg", "p10", "r10", "r100"), EVALUATE),
+    _choice("sts_source", "src", ("demo", "file"), EVALUATE),
+    _choice("correlation", "cor", ("spearman", "pearson"), EVALUATE),
+    _text("sts_run", "run", EVALUATE),
+    _number("lab_dims", "d", 128, 4_096, EVALUATE, least=2),
+    _number("lab_seed", "seed", 0, 9_999, EVALUATE),
+    _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE),
 )

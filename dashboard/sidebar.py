@@ -142,8 +142,11 @@ def _sentences() -> None:
     )
     if chosen:
         st.caption(f":material/lightbulb: {sets[chosen].look_for}")
-    st.session_state["w_sentences"] = "\n".join(current)
-    st.session_state["_editor_shown"] = ("\n".join(current), current)
+    shown = "\n".join(current)
+    if st.session_state.get("w_sentences") != shown:
+        # Not in every run: a value that is set goes to the browser, over what somebody is typing there just then.
+        st.session_state["w_sentences"] = shown
+    st.session_state["_editor_shown"] = (shown, current)
     st.text_area(
         "Sentences, one a line",
         key="w_sentences",

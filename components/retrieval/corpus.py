@@ -12,7 +12,6 @@ What it does not do: split text into sentences, or tell what language it is in. 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,8 +20,6 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from components.errors import InputError
 from components.retrieval.corpus_columns import SAMPLE_ROWS, ColumnPreview, as_text, no_column, preview_columns
@@ -37,6 +34,7 @@ from components.retrieval.corpus_table import (
     Table,
     browser_limits,
 )
+from components.retrieval.texts import hash_of
 
 __all__ = [
     "BROWSER_LIMITS",
@@ -90,10 +88,7 @@ class Corpus:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of the texts, their number, order and borders included; other columns do not count."""
-        lengths = np.fromiter(map(len, self.texts), dtype="<i8", count=len(self.texts))
-        digest = hashlib.sha256(lengths.tobytes())
-        digest.update("".join(self.texts).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        return hash_of(self.texts)
 
 
 def read_corpus(

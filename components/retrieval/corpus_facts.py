@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.model.trace import Int64, read_only
-from components.retrieval.corpus import Corpus
+from components.retrieval.index_job import HasTexts
 
 EXAMPLES = 5
 TEXT_BYTES_A_TOKEN = 5  # English: 4 to 5 letters and a space; a word of two pieces has two tokens
@@ -54,7 +54,7 @@ class Estimate:
     vector_bytes: int
 
 
-def corpus_facts(corpus: Corpus, lengths: Int64, max_length: int) -> CorpusFacts:
+def corpus_facts(corpus: HasTexts, lengths: Int64, max_length: int) -> CorpusFacts:
     """Facts from the number of tokens of each sentence, [sentence], before anything is cut off."""
     lengths = np.array(lengths, dtype=np.int64)
     if lengths.shape != (len(corpus.texts),):

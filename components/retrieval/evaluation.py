@@ -22,12 +22,13 @@ from scipy import stats
 from components.errors import InputError
 from components.model.disk import reserve_array
 from components.model.embedding import EmbedOptions
-from components.model.trace import Float32, Int64, Pooling
+from components.model.trace import Float32, Int64, Pooling, read_only
 from components.retrieval.corpus import Corpus
-from components.retrieval.ranks import gold_ranks
+from components.retrieval.ranks import EvaluationCancelled, gold_ranks
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.lexical import Ranker
 
 IN_MEMORY = 512 << 20  # bytes of a grid; larger ones go into a file
 Progress = Callable[[int, int], None]
@@ -55,6 +56,17 @@ class SimilarityRun:
     spearman: float | None
     pearson: float | None
     n: int
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityGrid:
+    """Cosines of every pair at every layer and pooling, and how they agree with people."""
+
+    layers: tuple[int, ...]
+    poolings: tuple[Pooling, ...]
+    cosines: NDArray[np.float64]  # [layer, pooling, pair], read-only
+    spearman: NDArray[np.float64]  # [layer, pooling]; NaN where all pairs have the same cosine
+    pearson: NDArray[np.float64]  # the same
 
 
 @dataclass(frozen=True)
@@ -98,6 +110,29 @@ def retrieval_runs(
                 yield RetrievalRun(backend.spec.key, backend.revision, layer, pooling, ranks)
 
 
+def similarity_grid(
+    backend: Backend,
+    pairs: ScoredPairs,
+    options: EmbedOptions,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> SimilarityGrid:
+    """Every layer and pooling of the options, from one pass over both sides. Raises EmbeddingCancelled."""
+    texts = [*pairs.first, *pairs.second]
+    grid = backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
+    count = len(pairs.first)
+    shape = (len(options.layers), len(options.poolings))
+    cosines, found = np.empty((*shape, count)), np.empty((*shape, 2))
+    for at, place in np.ndindex(shape):
+        cosines[at, place] = pair_cosines(grid[at, place, :count], grid[at, place, count:])
+        found[at, place] = [
+            np.nan if value is None else value for value in correlations(cosines[at, place], pairs.scores)
+        ]
+    return SimilarityGrid(
+        options.layers, options.poolings, read_only(cosines), read_only(found[..., 0]), read_only(found[..., 1])
+    )
+
+
 def similarity_runs(
     backend: Backend,
     pairs: ScoredPairs,
@@ -106,21 +141,47 @@ def similarity_runs(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[SimilarityRun]:
     """A run for each layer and pooling of the options."""
-    texts = [*pairs.first, *pairs.second]
-    grid = backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
-    count = len(pairs.first)
+    grid = similarity_grid(backend, pairs, options, progress, cancelled)
     return [
         SimilarityRun(
             backend.spec.key,
             backend.revision,
             layer,
             pooling,
-            *correlations(pair_cosines(grid[at, place, :count], grid[at, place, count:]), pairs.scores),
-            n=count,
+            _known(grid.spearman[at, place]),
+            _known(grid.pearson[at, place]),
+            len(pairs.first),
         )
-        for at, layer in enumerate(options.layers)
-        for place, pooling in enumerate(options.poolings)
+        for at, layer in enumerate(grid.layers)
+        for place, pooling in enumerate(grid.poolings)
     ]
+
+
+def ranker_pair_scores(
+    make: Callable[[Sequence[str]], Ranker],
+    pairs: ScoredPairs,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> NDArray[np.float64]:
+    """How similar a ranking by words finds the two texts of each pair, float64 [pair].
+
+    The corpus that words are counted over is all texts of all pairs. Either text is once the query, and the two scores
+    are averaged: BM25 and the language model are not symmetric. Raises EvaluationCancelled.
+    """
+    count = len(pairs.first)
+    ranker = make([*pairs.first, *pairs.second])
+    scores = np.empty(count)
+    for at, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        if cancelled():
+            raise EvaluationCancelled
+        scores[at] = (float(ranker.scores(first)[count + at]) + float(ranker.scores(second)[at])) / 2
+        if progress is not None and at % 32 == 0:
+            progress(at, count)
+    return scores
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def pair_cosines(first: Float32, second: Float32) -> NDArray[np.float64]:
@@ -185,8 +246,8 @@ def compressed_pairs(corpus: Corpus) -> tuple[tuple[str, ...], tuple[str, ...], 
     return documents, tuple(corpus.columns["compressed"][at] for at in rows), len(corpus) - len(rows)
 
 
-def scored_pairs(corpus: Corpus) -> ScoredPairs:
-    """The pairs of a corpus read by its column sentence1, with columns sentence2 and score."""
+def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
+    """The pairs of a corpus read by its column sentence1, with columns sentence2 and score; at most so many."""
     missing = [name for name in ("sentence2", "score") if name not in corpus.columns]
     if missing:
         raise InputError(
@@ -207,6 +268,12 @@ def scored_pairs(corpus: Corpus) -> ScoredPairs:
             f"{corpus.name} has {len(kept)} rows with two sentences and a number.",
             "At least two were expected.",
             "Choose another file.",
+        )
+    if most is not None and len(kept) > most:
+        raise InputError(
+            f"{corpus.name} has {len(kept):,} pairs.",
+            f"At most {most:,} are compared in the browser.",
+            "Choose a part of it, or use `python -m components sts`.",
         )
     first_texts, second_texts, scores = zip(*kept, strict=True)
     return ScoredPairs(first_texts, second_texts, scores, len(corpus) - len(kept) + corpus.report.bad_count)

@@ -117,7 +117,7 @@ def build_index(
                 corpus_hash=corpus.content_hash,
                 columns=tuple(corpus.columns),
                 columns_hash=columns_hash(corpus),
-                versions=_versions(),
+                versions=versions(),
             )
             index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
             part.rename(folder)
@@ -248,5 +248,6 @@ def _full(folder: Path, sentences: int, dim: int, options: EmbedOptions, dtype: 
     )
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What vectors depend on beside the model, by name."""
     return {name: version(name) for name in ("torch", "transformers", "numpy")}

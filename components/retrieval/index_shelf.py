@@ -108,7 +108,7 @@ class IndexShelf:
             if job is not None and _may_be_tried_again(job):
                 job = None
             if job is None:
-                job = self._serving(backend, corpus, options)
+                job = self._serving(backend, corpus, options, dtype)
             if job is None:
                 job = IndexJob(corpus.name, len(corpus.texts))
                 threading.Thread(
@@ -124,15 +124,15 @@ class IndexShelf:
                 del self._jobs[old]
             return job
 
-    def find(self, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> IndexJob | None:
+    def find(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str = "auto") -> IndexJob | None:
         """The job of such an index if it is finished or under way, or if one that serves lies in the cache."""
-        resolved = resolve_dtype("auto", len(corpus.texts), backend.facts.hidden_size, options)
+        resolved = resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
         key = job_identity(backend, corpus, options, resolved)
         with self._lock:
             job = self._jobs.get(key)
             if job is not None and not _may_be_tried_again(job):
                 return job
-            return self._serving(backend, corpus, options)
+            return self._serving(backend, corpus, options, dtype)
 
     def forget(self, job: IndexJob) -> None:
         """Drop a failed or cancelled job, so that the next request goes on with it."""
@@ -159,14 +159,14 @@ class IndexShelf:
                     freed += self._remove(path)
             return freed
 
-    def _serving(self, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> IndexJob | None:
+    def _serving(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str) -> IndexJob | None:
         """A finished job for an index in the cache that has at least what is asked for."""
         for path in self._folders():
             if path.suffix == ".part":
                 continue
             try:
                 info = read_manifest(path)
-                if not _serves(info, backend, corpus, options):
+                if not _serves(info, backend, corpus, options, dtype):
                     continue
                 index = open_index(path)
             except InputError as problem:
@@ -246,10 +246,11 @@ class IndexShelf:
             self._remove(path)
 
 
-def _serves(info: IndexInfo, backend: Backend, corpus: HasTexts, options: EmbedOptions) -> bool:
+def _serves(info: IndexInfo, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str) -> bool:
     have = info.options
     return (
         (info.model, info.revision, info.corpus_hash) == (backend.spec.key, backend.revision, corpus.content_hash)
+        and dtype in ("auto", info.dtype)
         and set(options.layers) <= set(have.layers)
         and set(options.poolings) <= set(have.poolings)
         and (have.max_length, have.precision, have.prompt) == (options.max_length, options.precision, options.prompt)

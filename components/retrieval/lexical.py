@@ -71,6 +71,11 @@ class Ranker(Protocol):
         """float32 [sentence], the higher the better."""
         ...
 
+    @property
+    def nbytes(self) -> int:
+        """What is kept of the corpus."""
+        ...
+
 
 def ranking(ranker: Ranker, query: str, k: int) -> Ranking:
     """The k best sentences."""
@@ -115,6 +120,10 @@ class BagOfWords:
         asked = _normalised(self._vectorizer.transform([query]))
         return np.asarray((self._matrix @ asked.T).todense(), np.float32).ravel()
 
+    @property
+    def nbytes(self) -> int:
+        return _sparse_bytes(self._matrix)
+
     def explain(self, query: str, index: int) -> tuple[WordShare, ...]:
         """Each shared word's part of the score; they add up to it."""
         asked = _normalised(self._vectorizer.transform([query]))
@@ -156,6 +165,11 @@ class LatentSemantics:
         asked = _unit_rows(self._fold(self._vectorizer.transform([query])))[0]
         return np.asarray(self._vectors @ asked, np.float32)
 
+    @property
+    def nbytes(self) -> int:
+        folding = getattr(self._svd, "components_", np.empty(0))  # what turns a query's words into dimensions
+        return self._vectors.nbytes + folding.nbytes
+
 
 class BM25:
     """Robertson and Zaragoza 2009 in Lucene's form, by bm25s."""
@@ -178,6 +192,10 @@ class BM25:
         if not asked:
             return np.zeros(self._count, np.float32)
         return np.asarray(self._index.get_scores(asked), np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._index.scores.values() if isinstance(part, np.ndarray))
 
     def explain(self, query: str, index: int) -> tuple[WordShare, ...]:
         """Each word's part of the score; they add up to it."""
@@ -217,6 +235,14 @@ class JelinekMercer:
                 share = self._shares[:, [place]].toarray().ravel()
                 total += np.log((1 - self._mixing) * share + self._mixing * self._corpus[place])
         return total.astype(np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        return _sparse_bytes(self._shares) + self._corpus.nbytes
+
+
+def _sparse_bytes(matrix: sparse.csr_matrix | sparse.csc_matrix) -> int:
+    return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
 
 
 def _normalised(matrix: sparse.spmatrix) -> sparse.csr_matrix:

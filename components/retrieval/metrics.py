@@ -12,8 +12,9 @@ What they do not show: anything of other queries than these, drawn in another wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from components.model.trace import Int64
 CUTOFFS = (1, 5, 10, 20, 50)
 RESAMPLES = 1_000
 LEVEL = 0.95
+ALPHA = 0.05  # p-values below count as significant
 _AT_ONCE = 4_000_000  # numbers drawn together
 
 Float64 = NDArray[np.float64]
@@ -58,6 +60,40 @@ def recall_curve(ranks: Int64, most: int) -> Float64:
     """Recall@1 to Recall@most, float64 [most]."""
     counts = np.bincount(np.minimum(ranks, most + 1), minlength=most + 2)[1 : most + 1]
     return counts.cumsum() / max(1, len(ranks))
+
+
+MEASURES: Mapping[str, Callable[[Int64], Float64]] = {
+    **{f"Recall@{k}": partial(recall, k=k) for k in CUTOFFS},
+    "MRR": reciprocal_rank,
+    "nDCG@10": ndcg,
+}
+
+
+def recall_band(ranks: Int64, most: int, seed: int = 0, resamples: int = RESAMPLES) -> tuple[Float64, Float64]:
+    """The 95 % bootstrap interval of each point of the recall curve, two float64 [most].
+
+    Drawing queries with replacement draws how many of them have each rank, which is one multinomial draw.
+    """
+    counts = np.bincount(np.minimum(ranks, most + 1), minlength=most + 2)[1:].astype(np.float64)
+    drawn = np.random.default_rng(seed).multinomial(len(ranks), counts / counts.sum(), size=resamples)
+    curves = drawn[:, :most].cumsum(axis=1) / len(ranks)  # [resample, k]
+    low, high = np.quantile(curves, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return low, high
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values of several comparisons adjusted so that the chance of any false one stays below the level (Holm 1979)."""
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for place, at in enumerate(np.argsort(p_values, kind="stable")):
+        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[at]))
+        adjusted[at] = highest
+    return adjusted
+
+
+def shown_p(value: float, resamples: int = 10 * RESAMPLES) -> str:
+    """A p-value as it is read; one that so many swaps cannot tell from 0 as a bound."""
+    least = 2 / (resamples + 1)
+    return f"< {least:.4f}" if value <= least else f"{value:.3f}" if value >= 0.001 else f"{value:.4f}"
 
 
 def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Interval:

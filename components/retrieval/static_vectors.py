@@ -61,6 +61,10 @@ class StaticRanker:
     def scores(self, query: str) -> Float32:
         return np.asarray(self._vectors @ self._encode(query), np.float32)
 
+    @property
+    def nbytes(self) -> int:
+        return self._vectors.nbytes
+
     @classmethod
     def of_words(cls, vectors: StaticVectors, texts: Sequence[str]) -> StaticRanker:
         """From a file of word vectors."""

@@ -6,6 +6,7 @@ what is looked at.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
@@ -41,6 +42,14 @@ class StoredTexts(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return (self[at] for at in range(len(self)))
+
+
+def hash_of(texts: Sequence[str]) -> str:
+    """SHA-256 of texts, their number, order and borders included."""
+    lengths = np.fromiter(map(len, texts), dtype="<i8", count=len(texts))
+    digest = hashlib.sha256(lengths.tobytes())
+    digest.update("".join(texts).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def write_texts(stem: Path, texts: Iterable[str]) -> None:

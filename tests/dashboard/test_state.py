@@ -84,6 +84,22 @@ EXAMPLES = {
     "pooling2": "cls",
     "similarity2": "dot",
     "why": 17,
+    "evaluate_view": "lab",
+    "query_column": "headline",
+    "measure": "ndcg",
+    "runs": ("m.6.mean", "m2.12.cls", "bm25"),
+    "compare_figure": "cost",
+    "right_at": 5,
+    "query_filter": "disagree",
+    "opened": 0,
+    "graded_source": "file",
+    "graded_measure": "r100",
+    "sts_source": "file",
+    "correlation": "pearson",
+    "sts_run": "m.0.max",
+    "lab_dims": 64,
+    "lab_seed": 7,
+    "lab_pooling": "idf",
 }
 SETTINGS = {setting.name: setting for setting in settings.SETTINGS}
 

@@ -1,0 +1,276 @@
+"""Figures of evaluations: a measure for every layer and pooling, recall and precision curves, quality against cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+MARKED = "#D6246E"  # the chosen cell's frame
+_PAD = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Values over k (or over levels of recall), in per cent, with an interval where there is one."""
+
+    name: str
+    values: np.ndarray  # [point]
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    details: str = ""  # a longer name, for the hover
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One run's quality beside what a query takes."""
+
+    name: str
+    quality: float  # per cent
+    milliseconds: float
+    megabytes: float
+
+
+def measure_grid(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    *,
+    unit: str,
+    row_title: str,
+    column_title: str,
+    chosen: tuple[int, int] | None = None,
+    limits: tuple[float, float] | None = None,
+    digits: int = 1,
+    scale: float = 1.0,
+) -> go.Figure:
+    """A measure [row, column] as coloured cells with their numbers; the first row is drawn at the bottom.
+
+    NaN stays empty. Clicks hit an invisible point in each cell, whose `customdata` is [row, column]: a heatmap itself
+    tells nobody that it was clicked. `chosen` gets a frame.
+    """
+    known = values[~np.isnan(values)]
+    low, high = limits if limits is not None else (float(known.min()), float(known.max())) if len(known) else (0, 1)
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(values, np.float32),
+            x=list(range(len(columns))),
+            y=list(range(len(rows))),
+            zmin=low,
+            zmax=high if high > low else low + 1,
+            colorscale=theme.SEQUENTIAL,
+            showscale=False,
+            texttemplate=f"%{{z:.{digits}f}}",
+            hoverinfo="skip",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    places = [
+        (row, column) for row in range(len(rows)) for column in range(len(columns)) if np.isfinite(values[row, column])
+    ]
+    figure.add_scatter(
+        x=[column for _, column in places],
+        y=[row for row, _ in places],
+        mode="markers",
+        marker={"symbol": "square", "size": 34 * scale, "opacity": 0},
+        customdata=[list(place) for place in places],
+        text=[
+            f"{theme.plain(rows[row])}, {theme.plain(columns[column])}<br>{unit}: {values[row, column]:.{digits + 1}f}"
+            for row, column in places
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+        name="cells",
+        # Whatever was chosen looks the same: the frame shows it.
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+    )
+    if chosen is not None:
+        row, column = chosen
+        figure.add_shape(
+            type="rect",
+            x0=column - _PAD,
+            x1=column + _PAD,
+            y0=row - _PAD,
+            y1=row + _PAD,
+            line={"color": MARKED, "width": 4},
+        )
+    figure.update_xaxes(
+        title=column_title,
+        tickvals=list(range(len(columns))),
+        ticktext=[theme.plain(name, 14) for name in columns],
+        tickangle=0,
+    )
+    figure.update_yaxes(
+        title=row_title, tickvals=list(range(len(rows))), ticktext=[theme.plain(name, 16) for name in rows]
+    )
+    figure.update_xaxes(showgrid=False, zeroline=False, range=[-_PAD, len(columns) - _PAD], fixedrange=True)
+    figure.update_yaxes(showgrid=False, zeroline=False, range=[-_PAD, len(rows) - _PAD], fixedrange=True)
+    figure.update_layout(dragmode="pan", clickmode="event+select")
+    return theme.finish(figure, title, grid_height(len(rows)), scale)
+
+
+def grid_height(rows: int) -> int:
+    """How tall a grid of so many rows is drawn: what stands beside it is as tall."""
+    return 130 + 38 * max(6, rows)
+
+
+def curves_over(
+    curves: Sequence[Curve],
+    points: Sequence[float],
+    title: str,
+    *,
+    x_title: str,
+    y_title: str,
+    logarithmic: bool = False,
+    ticks: Sequence[float] | None = None,
+    y_range: tuple[float, float] | None = None,
+    height: int = 420,
+    scale: float = 1.0,
+) -> go.Figure:
+    """Curves [run] over the same points; intervals as bands in the curve's colour. `ticks` are the numbers shown."""
+    figure = go.Figure()
+    places = np.asarray(points, np.float32)
+    for at, curve in enumerate(curves):
+        style = theme.line_style(at)
+        if curve.low is not None and curve.high is not None:
+            figure.add_scatter(
+                x=np.concatenate([places, places[::-1]]),
+                y=np.concatenate([curve.high, curve.low[::-1]]).astype(np.float32),
+                fill="toself",
+                fillcolor=_faint(str(style["color"])),
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+                name=f"interval of {theme.plain(curve.name)}",
+            )
+    for at, curve in enumerate(curves):
+        name = theme.plain(curve.name, 44)
+        figure.add_scatter(
+            x=places,
+            y=np.asarray(curve.values, np.float32),
+            mode="lines+markers" if len(places) <= 20 else "lines",
+            marker={"size": 6},
+            line=theme.line_style(at),
+            name=name,
+            hovertemplate=f"{theme.plain(curve.details or curve.name, 100)}<br>{x_title} %{{x}}: %{{y:.3f}}<extra></extra>",
+            connectgaps=True,  # one method may have no value at another one's point
+        )
+    figure.update_xaxes(title=x_title, zeroline=False, **_ticks(places, logarithmic, ticks))
+    figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
+    return _with_legend(figure, title, height, scale, len(curves))
+
+
+def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title: str, scale: float = 1.0) -> go.Figure:
+    """(name, recall [point], precision [point]) in per cent, a line each."""
+    figure = go.Figure()
+    for at, (name, recall, precision) in enumerate(curves):
+        figure.add_scatter(
+            x=np.asarray(recall, np.float32),
+            y=np.asarray(precision, np.float32),
+            mode="lines+markers",
+            marker={"size": 5},
+            line=theme.line_style(at),
+            name=theme.plain(name, 44),
+            customdata=np.arange(1, len(recall) + 1),
+            hovertemplate=f"{theme.plain(name)}<br>k = %{{customdata}}: recall %{{x:.2f}}, precision %{{y:.2f}}<extra></extra>",
+        )
+    figure.update_xaxes(title="recall (%)", zeroline=False)
+    figure.update_yaxes(title="precision (%)", zeroline=False, rangemode="tozero")
+    return _with_legend(figure, title, 420, scale, len(curves))
+
+
+def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: float = 1.0) -> go.Figure:
+    """A point a run: quality against the time of a query (logarithmic); the area shows the index's size."""
+    most = max((cost.megabytes for cost in costs), default=1) or 1
+    figure = go.Figure()
+    for at, cost in enumerate(costs):
+        figure.add_scatter(
+            x=[cost.milliseconds],
+            y=[cost.quality],
+            mode="markers+text",
+            text=[theme.plain(cost.name, 22)],
+            textposition="top center" if at % 2 else "bottom center",
+            cliponaxis=False,
+            marker={
+                "size": 10 + 26 * (cost.megabytes / most) ** 0.5,
+                "color": theme.PALETTE[at % len(theme.PALETTE)],
+                "opacity": 0.85,
+            },
+            name=theme.plain(cost.name, 44),
+            hovertemplate=f"{theme.plain(cost.name)}<br>{quality} %{{y:.2f}}<br>%{{x:.2f}} ms a query<br>"
+            f"{cost.megabytes:,.2f} MB of index<extra></extra>",
+            showlegend=False,
+        )
+    times = [cost.milliseconds for cost in costs if cost.milliseconds > 0] or [1.0]
+    qualities = [cost.quality for cost in costs] or [0.0]
+    # Room for the names beside the outermost points.
+    air = max(0.25, 0.12 * float(np.log10(max(times) / min(times))))
+    span = max(4.0, float(np.ptp(qualities)))
+    figure.update_xaxes(
+        title="milliseconds a query (logarithmic)",
+        type="log",
+        range=[np.log10(min(times)) - air, np.log10(max(times)) + air],
+        dtick="D2" if max(times) / min(times) < 30 else 1,
+    )
+    figure.update_yaxes(
+        title=f"{quality} (%)", zeroline=False, range=[min(qualities) - 0.16 * span, max(qualities) + 0.16 * span]
+    )
+    return theme.finish(figure, title, 440, scale)
+
+
+def predicted_against_gold(
+    predicted: np.ndarray, gold: np.ndarray, texts: Sequence[str], title: str, *, unit: str, scale: float = 1.0
+) -> go.Figure:
+    """A point a pair: what people said against the model's score; `customdata` is the pair's number."""
+    figure = go.Figure(
+        go.Scatter(
+            x=np.asarray(gold, np.float32),
+            y=np.asarray(predicted, np.float32),
+            mode="markers",
+            marker={
+                "size": 8 if len(gold) <= 400 else 5,
+                "color": theme.BLUE,
+                "opacity": 0.6 if len(gold) > 60 else 0.85,
+            },
+            customdata=np.arange(len(gold)),
+            text=list(texts),
+            hovertemplate=f"%{{text}}<br>people %{{x:.2f}}, {unit} %{{y:.3f}}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.update_xaxes(title="score given by people", zeroline=False)
+    figure.update_yaxes(title=unit, zeroline=False)
+    figure.update_layout(dragmode="pan", clickmode="event+select")
+    return theme.finish(figure, title, 430, scale)
+
+
+def _with_legend(figure: go.Figure, title: str, height: int, scale: float, entries: int) -> go.Figure:
+    figure.update_layout(
+        showlegend=entries > 1,
+        hovermode="closest",
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0, "xanchor": "left", "traceorder": "normal"},
+    )
+    return theme.finish(figure, title, height + 14 * max(0, entries - 4), scale)
+
+
+def _ticks(points: np.ndarray, logarithmic: bool, ticks: Sequence[float] | None) -> dict[str, object]:
+    if not logarithmic:
+        return {}
+    shown = (
+        list(ticks)
+        if ticks is not None
+        else [mark for mark in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if mark <= points[-1]]
+    )
+    return {"type": "log", "tickvals": shown, "ticktext": [str(mark) for mark in shown], "tickangle": 0}
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.16)"

@@ -1,0 +1,174 @@
+"""What the Evaluate page works on: the pairs, the measure, and the runs that are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import pandas as pd
+import streamlit as st
+
+from components.model.trace import POOLINGS, Pooling
+from components.retrieval import pair_runs
+from components.retrieval.lexical import TITLES
+from components.retrieval.metrics import MEASURES
+from components.retrieval.pair_runs import QUERY_COLUMN
+from dashboard import caching, corpora, corpus_sections, feedback, state
+from dashboard.embedding_jobs import POOLING_NAMES
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.pair_runs import Pairs
+
+CODES = {
+    "r1": "Recall@1",
+    "r5": "Recall@5",
+    "r10": "Recall@10",
+    "r20": "Recall@20",
+    "r50": "Recall@50",
+    "mrr": "MRR",
+    "ndcg": "nDCG@10",
+}
+MEASURE_HELP = (
+    "Recall@k: the share of queries whose own sentence is among the first k. MRR: the mean of 1 / rank. nDCG@10: the mean of "
+    "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
+)
+assert set(CODES.values()) == set(MEASURES)
+
+
+@dataclass(frozen=True)
+class VectorCode:
+    """A run of one of the session's models: `which` is "m" or "m2"."""
+
+    which: str
+    layer: int
+    pooling: Pooling
+
+
+def current_pairs() -> Pairs:
+    """The pairs of the session's corpus. Raises InputError where it has no queries."""
+    corpus = corpora.current()
+    column = state.get("query_column") or QUERY_COLUMN
+    key = f"{state.get('corpus')} {column}"
+    kept = caching.pair_sets().get(key)
+    if kept is None:
+        kept = pair_runs.pairs_of_corpus(corpus, column)
+        caching.pair_sets().put(key, kept)
+    return kept
+
+
+def about(pairs: Pairs) -> None:
+    """One line on what is evaluated, with what was left out."""
+    text = f"**{feedback.escape(pairs.name)}**: {len(pairs):,} queries"
+    text += " (headlines)" if not state.get("corpus") else ""
+    text += ", each with one right answer among as many sentences."
+    if pairs.left_out:
+        text += f" {pairs.left_out:,} rows have no query and are left out."
+    st.caption(text + " Change it under “Data”.")
+    if pairs.repeated:
+        st.warning(
+            f"{pairs.repeated:,} sentences occur more than once. A tie counts against the query, so their queries never have "
+            "rank 1."
+        )
+
+
+def data(backend: Backend) -> None:
+    """Choose the corpus, and the column that holds the queries."""
+    corpus_sections.choose()
+    corpus = corpora.current()
+    st.subheader(feedback.escape(corpus.name), anchor=False)
+    names = list(corpus.columns)
+    if not names:
+        st.warning(
+            f"**{feedback.escape(corpus.name)} has sentences only.** To measure retrieval, each needs a query: a file with two "
+            f"columns (such as sentence and {QUERY_COLUMN}), or lists of two texts.",
+            icon=":material/table:",
+        )
+        return
+    chosen = state.get("query_column") or QUERY_COLUMN
+    st.session_state["w_query_column"] = chosen if chosen in names else None
+    st.selectbox(
+        "Column with the queries",
+        names,
+        key="w_query_column",
+        placeholder="Choose one",
+        on_change=_column_chosen,
+        help=f"The text column “{corpus.report.text_column}” holds the sentences that are ranked.",
+    )
+    if chosen not in names:
+        st.info("Choose the column that holds a query for each sentence.")
+        return
+    pairs = current_pairs()
+    about(pairs)
+    st.markdown("**The first pairs**")
+    table = pd.DataFrame({"query": pairs.queries.texts[:8], "right answer": pairs.documents.texts[:8]})
+    st.table(table.map(feedback.escape), hide_index=True)
+
+
+def _column_chosen() -> None:
+    state.put("query_column", st.session_state["w_query_column"] or "")
+    state.put("opened", None)
+
+
+def measure() -> str:
+    """The measure by which runs are judged: a key of `MEASURES`."""
+    st.session_state["w_measure"] = state.get("measure")
+    st.selectbox(
+        "Measure",
+        list(CODES),
+        format_func=CODES.__getitem__,
+        key="w_measure",
+        on_change=lambda: state.put("measure", st.session_state["w_measure"]),
+        help=MEASURE_HELP,
+    )
+    return CODES[state.get("measure")]
+
+
+def run_codes(backend: Backend, second: Backend | None) -> list[str]:
+    """The runs to compare, picked from every layer and pooling of the models and the baselines."""
+    offered = [*TITLES]
+    for which, model in (("m", backend), ("m2", second)):
+        if model is not None:
+            layers = range(model.facts.layers, -1, -1)
+            offered[:0] = [f"{which}.{layer}.{pooling}" for layer in layers for pooling in POOLINGS]
+    chosen = [code for code in state.get("runs") or default_runs(backend, second) if code in offered]
+    names = {code: name_of(code, backend, second) for code in offered}
+    st.session_state["w_runs"] = chosen
+    st.multiselect(
+        "Runs",
+        offered,
+        format_func=names.__getitem__,
+        key="w_runs",
+        on_change=lambda: state.put("runs", tuple(st.session_state["w_runs"])),
+        placeholder="Add a run: a layer and pooling, or a baseline",
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling or a baseline.",
+    )
+    return chosen
+
+
+def default_runs(backend: Backend, second: Backend | None) -> tuple[str, ...]:
+    """The model's own choice, its last [CLS], its input embeddings, and the baselines people know."""
+    last = backend.facts.layers
+    found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean", "bow", "tfidf", "bm25", "static"]
+    if second is not None:
+        found.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
+    return tuple(dict.fromkeys(found))
+
+
+def parsed(code: str) -> VectorCode | None:
+    """What a run's code says; None for a baseline's."""
+    parts = code.split(".")
+    if len(parts) != 3:
+        return None
+    return VectorCode(parts[0], int(parts[1]), cast(Pooling, parts[2]))
+
+
+def name_of(code: str, backend: Backend, second: Backend | None) -> str:
+    """A run's short name: the model is named only where there are two."""
+    found = parsed(code)
+    if found is None:
+        return TITLES[code]
+    name = f"ayer {found.layer}, {POOLING_NAMES[found.pooling]}"
+    if second is None:
+        return f"L{name}"
+    return f"{(backend if found.which == 'm' else second).spec.title}, l{name}"

@@ -1,0 +1,273 @@
+"""The Evaluate page's sentence similarity: do cosines agree with people, at which layer, and where not at all?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from scipy import stats
+
+from components.charts import curves
+from components.charts import evaluation as charts
+from components.model.trace import POOLINGS
+from components.retrieval import evaluation, lexical
+from components.retrieval.corpus import read_corpus
+from components.retrieval.lexical import TITLES
+from components.retrieval.static_vectors import StaticRanker
+from dashboard import baselines, caching, controls, evaluation_choices, evaluation_jobs, feedback, published, state
+from dashboard.embedding_jobs import POOLING_NAMES
+from dashboard.evaluation_jobs import NoResult
+from dashboard.ready_made import ASSETS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from components.model.backend import Backend
+    from components.retrieval.evaluation import ScoredPairs, SimilarityGrid
+    from components.retrieval.evaluation_shelf import Cancelled, Tell
+    from components.retrieval.lexical import Ranker
+
+SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
+CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson"}
+MOST_PAIRS, LARGEST = 50_000, 12
+
+
+@cache
+def demo_pairs() -> ScoredPairs:
+    """The graded pairs that come with the dashboard."""
+    return evaluation.scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1", limits=None))
+
+
+def similarity(backend: Backend) -> None:
+    """Correlations over layers, the scatter of one run, and its largest errors."""
+    st.markdown(
+        "People scored how alike two sentences are. Does the cosine of their vectors put the pairs in the same order?"
+    )
+    pairs = _pairs()
+    if pairs is None:
+        return
+    grid = _grid(backend, pairs)
+    kind = controls.choice(
+        "correlation",
+        "Agreement",
+        CORRELATIONS,
+        "Spearman compares the order of the pairs, Pearson asks for a straight line. 1 is full agreement, 0 none.",
+    )
+    words = _baselines(backend, pairs)
+    _curves(backend, grid, words, pairs, kind)
+    _one_run(grid, words, pairs, backend)
+    published.similarity()
+
+
+def _pairs() -> ScoredPairs | None:
+    if controls.choice("sts_source", "Pairs", SOURCES) == "demo":
+        found: ScoredPairs | None = demo_pairs()
+        st.caption(
+            f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by their authors."
+        )
+        return found
+    file = st.file_uploader(
+        "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
+    )
+    if file is not None:
+        key = f"{file.name} {file.size} {file.file_id}"
+        st.session_state["_sts"] = key
+        if caching.scored_pairs().get(key) is None:
+            caching.scored_pairs().put(
+                key, evaluation.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS)
+            )
+    found = caching.scored_pairs().get(st.session_state.get("_sts", ""))
+    if found is None:
+        st.caption("Scores may have any range: only agreement counts. The STS benchmark's files fit.")
+        return None
+    text = f"{len(found.first):,} pairs."
+    if found.bad_rows:
+        text += f" {found.bad_rows:,} rows without two sentences and a number are left out."
+    st.caption(text)
+    return found
+
+
+def _key(pairs: ScoredPairs) -> str:
+    digest = hashlib.sha256(repr((pairs.first, pairs.second, pairs.scores)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
+    options = backend.embed_options(range(backend.facts.layers + 1), POOLINGS, precision="float32")
+    found: SimilarityGrid = evaluation_jobs.result(
+        ("similarity", backend.spec.key, backend.revision, options, _key(pairs)),
+        f"Embedding {2 * len(pairs.first):,} sentences",
+        lambda tell, cancelled: evaluation.similarity_grid(backend, pairs, options, tell, cancelled),
+        "similarity",
+    )
+    return found
+
+
+def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.float64]]:
+    """Scores of each baseline, float64 [pair]; those that are there."""
+    found: dict[str, NDArray[np.float64]] = {}
+    vectors_key, vectors = baselines.uploaded_vectors()
+    for kind in TITLES:
+        make: Callable[[Sequence[str]], Ranker]
+        if kind != "static":
+            make, source = partial(lexical.make_ranker, kind), ""  # type: ignore[arg-type]  # a key of TITLES
+        elif vectors is not None:
+            make, source = partial(StaticRanker.of_words, vectors), vectors_key
+        else:
+            make, source = partial(StaticRanker.of_model, backend), f"{backend.spec.key} {backend.revision}"
+        try:
+            found[kind] = evaluation_jobs.result(
+                ("pair words", kind, source, _key(pairs)),
+                f"{TITLES[kind]}: comparing {len(pairs.first):,} pairs",
+                partial(_words_work, make, pairs),
+                f"similarity_{kind}",
+            )
+        except NoResult as missing:
+            if not missing.failed:
+                break
+    return found
+
+
+def _words_work(
+    make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs, tell: Tell, cancelled: Cancelled
+) -> NDArray[np.float64]:
+    return evaluation.ranker_pair_scores(make, pairs, tell, cancelled)
+
+
+def _curves(
+    backend: Backend, grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, kind: str
+) -> None:
+    values = grid.spearman if kind == "spearman" else grid.pearson
+    flat = {}
+    for name, scores in words.items():
+        found = evaluation.correlations(scores, pairs.scores)[0 if kind == "spearman" else 1]
+        flat[name] = np.full(len(grid.layers), np.nan if found is None else found)
+    rows = [*values.T, *flat.values()]
+    names = [*(f"{POOLING_NAMES[name]} pooling" for name in grid.poolings), *(TITLES[name] for name in flat)]
+    title = CORRELATIONS[kind]
+    known = np.nan_to_num(values, nan=-2)
+    best = np.unravel_index(int(known.argmax()), known.shape)
+    feedback.figure(
+        curves.layer_curves(
+            np.array(rows),
+            names,
+            f"{title}'s correlation with people's scores",
+            y_title=f"{title}'s correlation",
+            mark_extremes=False,
+            scale=controls.scale(),
+        ),
+        key="sts_curves",
+        alt=f"{title}'s correlation by layer for {len(grid.poolings)} poolings, and of {len(flat)} baselines as flat lines",
+        message=f"{feedback.escape(backend.spec.title)} agrees best at **layer {grid.layers[best[0]]}, "
+        f"{POOLING_NAMES[grid.poolings[best[1]]]}**: {values[best]:.3f}. " + _best_word(flat),
+        read="A curve a pooling over the layers; flat lines are baselines, which have no layers. Higher is better agreement.",
+        not_shown="Why. Pairs with many shared words and few shared meanings are the test; the largest errors below show "
+        f"them. With {len(pairs.first):,} pairs, differences below about {1 / np.sqrt(len(pairs.first)):.2f} mean little. "
+        "BM25 and Jelinek-Mercer are made to rank sentences for one query: their scores of different queries hardly compare.",
+        table=lambda: pd.DataFrame(
+            [
+                {
+                    "run": f"layer {layer}, {pooling}",
+                    "spearman": grid.spearman[at, place],
+                    "pearson": grid.pearson[at, place],
+                }
+                for at, layer in enumerate(grid.layers)
+                for place, pooling in enumerate(grid.poolings)
+            ]
+            + [
+                dict(
+                    zip(
+                        ("run", "spearman", "pearson"),
+                        (TITLES[name], *evaluation.correlations(each, pairs.scores)),
+                        strict=True,
+                    )
+                )
+                for name, each in words.items()
+            ]
+        ),
+    )
+
+
+def _best_word(flat: dict[str, np.ndarray]) -> str:
+    known = {name: row[0] for name, row in flat.items() if np.isfinite(row[0])}
+    if not known:
+        return ""
+    best = max(known, key=lambda name: known[name])
+    return f"The best baseline, {TITLES[best]}, has {known[best]:.3f}."
+
+
+def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, backend: Backend) -> None:
+    """One layer and pooling, or baseline: predicted against gold, and the largest errors."""
+    codes = [f"m.{layer}.{pooling}" for layer in grid.layers[::-1] for pooling in grid.poolings] + list(words)
+    default = f"m.{grid.layers[-1]}.{backend.own_pooling}"
+    chosen = state.get("sts_run") if state.get("sts_run") in codes else default
+    st.session_state["w_sts_run"] = chosen
+    with st.container(key="sts_run_choice", width=340):
+        st.selectbox(
+            "Look at",
+            codes,
+            format_func=lambda code: evaluation_choices.name_of(code, backend, None),
+            key="w_sts_run",
+            on_change=lambda: state.put("sts_run", st.session_state["w_sts_run"]),
+        )
+    wanted = evaluation_choices.parsed(chosen)
+    if wanted is None:
+        predicted, unit = words[chosen], "score"
+    else:
+        place = grid.poolings.index(wanted.pooling)
+        predicted, unit = grid.cosines[grid.layers.index(wanted.layer), place], "cosine"
+    name = evaluation_choices.name_of(chosen, backend, None)
+    gold = np.array(pairs.scores)
+    spearman, pearson = evaluation.correlations(predicted, pairs.scores)
+    if spearman is None:
+        st.info(f"**{name} gives every pair the same score:** there is no order to compare with people's.")
+        return
+    texts = [f"{_short(first)}<br>{_short(second)}" for first, second in zip(pairs.first, pairs.second, strict=True)]
+    feedback.figure(
+        charts.predicted_against_gold(
+            predicted, gold, texts, f"{name} against people", unit=unit, scale=controls.scale()
+        ),
+        key="sts_scatter",
+        alt=f"Scatter of {len(gold)} pairs: people's scores against the {unit} of {name}",
+        message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",
+        read="A point is a pair: to the right people find it more alike, further up the run does. Hover for its sentences.",
+        not_shown="A cosine of 0.5 is not “half alike”: only the order of pairs is compared with people's.",
+        table=lambda: _errors(pairs, predicted, len(gold), unit),
+    )
+    st.markdown("**The largest errors**: pairs whose place among all pairs is furthest from where people put them")
+    table = _errors(pairs, predicted, LARGEST, unit)
+    for column in ("first", "second"):
+        table[column] = table[column].map(feedback.escape)
+    table["people"], table[unit] = table["people"].map("{:.1f}".format), table[unit].map("{:.3f}".format)
+    st.table(table.drop(columns=["number"]), hide_index=True)
+
+
+def _short(text: str) -> str:
+    from components.charts import theme
+
+    return theme.plain(text, 90)
+
+
+def _errors(pairs: ScoredPairs, predicted: NDArray[np.float64], count: int, unit: str) -> pd.DataFrame:
+    """Pairs by how far their place among the run's scores is from their place among people's."""
+    off = stats.rankdata(predicted) - stats.rankdata(pairs.scores)
+    order = np.argsort(-np.abs(off), kind="stable")[:count]
+    return pd.DataFrame(
+        [
+            {
+                "number": int(at),
+                "people": pairs.scores[at],
+                unit: float(predicted[at]),
+                "the run finds them": f"{abs(off[at]) / len(off):.0%} "
+                + ("too alike" if off[at] > 0 else "too different"),
+                "first": pairs.first[at],
+                "second": pairs.second[at],
+            }
+            for at in order
+        ]
+    )

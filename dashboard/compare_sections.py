@@ -56,7 +56,12 @@ def compare(backend: Backend) -> None:
     reference = _reference(entries, measure, right)
     runs = [entry.run for entry in entries]
     names = [entry.short for entry in entries]
-    table = run_table.results(runs, measure, reference)
+    table = evaluation_jobs.result(
+        ("comparison", tuple((run.key, run.name, run.milliseconds) for run in runs), measure, reference),
+        f"Comparing {len(runs)} runs",
+        lambda tell, cancelled: run_table.results(runs, measure, reference),
+        "comparison",
+    )
     _message(table, measure, runs[reference])
     run_table.show(table)
     run_table.exports(runs, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -73,7 +74,12 @@ def relevance(backend: Backend) -> None:
             st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
         return
     measure = _measure()
-    table = _table(ranks, measure)
+    table = evaluation_jobs.result(
+        ("graded table", found.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
+        f"Comparing {len(ranks)} runs",
+        lambda tell, cancelled: _table(ranks, measure),
+        "graded_comparison",
+    )
     best = int(table[measure].argmax())
     row = table.iloc[best]
     st.markdown(
@@ -205,6 +211,11 @@ def _measure() -> str:
             help=MEASURE_HELP,
         )
     return CODES[state.get("graded_measure")]
+
+
+def _outcome_hash(found: RelevantRanks) -> str:
+    """Tells the outcomes of runs on one collection apart."""
+    return hashlib.sha256(np.ascontiguousarray(found.ranks).tobytes()).hexdigest()
 
 
 def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> pd.DataFrame:

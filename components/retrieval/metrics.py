@@ -100,13 +100,13 @@ def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Inte
     """The mean of per-query values with its 95 % bootstrap interval. Raises ValueError without a query."""
     if not len(values):
         raise ValueError("no query to take a mean of")
-    numbers = np.random.default_rng(seed)
-    means = np.empty(resamples)
-    step = max(1, _AT_ONCE // len(values))
+    # Drawing queries with replacement draws how many of them have each value: one multinomial draw a resample.
+    found, counts = np.unique(values, return_counts=True)
+    numbers, means = np.random.default_rng(seed), np.empty(resamples)
+    step = max(1, _AT_ONCE // len(found))
     for start in range(0, resamples, step):
-        count = min(step, resamples - start)
-        drawn = numbers.integers(0, len(values), (count, len(values)))
-        means[start : start + count] = values[drawn].mean(axis=1)
+        drawn = numbers.multinomial(len(values), counts / len(values), size=min(step, resamples - start))
+        means[start : start + len(drawn)] = drawn @ found / len(values)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(values.mean()), float(low), float(high))
 
@@ -120,12 +120,15 @@ def randomisation_test(first: Float64, second: Float64, seed: int = 0, resamples
         raise ValueError(f"{len(first)} and {len(second)} queries: as many of both, at least one, were expected")
     differences = first - second
     differences = differences[differences != 0]  # a swap of equal results changes nothing
-    observed = abs(differences.sum())
+    observed_sum = float(differences.sum())
     numbers = np.random.default_rng(seed)
     as_large, step = 0, max(1, _AT_ONCE // max(1, len(differences)))
     for start in range(0, resamples, step):
-        signs = numbers.integers(0, 2, (min(step, resamples - start), len(differences)), dtype=np.int8) * 2 - 1
-        as_large += int(np.count_nonzero(np.abs(signs @ differences) >= observed - 1e-9))
+        count = min(step, resamples - start)
+        bits = np.frombuffer(numbers.bytes(-(-count * len(differences) // 8)), np.uint8)
+        swapped = np.unpackbits(bits, count=count * len(differences)).reshape(count, len(differences))
+        sums = observed_sum - 2 * (swapped.astype(np.float64) @ differences)
+        as_large += int(np.count_nonzero(np.abs(sums) >= abs(observed_sum) - 1e-9))
     return (as_large + 1) / (resamples + 1)
 
 

@@ -19,6 +19,7 @@ SHOTS = (
     ("attention", "/attention", False, 900),
     ("map", "/map?col=sentence&sp=0", False, 1010),
     ("search", "/search?vs=bm25", False, 1010),
+    ("evaluate", "/evaluate?l=6&pool=cls", False, 1010),
 )
 
 
@@ -38,6 +39,8 @@ def main() -> None:
                 settle(page)
                 if path.startswith("/search"):  # both rankings: the demo corpus has to be embedded first
                     page.locator(".hits").nth(1).wait_for(timeout=60_000)
+                if path.startswith("/evaluate"):  # every sentence has to be embedded first
+                    page.get_by_text("Recall@k at layer 6").wait_for(timeout=120_000)
                 if path.startswith("/map"):  # UMAP has to be compiled first
                     page.get_by_text("Layer 0, UMAP").wait_for(timeout=120_000)
                 page.wait_for_timeout(1_500)  # the figure's last animation

@@ -10,7 +10,8 @@ import streamlit as st
 from components.model.embedding import EmbedOptions, working_bytes
 from components.model.trace import POOLINGS
 from components.retrieval.corpus_facts import corpus_facts, estimate
-from components.retrieval.index import resolve_dtype
+from components.retrieval.index import FLOAT32_BYTES, resolve_dtype
+from components.retrieval.index_job import needed_bytes
 from dashboard import caching, feedback
 
 if TYPE_CHECKING:
@@ -111,14 +112,21 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
             f"{feedback.escape(backend.spec.title)} to embed; it is done once and kept on disk."
         )
         last = backend.facts.layers
+        every = backend.embed_options(range(last + 1), POOLINGS, precision="float32")
+        # Measuring is for comparing: all of them where there is room, since the time is nearly the same.
+        whole = exact and needed_bytes(len(corpus.texts), backend.facts.hidden_size, every, "float32") <= FLOAT32_BYTES
         left, right = st.columns(2)
         layers = left.multiselect(
-            "Layers", range(last + 1), default=[last], key=f"layers_{where}", help=caching.glossary()["layer"]
+            "Layers",
+            range(last + 1),
+            default=list(range(last + 1)) if whole else [last],
+            key=f"layers_{where}",
+            help=caching.glossary()["layer"],
         )
         poolings = right.multiselect(
             "Poolings",
             list(POOLINGS),
-            default=[backend.own_pooling],
+            default=list(POOLINGS) if whole else [backend.own_pooling],
             format_func=POOLING_NAMES.__getitem__,
             key=f"poolings_{where}",
             help=caching.glossary()["pooling"],

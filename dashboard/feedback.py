@@ -194,12 +194,14 @@ def figure(
     not_shown: str = "",
     message: str = "",
     on_select: Callable[[], None] | None = None,
+    select_many: bool = True,
 ) -> None:
     """A figure with what belongs beside it: its message, how to read it, what it does not show, its data.
 
     `table` is called only when somebody opens the data. The toolbar's camera saves PNG or SVG, as chosen in
     the sidebar. Figures that share one `reading` leave `read` empty and call it themselves. `on_select` is called
-    before the next run when points were chosen by click, box or lasso; the choice is under `key` in session state.
+    before the next run when points were chosen by click, or with `select_many` by box or lasso; the choice is under `key` in
+    session state.
     """
     if message:
         st.markdown(f":material/insights: {message}")
@@ -210,10 +212,10 @@ def figure(
         key=key,
         alt=alt,
         on_select=on_select or "ignore",
-        selection_mode=("points", "box", "lasso"),
+        selection_mode=("points", "box", "lasso") if select_many else "points",
         config={
             "displaylogo": False,
-            "modeBarButtonsToRemove": ["autoScale2d", *(() if on_select else ("select2d", "lasso2d"))],
+            "modeBarButtonsToRemove": ["autoScale2d", *(() if on_select and select_many else ("select2d", "lasso2d"))],
             "toImageButtonOptions": {
                 "format": st.session_state.get("picture_format", "png"),
                 "filename": f"bert-internals-{key}",

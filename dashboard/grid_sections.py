@@ -93,6 +93,7 @@ def _heatmap(
         alt=f"Heatmap of {measure} for {len(found.layers)} layers and {len(found.poolings)} poolings",
         table=lambda: _grid_table(found),
         on_select=lambda: _clicked("grid_figure", found.layers, found.poolings),
+        select_many=False,
     )
 
 

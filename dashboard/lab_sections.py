@@ -164,6 +164,7 @@ def _grids(backend: Backend, found: Outcome, layer: int, dims: int) -> None:
                 alt=f"Heatmap of {unit} for five poolings and five treatments",
                 table=partial(_table, found.cells),
                 on_select=partial(_clicked, key),
+                select_many=False,
             )
     feedback.reading(
         f"Each cell pools the same forward pass in one way (rows) and treats the vectors in one way (columns); the projections "

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from components.retrieval.run_record import Run
 
 FIGURES = {"curves": "Recall@k", "precision": "Precision and recall", "cost": "Quality and cost"}
-FILTERS = {"all": "All", "wrong": "All wrong", "disagree": "Runs disagree", "right": "All right"}
+FILTERS = {"all": "All", "wrong": "All wrong", "disagree": "Disagree", "right": "All right"}
 MOST_K, MOST_ROWS, SHOWN_HITS = 100, 2_000, 5
 
 

@@ -68,7 +68,8 @@ def _pairs() -> ScoredPairs | None:
     if controls.choice("sts_source", "Pairs", SOURCES) == "demo":
         found: ScoredPairs | None = demo_pairs()
         st.caption(
-            f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by their authors."
+            f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by who wrote them, with traps "
+            "in them: a demonstration, no benchmark."
         )
         return found
     file = st.file_uploader(
@@ -156,7 +157,7 @@ def _curves(
         curves.layer_curves(
             np.array(rows),
             names,
-            f"{title}'s correlation with people's scores",
+            f"{title} with people's scores",
             y_title=f"{title}'s correlation",
             mark_extremes=False,
             scale=controls.scale(),

@@ -68,8 +68,8 @@ def _pairs() -> ScoredPairs | None:
     if controls.choice("sts_source", "Pairs", SOURCES) == "demo":
         found: ScoredPairs | None = demo_pairs()
         st.caption(
-            f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by who wrote them, with traps "
-            "in them: a demonstration, no benchmark."
+            f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by who wrote them, with "
+            "traps in them: a demonstration, no benchmark."
         )
         return found
     file = st.file_uploader(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -212,22 +212,11 @@ def query_vectors(
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting words …")
-def ranker(kind: str, corpus_hash: str, model: str, _corpus: HasTexts, _backend: Backend) -> Ranker:
-    """A lexical or static baseline over a corpus; `model` is part of the key where its own vectors are used."""
-    from components.retrieval import lexical
-    from components.retrieval.static_vectors import StaticRanker
-
-    if kind == "static":
-        return StaticRanker.of_model(_backend, _corpus.texts)
-    return lexical.make_ranker(kind, _corpus.texts)  # type: ignore[arg-type]  # the control's own options
-
-
-@st.cache_resource(max_entries=8, show_spinner="Reading word vectors …")
-def static_ranker(vectors_key: str, corpus_hash: str, _vectors: StaticVectors, _corpus: HasTexts) -> Ranker:
-    """The baseline of uploaded word vectors."""
-    from components.retrieval.static_vectors import StaticRanker
-
-    return StaticRanker.of_words(_vectors, _corpus.texts)
+def ranker(
+    kind: str, texts_hash: str, source: str, _texts: HasTexts, _make: Callable[[Sequence[str]], Ranker]
+) -> Ranker:
+    """A lexical or static baseline over texts; `source` names the word vectors it uses."""
+    return _make(_texts.texts)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting tokens …")

@@ -16,6 +16,7 @@ from components.retrieval import metrics
 from components.retrieval.search import top
 from dashboard import baselines, controls, evaluation_choices, evaluation_jobs, feedback, run_table, state
 from dashboard.evaluation_jobs import NoResult, PairIndexes
+from dashboard.run_table import Compared
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -33,8 +34,9 @@ class Entry:
     """A run and, where this server can ask it again, its code."""
 
     run: Run
-    code: str | None  # None for one that was loaded
+    code: str
     short: str  # as it is called where there is little room
+    live: bool = True  # False for one that was loaded: it cannot be asked again
 
 
 def compare(backend: Backend) -> None:
@@ -42,32 +44,34 @@ def compare(backend: Backend) -> None:
     pairs = evaluation_choices.current_pairs()
     evaluation_choices.about(pairs)
     second = feedback.second_model()
-    codes = evaluation_choices.run_codes(backend, second)
+    codes = evaluation_choices.run_codes(backend, second, len(pairs))
     entries, indexes = _entries(backend, second, pairs, codes)
-    entries += [Entry(run, None, f"{run.name} (loaded)") for run in run_table.loaded()]
+    place = st.container()  # what was loaded counts at once, though its place is below the table
+    with st.container(key="load_place"):
+        run_table.loading()
+    entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
     if not entries:
         if not codes:
             st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
-        run_table.loading()
         return
-    left, right = st.columns(2)
-    with left:
-        measure = evaluation_choices.measure()
-    reference = _reference(entries, measure, right)
-    runs = [entry.run for entry in entries]
-    names = [entry.short for entry in entries]
-    table = evaluation_jobs.result(
-        ("comparison", tuple((run.key, run.name, run.milliseconds) for run in runs), measure, reference),
-        f"Comparing {len(runs)} runs",
-        lambda tell, cancelled: run_table.results(runs, measure, reference),
-        "comparison",
+    here = [at for at, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
+    with place:
+        left, right = st.columns(2)
+        with left:
+            measure = evaluation_choices.measure()
+        with right:
+            reference, picked = _reference(entries, here, measure)
+        table, compared = _compared([entry.run for entry in entries], measure, reference, picked)
+        _message(entries, compared, measure)
+        run_table.show(table)
+        run_table.exports([entry.run for entry in entries], table)
+    _figure([entry.run for entry in entries], [entry.short for entry in entries], measure)
+    _queries(
+        [entry for entry in entries if run_table.paired(entry.run, entries[here[0]].run)] if here else [],
+        pairs,
+        backend,
+        indexes,
     )
-    _message(table, measure, runs[reference])
-    run_table.show(table)
-    run_table.exports(runs, table)
-    run_table.loading()
-    _figure(runs, names, measure)
-    _queries([entry for entry in entries if entry.run.data.content_hash == pairs.content_hash], pairs, backend, indexes)
 
 
 def _entries(
@@ -75,9 +79,9 @@ def _entries(
 ) -> tuple[list[Entry], dict[str, PairIndexes]]:
     """The runs that are there, in the order they were chosen; the first that is not is waited for."""
     entries: list[Entry] = []
-    indexes: dict[str, PairIndexes] = {}
+    indexes: dict[str, PairIndexes | None] = {}  # None: not to be had in this run, and why has been drawn
     for at, code in enumerate(codes):
-        wanted = evaluation_choices.parsed(code)
+        wanted, name = evaluation_choices.parsed(code), evaluation_choices.name_of(code, backend, second)
         try:
             if wanted is None:
                 run = evaluation_jobs.word_run(backend, pairs, code)
@@ -85,54 +89,64 @@ def _entries(
                 model = backend if wanted.which == "m" else second
                 assert model is not None  # offered only where there is one
                 if wanted.which not in indexes:
+                    indexes[wanted.which] = None
                     indexes[wanted.which] = evaluation_jobs.pair_indexes(model, pairs, f"compare_{wanted.which}")
                 found = indexes[wanted.which]
-                if wanted.layer not in found.ranks.layers or wanted.pooling not in found.ranks.poolings:
-                    st.caption(f"Not embedded: {evaluation_choices.name_of(code, backend, second)}.")
+                if found is None:
                     continue
-                run = evaluation_jobs.vector_run(model, pairs, found, wanted.layer, wanted.pooling)
-            entries.append(Entry(run, code, evaluation_choices.name_of(code, backend, second)))
+                if wanted.layer not in found.ranks.layers or wanted.pooling not in found.ranks.poolings:
+                    st.caption(f"Not embedded: {feedback.escape(name)}.")
+                    continue
+                run = evaluation_jobs.vector_run(model, pairs, found, wanted.layer, wanted.pooling, wanted.which)
+            entries.append(Entry(run, code, name))
         except NoResult as missing:
-            if not missing.failed:
+            if missing.waiting:
                 rest = [evaluation_choices.name_of(each, backend, second) for each in codes[at + 1 :]]
                 if rest:
                     st.caption("Then: " + ", ".join(map(feedback.escape, rest)) + ".")
                 break
-    return entries, indexes
+    return entries, {which: found for which, found in indexes.items() if found is not None}
 
 
-def _reference(entries: Sequence[Entry], measure: str, column: object) -> int:
-    """The run that the others are compared with: the best, unless another one is chosen."""
+def _compared(runs: list[Run], measure: str, reference: int, picked: bool) -> tuple[pd.DataFrame, Compared]:
+    found: tuple[pd.DataFrame, Compared] = evaluation_jobs.result(
+        ("comparison", tuple((run.key, run.name, run.milliseconds) for run in runs), measure, reference, picked),
+        f"Comparing {len(runs)} runs",
+        lambda tell, cancelled: run_table.results(runs, measure, reference, picked),
+        "comparison",
+        short=True,
+    )
+    return found
+
+
+def _reference(entries: Sequence[Entry], here: Sequence[int], measure: str) -> tuple[int, bool]:
+    """The run that the others are compared with, and whether it is the best; the best of those on the current data."""
     judge = metrics.MEASURES[measure]
-    best = int(np.argmax([judge(entry.run.ranks).mean() for entry in entries]))
-    names = [f"{at + 1}  {entry.short}" for at, entry in enumerate(entries)]
-    with column:  # type: ignore[attr-defined]
-        chosen = st.selectbox(
-            "Differences to",
-            [-1, *range(len(entries))],
-            format_func=lambda at: f"the best ({entries[best].short})" if at < 0 else names[at],
-            key="reference",
-        )
-    return best if chosen is None or not 0 <= chosen < len(entries) else int(chosen)
+    best = max(here or range(len(entries)), key=lambda at: float(judge(entries[at].run.ranks).mean()))
+    names = {"": f"the best ({entries[best].short})", **{entry.code: entry.short for entry in entries}}
+    if state.get("reference") not in names:
+        state.put("reference", "")
+    chosen = controls.pick("reference", "Differences to", names)
+    if not chosen:
+        return best, True
+    return next(at for at, entry in enumerate(entries) if entry.code == chosen), False
 
 
-def _message(table: pd.DataFrame, measure: str, reference: Run) -> None:
-    p_values = table["p (Holm)"]
-    unsure = [
-        str(name)
-        for name, p in zip(table["run"], p_values, strict=True)
-        if p[0].isdigit() and float(p) >= metrics.ALPHA
-    ]
-    text = f":material/insights: **{feedback.escape(reference.name)}** has {measure} "
-    text += f"{100 * float(metrics.MEASURES[measure](reference.ranks).mean()):.1f} %. "
+def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None:
+    reference = entries[compared.reference]
+    value = 100 * float(metrics.MEASURES[measure](reference.run.ranks).mean())
+    text = f":material/insights: **{feedback.escape(reference.short)}** has {measure} {value:.1f} %. "
+    unsure = ", ".join(f"**{feedback.escape(entries[at].short)}**" for at in compared.unsure)
+    sure = len(compared.p_values) - len(compared.unsure)
     if unsure:
-        text += (
-            "By these queries one cannot tell it from "
-            + ", ".join(f"**{feedback.escape(name)}**" for name in unsure)
-            + "."
-        )
-    elif len(table) > 1:
-        text += "Every other run's difference to it is larger than chance makes it (p < 0.05)."
+        text += f"By these queries one cannot tell it from {unsure}. "
+    if sure == 1:
+        text += f"The difference of one other run is larger than chance makes it (p < {metrics.ALPHA:g}). "
+    elif sure:
+        text += f"The differences of {sure} other runs are larger than chance makes them (p < {metrics.ALPHA:g}). "
+    apart = len(entries) - 1 - len(compared.p_values)
+    if apart:
+        text += f"{apart} run{'' if apart == 1 else 's'} on other data cannot be compared with it."
     st.markdown(text)
 
 
@@ -291,21 +305,22 @@ def _opened(at: int, entries: Sequence[Entry], pairs: Pairs, backend: Backend, i
     with st.container(border=True, key="opened_query"):
         st.markdown(f"**Query {at}:** {feedback.escape(pairs.queries.texts[at])}")
         st.markdown(f"**Right answer:** {feedback.escape(pairs.documents.texts[at])}")
-        live = [entry for entry in entries if entry.code is not None]
+        live = [entry for entry in entries if entry.live]
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column:
                     scores = _scores(entry, pairs, backend, indexes, at)
                     _first_hits(entry, pairs, scores, at)
         if len(live) < len(entries):
-            st.caption("Loaded runs have ranks only: " + ", ".join(e.run.name for e in entries if e.code is None) + ".")
+            names = ", ".join(feedback.escape(entry.run.name) for entry in entries if not entry.live)
+            st.caption(f"Loaded runs have ranks only: {names}.")
         st.button("Close", key="close_query", on_click=state.put, args=("opened", None))
 
 
 def _scores(entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], at: int) -> Float32:
-    wanted = evaluation_choices.parsed(str(entry.code))
+    wanted = evaluation_choices.parsed(entry.code)
     if wanted is None:
-        ranker = baselines.word_ranker(backend, pairs.documents, str(entry.code))
+        ranker = baselines.word_ranker(backend, pairs.documents, entry.code)
         return ranker.scores(pairs.queries.texts[at])
     found = indexes[wanted.which]
     vector = found.queries.engine(wanted.layer, wanted.pooling).vectors[at]
@@ -316,9 +331,13 @@ def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, at: int) -> None:
     rank = int(entry.run.ranks[at])
     st.markdown(f"**{feedback.escape(entry.short)}**: rank {rank:,}")
     lines = []
-    for place, hit in enumerate(top(scores, SHOWN_HITS), start=1):
+    hits = top(scores, SHOWN_HITS)
+    for place, hit in enumerate(hits, start=1):
         text = feedback.escape(pairs.documents.texts[hit])
         lines.append(f"{place}. :green-background[{text}] ✓" if hit == at else f"{place}. {text}")
     st.markdown("\n".join(lines))
     best = float(scores.max())
-    st.caption(f"Score of the right answer {float(scores[at]):.3f}, of the first hit {best:.3f}.")
+    text = f"Score of the right answer {float(scores[at]):.3f}, of the first hit {best:.3f}."
+    if at in hits[: max(0, rank - 1)]:
+        text += " It shares its score with others; ties count against it."
+    st.caption(text)

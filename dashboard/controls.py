@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -52,6 +52,21 @@ def choice(
         on_change=lambda: state.put(setting, st.session_state[widget]),
         help=help_text,
         label_visibility="visible" if show_label else "collapsed",
+    )
+    return str(state.get(setting))
+
+
+def pick(setting: str, label: str, options: Mapping[str, str], help_text: str | None = None) -> str:
+    """One of several, as a list that opens; `options` maps values to what people read."""
+    widget = f"w_{setting}"
+    st.session_state[widget] = state.get(setting)
+    st.selectbox(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=widget,
+        on_change=lambda: state.put(setting, st.session_state[widget]),
+        help=help_text,
     )
     return str(state.get(setting))
 

@@ -38,12 +38,11 @@ def current() -> Corpus:
     found = caching.corpora().get(key)
     if found is None:
         st.warning(
-            "The corpus that was searched here is not on this server any more, or never was: choose it again under "
-            "Corpus. This is the demo corpus.",
+            "The corpus that was searched here is not on this server any more, or never was: choose it again. "
+            "This is the demo corpus.",
             icon=":material/database_off:",
         )
-        state.put("corpus", "")
-        state.put("why", None)
+        choose(None)
         return demo()
     return found
 
@@ -54,6 +53,7 @@ def choose(corpus: Corpus | None) -> None:
     state.put("corpus", key)
     state.put("why", None)
     state.put("opened", None)
+    state.put("query_column", "")
     if corpus is not None:
         caching.corpora().put(key, corpus)
 

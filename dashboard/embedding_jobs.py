@@ -12,7 +12,7 @@ from components.model.trace import POOLINGS
 from components.retrieval.corpus_facts import corpus_facts, estimate
 from components.retrieval.index import FLOAT32_BYTES, resolve_dtype
 from components.retrieval.index_job import needed_bytes
-from dashboard import caching, feedback
+from dashboard import caching, controls, feedback
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -36,7 +36,9 @@ def index_of(backend: Backend, corpus: HasTexts, where: str, exact: bool = False
     dtype = "float32" if exact else "auto"
     wanted = _wanted(backend, corpus, exact)
     if wanted is None:
-        default = backend.embed_options(precision=_precision(exact), role="document")
+        default = backend.embed_options(
+            max_length=controls.length_for(backend), precision=_precision(exact), role="document"
+        )
         job = shelf.find(backend, corpus, default, dtype)
         if job is None:
             _costs(backend, corpus, where, exact)
@@ -91,10 +93,14 @@ def _wanted(backend: Backend, corpus: HasTexts, exact: bool) -> EmbedOptions | N
     """Layers and poolings that were chosen, or all for a small corpus; None where nobody has chosen yet."""
     chosen = st.session_state.setdefault("_index_choices", {}).get(_key(backend, corpus, exact))
     if chosen is not None:
-        return backend.embed_options(chosen[0], chosen[1], precision=_precision(exact), role="document")
+        return backend.embed_options(
+            chosen[0], chosen[1], max_length=controls.length_for(backend), precision=_precision(exact), role="document"
+        )
     if len(corpus.texts) <= (EXACT_AT_ONCE if exact else AT_ONCE):
         every = range(backend.facts.layers + 1)
-        return backend.embed_options(every, POOLINGS, precision=_precision(exact), role="document")
+        return backend.embed_options(
+            every, POOLINGS, max_length=controls.length_for(backend), precision=_precision(exact), role="document"
+        )
     return None
 
 
@@ -134,7 +140,9 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
         if not layers or not poolings:
             st.info("Choose at least one layer and one pooling.")
             return
-        options = backend.embed_options(layers, poolings, precision=_precision(exact), role="document")
+        options = backend.embed_options(
+            layers, poolings, max_length=controls.length_for(backend), precision=_precision(exact), role="document"
+        )
         dtype = resolve_dtype("float32" if exact else "auto", len(corpus.texts), backend.facts.hidden_size, options)
         speed = caching.embedding_speed(
             backend.spec.key, backend.revision, str(backend.device), options.precision, backend

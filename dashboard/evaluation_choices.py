@@ -13,7 +13,7 @@ from components.retrieval import pair_runs
 from components.retrieval.lexical import TITLES
 from components.retrieval.metrics import MEASURES
 from components.retrieval.pair_runs import QUERY_COLUMN
-from dashboard import caching, corpora, corpus_sections, feedback, state
+from dashboard import caching, controls, corpora, corpus_sections, feedback, settings, state
 from dashboard.embedding_jobs import POOLING_NAMES
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ MEASURE_HELP = (
     "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
 )
 assert set(CODES.values()) == set(MEASURES)
+MANY_QUERIES = 50_000
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def data(backend: Backend) -> None:
         key="w_query_column",
         placeholder="Choose one",
         on_change=_column_chosen,
-        help=f"The text column “{corpus.report.text_column}” holds the sentences that are ranked.",
+        help=f"The text column “{feedback.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
     )
     if chosen not in names:
         st.info("Choose the column that holds a query for each sentence.")
@@ -112,26 +113,24 @@ def _column_chosen() -> None:
 
 def measure() -> str:
     """The measure by which runs are judged: a key of `MEASURES`."""
-    st.session_state["w_measure"] = state.get("measure")
-    st.selectbox(
-        "Measure",
-        list(CODES),
-        format_func=CODES.__getitem__,
-        key="w_measure",
-        on_change=lambda: state.put("measure", st.session_state["w_measure"]),
-        help=MEASURE_HELP,
-    )
-    return CODES[state.get("measure")]
+    return CODES[controls.pick("measure", "Measure", CODES, MEASURE_HELP)]
 
 
-def run_codes(backend: Backend, second: Backend | None) -> list[str]:
+def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[str]:
     """The runs to compare, picked from every layer and pooling of the models and the baselines."""
     offered = [*TITLES]
-    for which, model in (("m", backend), ("m2", second)):
+    for which, model in (("m2", second), ("m", backend)):
         if model is not None:
             layers = range(model.facts.layers, -1, -1)
             offered[:0] = [f"{which}.{layer}.{pooling}" for layer in layers for pooling in POOLINGS]
-    chosen = [code for code in state.get("runs") or default_runs(backend, second) if code in offered]
+    asked = state.get("runs")
+    chosen = [code for code in (default_runs(backend, second, queries) if asked is None else asked) if code in offered]
+    if asked is not None and len(chosen) < len(asked):
+        gone = ", ".join(code for code in asked if code not in offered)
+        st.warning(
+            f"These runs are not to be had with the models chosen: {feedback.escape(gone)}.", icon=":material/link_off:"
+        )
+        state.put("runs", tuple(chosen))
     names = {code: name_of(code, backend, second) for code in offered}
     st.session_state["w_runs"] = chosen
     st.multiselect(
@@ -139,6 +138,7 @@ def run_codes(backend: Backend, second: Backend | None) -> list[str]:
         offered,
         format_func=names.__getitem__,
         key="w_runs",
+        max_selections=settings.MOST_RUNS,
         on_change=lambda: state.put("runs", tuple(st.session_state["w_runs"])),
         placeholder="Add a run: a layer and pooling, or a baseline",
         help="A run is one way to rank the sentences. Type to find a layer, a pooling or a baseline.",
@@ -146,10 +146,15 @@ def run_codes(backend: Backend, second: Backend | None) -> list[str]:
     return chosen
 
 
-def default_runs(backend: Backend, second: Backend | None) -> tuple[str, ...]:
-    """The model's own choice, its last [CLS], its input embeddings, and the baselines people know."""
+def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
+    """The model's own choice, its last [CLS], its input embeddings, and the baselines people know.
+
+    Counting words takes milliseconds a query: where there are very many, baselines are run only when they are asked for.
+    """
     last = backend.facts.layers
-    found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean", "bow", "tfidf", "bm25", "static"]
+    found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
+    if queries <= MANY_QUERIES:
+        found += ["bow", "tfidf", "bm25", "static"]
     if second is not None:
         found.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
     return tuple(dict.fromkeys(found))

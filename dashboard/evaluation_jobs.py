@@ -10,10 +10,9 @@ import numpy as np
 import streamlit as st
 
 from components.model.trace import Int64, Pooling
-from components.retrieval import lexical, pair_runs
+from components.retrieval import lexical, pair_runs, run_record
 from components.retrieval.index_job import versions
 from components.retrieval.run_record import Run, RunData
-from components.retrieval.static_vectors import StaticRanker
 from dashboard import baselines, caching, embedding_jobs, feedback
 from dashboard.embedding_jobs import POOLING_NAMES, duration
 
@@ -21,16 +20,15 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation_shelf import EvaluationJob, Work
     from components.retrieval.index import VectorIndex
-    from components.retrieval.lexical import Ranker
     from components.retrieval.pair_runs import GridRanks, Pairs, Texts
 
 
 class NoResult(Exception):
-    """There is nothing to go on with; why has been drawn. `failed`: waiting will not help."""
+    """There is nothing to go on with; why has been drawn. `waiting`: an evaluation is under way, others come after it."""
 
-    def __init__(self, failed: bool = False) -> None:
+    def __init__(self, waiting: bool = False) -> None:
         super().__init__("no result")
-        self.failed = failed
+        self.waiting = waiting
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +40,19 @@ class PairIndexes:
     ranks: GridRanks
 
 
-def result(key: tuple[object, ...], title: str, work: Work, where: str) -> Any:
-    """What a job came to. Raises NoResult while it runs (its progress is drawn) or after it failed (the reason is)."""
-    job = caching.evaluation_shelf().request(key, title, work)
+def result(key: tuple[object, ...], title: str, work: Work, where: str, short: bool = False) -> Any:
+    """What a job came to. Raises NoResult while it runs (its progress is drawn) or after it failed (the reason is).
+
+    `where` keys what is drawn; `short` is for statistics over what is there, which wait for no embedding.
+    """
+    job = caching.evaluation_shelf().request(key, title, work, short)
     job.finished.wait(0.5)
     if not job.finished.is_set():
         _progress(job, where)
-        raise NoResult
+        raise NoResult(waiting=not short)
     if job.error is not None:
         _failed(job, where)
-        raise NoResult(failed=True)
+        raise NoResult
     return job.result
 
 
@@ -76,16 +77,17 @@ def pair_indexes(backend: Backend, pairs: Pairs, where: str) -> PairIndexes:
     return PairIndexes(documents, queries, found)
 
 
-def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int, pooling: Pooling) -> Run:
+def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int, pooling: Pooling, where: str) -> Run:
     """One layer and pooling as a record, with what a query takes. Raises NoResult while that is measured."""
     info = indexes.documents.info
-    milliseconds = result(
-        ("speed", indexes.documents.folder.name, layer, pooling),
+    milliseconds, made = result(
+        ("speed", indexes.documents.folder.name, indexes.queries.folder.name, layer, pooling),
         "Timing some queries",
-        lambda tell, cancelled: pair_runs.vector_milliseconds(
-            backend, indexes.documents, pairs.queries.texts, layer, pooling
+        lambda tell, cancelled: (
+            pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts, layer, pooling),
+            run_record.now(),
         ),
-        f"speed_{layer}_{pooling}",
+        f"speed_{where}_{layer}_{pooling}",
     )
     return Run(
         name=vector_name(backend, layer, pooling),
@@ -97,12 +99,13 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
             "max_length": info.options.max_length,
             "document_prompt": info.options.prompt,
             "query_prompt": indexes.queries.info.options.prompt,
-            "seed": 0,
+            "bootstrap_seed": 0,
         },
         versions=dict(info.versions),
         ranks=indexes.ranks.of(layer, pooling),
         milliseconds=milliseconds,
         index_bytes=info.sentences * info.dim * 4,
+        made=made,
     )
 
 
@@ -112,37 +115,40 @@ def vector_name(backend: Backend, layer: int, pooling: str) -> str:
 
 def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
     """One lexical or static baseline as a record. Raises NoResult while it is run."""
-    # The session is read here: the worker has none.
-    key, vectors = baselines.uploaded_vectors() if kind == "static" else ("", None)
-    source = key if vectors is not None else f"{backend.spec.key} {backend.revision}"
+    baseline = baselines.baseline(backend, kind)  # the session is read here: the worker has none
 
-    def work(tell: Callable[[int, int], None], cancelled: Callable[[], bool]) -> tuple[Int64, float, int]:
-        if vectors is not None:
-            ranker: Ranker = StaticRanker.of_words(vectors, pairs.documents.texts)
-        elif kind == "static":
-            ranker = StaticRanker.of_model(backend, pairs.documents.texts)
-        else:
-            ranker = lexical.make_ranker(kind, pairs.documents.texts)  # type: ignore[arg-type]  # one of the page's own
+    def work(tell: Callable[[int, int], None], cancelled: Callable[[], bool]) -> tuple[Int64, float, int, str]:
+        ranker = baseline.make(pairs.documents.texts)
         ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=tell, cancelled=cancelled)
-        return ranks, pair_runs.ranker_milliseconds(ranker, pairs.queries.texts), ranker.nbytes
+        return ranks, pair_runs.ranker_milliseconds(ranker, pairs.queries.texts), ranker.nbytes, run_record.now()
 
     title = lexical.TITLES[kind]
-    ranks, milliseconds, size = result(
-        ("words", kind, source if kind == "static" else "", pairs.content_hash),
+    ranks, milliseconds, size, made = result(
+        ("words", kind, baseline.source, pairs.content_hash),
         f"{title}: ranking {len(pairs):,} queries",
         work,
         f"words_{kind}",
     )
     return Run(
         name=title,
-        system={"kind": kind, **_parameters(kind), **({"vectors": source} if kind == "static" else {})},
+        system={"kind": kind, **_parameters(kind), **({"vectors": baseline.source} if baseline.source else {})},
         data=_data(pairs),
-        settings={"seed": 0},
-        versions=versions(),
+        settings={"words": "runs of letters and digits, lower case", "bootstrap_seed": 0},
+        versions=versions(_LIBRARIES.get(kind, ("numpy",))),
         ranks=ranks,
         milliseconds=milliseconds,
         index_bytes=size,
+        made=made,
     )
+
+
+_LIBRARIES = {
+    "bow": ("numpy", "scipy", "scikit-learn"),
+    "tfidf": ("numpy", "scipy", "scikit-learn"),
+    "lsa": ("numpy", "scipy", "scikit-learn"),
+    "bm25": ("numpy", "bm25s"),
+    "jm": ("numpy", "scipy", "scikit-learn"),
+}
 
 
 def _parameters(kind: str) -> Mapping[str, float]:
@@ -171,7 +177,13 @@ def _progress(job: EvaluationJob, where: str) -> None:
             left = job.seconds_left
             text = feedback.escape(job.title) + (f" · {duration(left)} left" if left is not None else "")
             st.progress(float(np.clip(job.done / max(1, job.total), 0, 1)), text=text)
-        st.button("Stop", key=f"stop_job_{where}", icon=":material/stop:", on_click=job.cancel.set)
+        st.button(
+            "Stop",
+            key=f"stop_job_{where}",
+            icon=":material/stop:",
+            on_click=caching.evaluation_shelf().stop,
+            args=(job,),
+        )
 
     bar()
     st.caption("You can look at other pages meanwhile.")
@@ -181,7 +193,8 @@ def _failed(job: EvaluationJob, where: str) -> None:
     if job.cancelled:
         st.info(f"Stopped: {feedback.escape(job.title)}.")
     else:
-        feedback.explain(job.error or RuntimeError("no error given"), job.title)
+        problem = job.error if isinstance(job.error, Exception) else RuntimeError(f"ended by {job.error!r}")
+        feedback.explain(problem, "evaluating")
     st.button(
         "Start again",
         key=f"again_{where}",

@@ -14,7 +14,7 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.retrieval import graded, graded_metrics, graded_ranks, metrics
-from components.retrieval.pair_runs import Texts
+from components.retrieval.lexical import TITLES
 from dashboard import (
     baselines,
     caching,
@@ -23,6 +23,7 @@ from dashboard import (
     evaluation_choices,
     evaluation_jobs,
     feedback,
+    run_table,
     settings,
     state,
 )
@@ -67,21 +68,21 @@ def relevance(backend: Backend) -> None:
         left_out = ", ".join(f"{count:,} {what}" for what, count in found.report.left_out.items())
         st.warning(f"Left out: {feedback.escape(left_out)}.")
     second = feedback.second_model()
-    codes = evaluation_choices.run_codes(backend, second)
+    codes = evaluation_choices.run_codes(backend, second, len(found.queries))
     ranks = _runs(backend, second, found, codes)
     if not ranks:
         if not codes:
             st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
         return
     measure = _measure()
-    table = evaluation_jobs.result(
+    table: pd.DataFrame = evaluation_jobs.result(
         ("graded table", found.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
         f"Comparing {len(ranks)} runs",
         lambda tell, cancelled: _table(ranks, measure),
         "graded_comparison",
+        short=True,
     )
-    best = int(table[measure].argmax())
-    row = table.iloc[best]
+    row = table.iloc[int(table[measure].argmax())]
     st.markdown(
         f":material/insights: **{feedback.escape(str(row['run']))}** has the best {measure}: {row[measure]:.1f} % "
         f"(95 % interval {row['95 % interval']})."
@@ -111,16 +112,19 @@ def _collection() -> GradedSet | None:
         return kept
     if source == "file":
         return _uploaded()
+    # The widget is gone while another view is open: what was typed is kept beside it.
+    st.session_state.setdefault("graded_path", st.session_state.get("_graded_typed", ""))
     typed = st.text_input(
         "Path of a folder with corpus, queries and judgements (BEIR or TREC)", key="graded_path", max_chars=1_000
     ).strip()
+    st.session_state["_graded_typed"] = typed
     if not typed:
         return None
-    path = Path(typed).expanduser()
-    key = f"path {path}"
-    if st.button("Read it", key="read_graded", type="primary") or caching.graded_sets().get(key) is None:
-        caching.graded_sets().put(key, graded.read_graded_folder(path))
-    return caching.graded_sets().get(key)
+    key = f"path {Path(typed).expanduser()}"
+    if st.button("Read it", key="read_graded", type="primary"):
+        st.session_state["_graded_path"] = key
+        caching.graded_sets().put(key, graded.read_graded_folder(Path(typed).expanduser()))
+    return caching.graded_sets().get(key) if st.session_state.get("_graded_path") == key else None
 
 
 def _uploaded() -> GradedSet | None:
@@ -146,24 +150,28 @@ def _runs(
     backend: Backend, second: Backend | None, found: GradedSet, codes: Sequence[str]
 ) -> list[tuple[str, RelevantRanks]]:
     """Names and ranks of the runs that are there; the first that is not is waited for."""
-    documents, queries = Texts(found.name, found.documents), Texts(f"queries of {found.name}", found.queries)
-    sides: dict[str, tuple[VectorIndex, VectorIndex]] = {}
+    documents, queries = found.document_texts, found.query_texts
+    sides: dict[str, tuple[VectorIndex, VectorIndex] | None] = {}  # None: not to be had in this run
     ready: list[tuple[str, RelevantRanks]] = []
     for code in codes:
         name = evaluation_choices.name_of(code, backend, second)
         wanted = evaluation_choices.parsed(code)
         try:
             if wanted is None:
-                ready.append((name, _by_words(backend, found, documents, code)))
+                ready.append((name, _by_words(backend, found, code)))
                 continue
             model = backend if wanted.which == "m" else second
             assert model is not None  # offered only where there is one
             if wanted.which not in sides:
+                sides[wanted.which] = None
                 sides[wanted.which] = evaluation_jobs.both_sides(model, documents, queries, f"graded_{wanted.which}")
-            first, asked = sides[wanted.which]
+            both = sides[wanted.which]
+            if both is None:
+                continue
+            first, asked = both
             place = (wanted.layer, wanted.pooling)
             if place not in first.engines:
-                st.caption(f"Not embedded: {name}.")
+                st.caption(f"Not embedded: {feedback.escape(name)}.")
                 continue
             ranks = evaluation_jobs.result(
                 ("graded", first.folder.name, asked.folder.name, found.content_hash, *place),
@@ -173,7 +181,7 @@ def _runs(
             )
             ready.append((name, ranks))
         except NoResult as missing:
-            if not missing.failed:
+            if missing.waiting:
                 break
     return ready
 
@@ -184,15 +192,13 @@ def _ranks_of(
     return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, tell, cancelled)
 
 
-def _by_words(backend: Backend, found: GradedSet, documents: Texts, kind: str) -> RelevantRanks:
-    ranker = baselines.word_ranker(backend, documents, kind)
-    key, vectors = baselines.uploaded_vectors() if kind == "static" else ("", None)
-    source = "" if kind != "static" else key if vectors is not None else f"{backend.spec.key} {backend.revision}"
+def _by_words(backend: Backend, found: GradedSet, kind: str) -> RelevantRanks:
+    baseline = baselines.baseline(backend, kind)
     ranks: RelevantRanks = evaluation_jobs.result(
-        ("graded words", kind, source, found.content_hash),
-        f"{ranker.title}: ranking {len(found.queries):,} queries",
+        ("graded words", kind, baseline.source, found.content_hash),
+        f"{TITLES[kind]}: ranking {len(found.queries):,} queries",
         lambda tell, cancelled: graded_ranks.ranker_relevant_ranks(
-            ranker.scores, found.queries, found.grades, tell, cancelled
+            baseline.make(found.documents).scores, found.queries, found.grades, tell, cancelled
         ),
         f"graded_{kind}",
     )
@@ -200,17 +206,8 @@ def _by_words(backend: Backend, found: GradedSet, documents: Texts, kind: str) -
 
 
 def _measure() -> str:
-    st.session_state["w_graded_measure"] = state.get("graded_measure")
     with st.container(key="graded_measure_choice", width=260):
-        st.selectbox(
-            "Measure",
-            list(CODES),
-            format_func=CODES.__getitem__,
-            key="w_graded_measure",
-            on_change=lambda: state.put("graded_measure", st.session_state["w_graded_measure"]),
-            help=MEASURE_HELP,
-        )
-    return CODES[state.get("graded_measure")]
+        return CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
 
 
 def _outcome_hash(found: RelevantRanks) -> str:
@@ -223,9 +220,7 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> pd.DataF
     judge = graded_metrics.MEASURES[measure]
     values = [judge(found) for _, found in ranks]
     best = int(np.argmax([each.mean() for each in values]))
-    others = [at for at in range(len(ranks)) if at != best]
-    adjusted = metrics.holm([metrics.randomisation_test(values[at], values[best]) for at in others])
-    p_values = dict(zip(others, adjusted, strict=True))
+    compared = run_table.against(values, best, [True] * len(values), picked=True)
     rows = []
     for at, (name, found) in enumerate(ranks):
         judged = metrics.interval(values[at])
@@ -234,7 +229,7 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> pd.DataF
                 "run": name,
                 measure: 100 * judged.value,
                 "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
-                "p to the best (Holm)": metrics.shown_p(p_values[at]) if at in p_values else "best",
+                "p to the best (Holm)": compared.shown[at],
                 **{
                     other: 100 * float(each(found).mean())
                     for other, each in graded_metrics.MEASURES.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -92,7 +93,7 @@ def _heatmap(
         key="grid_figure",
         alt=f"Heatmap of {measure} for {len(found.layers)} layers and {len(found.poolings)} poolings",
         table=lambda: _grid_table(found),
-        on_select=lambda: _clicked("grid_figure", found.layers, found.poolings),
+        on_select=partial(_clicked, "grid_figure", found.layers, found.poolings),  # keeps no ranks
         select_many=False,
     )
 

@@ -156,17 +156,14 @@ def _choices() -> tuple[int, Similarity, str]:
     with middle:
         similarity = controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
     with right:
-        st.session_state["w_beside"] = state.get("beside")
-        st.selectbox(
+        beside = controls.pick(
+            "beside",
             "Beside it",
-            list(BESIDE),
-            format_func=BESIDE.__getitem__,
-            key="w_beside",
-            on_change=lambda: state.put("beside", st.session_state["w_beside"]),
-            help="A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, a ranking "
+            BESIDE,
+            "A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, a ranking "
             "by words alone (bag of words, TF-IDF, LSA, BM25, a language model), or by one fixed vector a word.",
         )
-    return int(state.get("k")), cast("Similarity", similarity), str(state.get("beside"))
+    return int(state.get("k")), cast("Similarity", similarity), beside
 
 
 def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_key: str) -> tuple[int, Pooling]:

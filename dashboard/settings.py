@@ -129,7 +129,12 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
 
 
 def _parse_runs(values: list[str]) -> tuple[str, ...]:
-    """Codes of runs: "m.6.mean" is layer 6 with mean pooling of the model, "m2" of the second one, or a baseline's."""
+    """Codes of runs: "m.6.mean" is layer 6 with mean pooling of the model, "m2" of the second one, or a baseline's.
+
+    One empty code stands for no run at all.
+    """
+    if values == [""]:
+        return ()
     if len(values) > MOST_RUNS:
         raise ValueError(f"more than {MOST_RUNS}")
     for value in values:
@@ -249,7 +254,8 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("evaluate_view", "view", ("grid", "compare", "graded", "similarity", "lab", "pairs"), EVALUATE),
     _text("query_column", "col", EVALUATE),
     _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
-    Setting("runs", "r", (), _parse_runs, list, EVALUATE),
+    Setting("runs", "r", None, _parse_runs, lambda value: list(value) or [""], EVALUATE),
+    _text("reference", "ref", EVALUATE),
     _choice("compare_figure", "fig", ("curves", "precision", "cost"), EVALUATE),
     _number("right_at", "at", 1, 50, EVALUATE, least=1),
     _choice("query_filter", "f", ("all", "wrong", "disagree", "right"), EVALUATE),

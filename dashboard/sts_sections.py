@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -15,11 +13,11 @@ from scipy import stats
 from components.charts import curves
 from components.charts import evaluation as charts
 from components.model.trace import POOLINGS
-from components.retrieval import evaluation, lexical
+from components.retrieval import evaluation
 from components.retrieval.corpus import read_corpus
 from components.retrieval.lexical import TITLES
-from components.retrieval.static_vectors import StaticRanker
 from dashboard import baselines, caching, controls, evaluation_choices, evaluation_jobs, feedback, published, state
+from dashboard.baselines import Baseline
 from dashboard.embedding_jobs import POOLING_NAMES
 from dashboard.evaluation_jobs import NoResult
 from dashboard.ready_made import ASSETS
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation import ScoredPairs, SimilarityGrid
     from components.retrieval.evaluation_shelf import Cancelled, Tell
-    from components.retrieval.lexical import Ranker
 
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
 CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson"}
@@ -93,15 +90,11 @@ def _pairs() -> ScoredPairs | None:
     return found
 
 
-def _key(pairs: ScoredPairs) -> str:
-    digest = hashlib.sha256(repr((pairs.first, pairs.second, pairs.scores)).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
 def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
-    options = backend.embed_options(range(backend.facts.layers + 1), POOLINGS, precision="float32")
+    every = range(backend.facts.layers + 1)
+    options = backend.embed_options(every, POOLINGS, controls.length_for(backend), precision="float32")
     found: SimilarityGrid = evaluation_jobs.result(
-        ("similarity", backend.spec.key, backend.revision, options, _key(pairs)),
+        ("similarity", backend.spec.key, backend.revision, options, pairs.content_hash),
         f"Embedding {2 * len(pairs.first):,} sentences",
         lambda tell, cancelled: evaluation.similarity_grid(backend, pairs, options, tell, cancelled),
         "similarity",
@@ -112,32 +105,23 @@ def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
 def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.float64]]:
     """Scores of each baseline, float64 [pair]; those that are there."""
     found: dict[str, NDArray[np.float64]] = {}
-    vectors_key, vectors = baselines.uploaded_vectors()
     for kind in TITLES:
-        make: Callable[[Sequence[str]], Ranker]
-        if kind != "static":
-            make, source = partial(lexical.make_ranker, kind), ""  # type: ignore[arg-type]  # a key of TITLES
-        elif vectors is not None:
-            make, source = partial(StaticRanker.of_words, vectors), vectors_key
-        else:
-            make, source = partial(StaticRanker.of_model, backend), f"{backend.spec.key} {backend.revision}"
+        baseline = baselines.baseline(backend, kind)
         try:
             found[kind] = evaluation_jobs.result(
-                ("pair words", kind, source, _key(pairs)),
+                ("pair words", kind, baseline.source, pairs.content_hash),
                 f"{TITLES[kind]}: comparing {len(pairs.first):,} pairs",
-                partial(_words_work, make, pairs),
+                partial(_words_work, baseline, pairs),
                 f"similarity_{kind}",
             )
         except NoResult as missing:
-            if not missing.failed:
+            if missing.waiting:
                 break
     return found
 
 
-def _words_work(
-    make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs, tell: Tell, cancelled: Cancelled
-) -> NDArray[np.float64]:
-    return evaluation.ranker_pair_scores(make, pairs, tell, cancelled)
+def _words_work(baseline: Baseline, pairs: ScoredPairs, tell: Tell, cancelled: Cancelled) -> NDArray[np.float64]:
+    return evaluation.ranker_pair_scores(baseline.make, pairs)
 
 
 def _curves(
@@ -205,24 +189,20 @@ def _best_word(flat: dict[str, np.ndarray]) -> str:
 def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, backend: Backend) -> None:
     """One layer and pooling, or baseline: predicted against gold, and the largest errors."""
     codes = [f"m.{layer}.{pooling}" for layer in grid.layers[::-1] for pooling in grid.poolings] + list(words)
-    default = f"m.{grid.layers[-1]}.{backend.own_pooling}"
-    chosen = state.get("sts_run") if state.get("sts_run") in codes else default
-    st.session_state["w_sts_run"] = chosen
+    names = {code: evaluation_choices.name_of(code, backend, None) for code in codes}
+    if state.get("sts_run") not in names:
+        if state.get("sts_run"):
+            st.warning(f"There is no run “{feedback.escape(state.get('sts_run'))}” here.", icon=":material/link_off:")
+        state.put("sts_run", f"m.{grid.layers[-1]}.{backend.own_pooling}")
     with st.container(key="sts_run_choice", width=340):
-        st.selectbox(
-            "Look at",
-            codes,
-            format_func=lambda code: evaluation_choices.name_of(code, backend, None),
-            key="w_sts_run",
-            on_change=lambda: state.put("sts_run", st.session_state["w_sts_run"]),
-        )
+        chosen = controls.pick("sts_run", "Look at", names)
     wanted = evaluation_choices.parsed(chosen)
     if wanted is None:
         predicted, unit = words[chosen], "score"
     else:
         place = grid.poolings.index(wanted.pooling)
         predicted, unit = grid.cosines[grid.layers.index(wanted.layer), place], "cosine"
-    name = evaluation_choices.name_of(chosen, backend, None)
+    name = names[chosen]
     gold = np.array(pairs.scores)
     spearman, pearson = evaluation.correlations(predicted, pairs.scores)
     if spearman is None:

@@ -22,7 +22,6 @@ class Curve:
     values: np.ndarray  # [point]
     low: np.ndarray | None = None
     high: np.ndarray | None = None
-    details: str = ""  # a longer name, for the hover
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def curves_over(
             marker={"size": 6},
             line=theme.line_style(at),
             name=name,
-            hovertemplate=f"{theme.plain(curve.details or curve.name, 100)}<br>{x_title} %{{x}}: %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{theme.plain(curve.name, 100)}<br>{x_title} %{{x}}: %{{y:.3f}}<extra></extra>",
             connectgaps=True,  # one method may have no value at another one's point
         )
     figure.update_xaxes(title=x_title, zeroline=False, **_ticks(places, logarithmic, ticks))
@@ -228,7 +227,7 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
 def predicted_against_gold(
     predicted: np.ndarray, gold: np.ndarray, texts: Sequence[str], title: str, *, unit: str, scale: float = 1.0
 ) -> go.Figure:
-    """A point a pair: what people said against the model's score; `customdata` is the pair's number."""
+    """A point a pair: what people said against the model's score; `texts` are shown on hover."""
     figure = go.Figure(
         go.Scatter(
             x=np.asarray(gold, np.float32),
@@ -239,7 +238,6 @@ def predicted_against_gold(
                 "color": theme.BLUE,
                 "opacity": 0.6 if len(gold) > 60 else 0.85,
             },
-            customdata=np.arange(len(gold)),
             text=list(texts),
             hovertemplate=f"%{{text}}<br>people %{{x:.2f}}, {unit} %{{y:.3f}}<extra></extra>",
             showlegend=False,
@@ -247,7 +245,6 @@ def predicted_against_gold(
     )
     figure.update_xaxes(title="score given by people", zeroline=False)
     figure.update_yaxes(title=unit, zeroline=False)
-    figure.update_layout(dragmode="pan", clickmode="event+select")
     return theme.finish(figure, title, 430, scale)
 
 

@@ -9,9 +9,11 @@ Embeddings are float32: bfloat16 moves near neighbours. Large grids lie in a fil
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +26,15 @@ from components.model.disk import reserve_array
 from components.model.embedding import EmbedOptions
 from components.model.trace import Float32, Int64, Pooling, read_only
 from components.retrieval.corpus import Corpus
-from components.retrieval.ranks import EvaluationCancelled, gold_ranks
+from components.retrieval.pair_runs import pairs_of_corpus
+from components.retrieval.ranks import gold_ranks
+from components.retrieval.texts import hash_of
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.lexical import Ranker
 
+PAIRS_AT_ONCE = 1_024  # of scored pairs
 IN_MEMORY = 512 << 20  # bytes of a grid; larger ones go into a file
 Progress = Callable[[int, int], None]
 
@@ -78,6 +83,12 @@ class ScoredPairs:
     scores: tuple[float, ...]
     bad_rows: int = 0
 
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of texts and scores."""
+        texts = hash_of((*self.first, *self.second))
+        return hashlib.sha256(f"{texts} {self.scores}".encode()).hexdigest()
+
 
 def retrieval_runs(
     backend: Backend,
@@ -117,14 +128,24 @@ def similarity_grid(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> SimilarityGrid:
-    """Every layer and pooling of the options, from one pass over both sides. Raises EmbeddingCancelled."""
-    texts = [*pairs.first, *pairs.second]
-    grid = backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
-    count = len(pairs.first)
-    shape = (len(options.layers), len(options.poolings))
+    """Every layer and pooling of the options, from one pass over both sides. Raises EmbeddingCancelled.
+
+    Pairs are embedded some at a time, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
+    """
+    count, shape = len(pairs.first), (len(options.layers), len(options.poolings))
     cosines, found = np.empty((*shape, count)), np.empty((*shape, 2))
+    for start in range(0, count, PAIRS_AT_ONCE):
+        first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
+
+        def tell(done: int, _: int, before: int = 2 * start) -> None:
+            if progress is not None:
+                progress(before + done, 2 * count)
+
+        grid = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
+        for at, place in np.ndindex(shape):
+            vectors = grid[at, place]
+            cosines[at, place, start : start + len(first)] = pair_cosines(vectors[: len(first)], vectors[len(first) :])
     for at, place in np.ndindex(shape):
-        cosines[at, place] = pair_cosines(grid[at, place, :count], grid[at, place, count:])
         found[at, place] = [
             np.nan if value is None else value for value in correlations(cosines[at, place], pairs.scores)
         ]
@@ -157,27 +178,17 @@ def similarity_runs(
     ]
 
 
-def ranker_pair_scores(
-    make: Callable[[Sequence[str]], Ranker],
-    pairs: ScoredPairs,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> NDArray[np.float64]:
+def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> NDArray[np.float64]:
     """How similar a ranking by words finds the two texts of each pair, float64 [pair].
 
     The corpus that words are counted over is all texts of all pairs. Either text is once the query, and the two scores
-    are averaged: BM25 and the language model are not symmetric. Raises EvaluationCancelled.
+    are averaged: BM25 and the language model are not symmetric.
     """
     count = len(pairs.first)
     ranker = make([*pairs.first, *pairs.second])
-    scores = np.empty(count)
-    for at, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-        if cancelled():
-            raise EvaluationCancelled
-        scores[at] = (float(ranker.scores(first)[count + at]) + float(ranker.scores(second)[at])) / 2
-        if progress is not None and at % 32 == 0:
-            progress(at, count)
-    return scores
+    first, second = np.arange(count), np.arange(count, 2 * count)
+    forth, back = ranker.pair_scores(pairs.first, second), ranker.pair_scores(pairs.second, first)
+    return (forth.astype(np.float64) + back) / 2
 
 
 def _known(value: float) -> float | None:
@@ -231,19 +242,8 @@ def embed_grid(
 
 def compressed_pairs(corpus: Corpus) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     """Documents and queries of a corpus with a column "compressed", and how many rows lack a query."""
-    if "compressed" not in corpus.columns:
-        raise InputError(
-            f"{corpus.name} has the columns {', '.join([corpus.report.text_column, *corpus.columns])}.",
-            "The columns sentence and compressed were expected.",
-            "Rename them, or choose another file.",
-        )
-    rows = [at for at, query in enumerate(corpus.columns["compressed"]) if query.strip()]
-    if not rows:
-        raise InputError(
-            f"{corpus.name} has no row with both texts.", "At least one was expected.", "Choose another file."
-        )
-    documents = tuple(corpus.texts[at] for at in rows)
-    return documents, tuple(corpus.columns["compressed"][at] for at in rows), len(corpus) - len(rows)
+    pairs = pairs_of_corpus(corpus)
+    return pairs.documents.texts, pairs.queries.texts, pairs.left_out
 
 
 def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
@@ -267,6 +267,12 @@ def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
         raise InputError(
             f"{corpus.name} has {len(kept)} rows with two sentences and a number.",
             "At least two were expected.",
+            "Choose another file.",
+        )
+    if len({score for *_, score in kept}) == 1:
+        raise InputError(
+            f"All pairs of {corpus.name} have the score {kept[0][2]:g}.",
+            "Scores that differ were expected: there is no order to agree with.",
             "Choose another file.",
         )
     if most is not None and len(kept) > most:

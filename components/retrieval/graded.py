@@ -34,6 +34,7 @@ from components.retrieval.graded_files import (
     read_entries,
     read_judgements,
 )
+from components.retrieval.texts import Texts
 
 OWN, SAME_TOPIC = 2, 1  # grades in the demo
 EXAMPLES = 5
@@ -88,6 +89,15 @@ class GradedSet:
     queries: tuple[str, ...]
     grades: tuple[Mapping[int, int], ...]
     report: GradedReport
+
+    @cached_property
+    def document_texts(self) -> Texts:
+        """The documents, as an index wants them."""
+        return Texts(self.name, self.documents)
+
+    @cached_property
+    def query_texts(self) -> Texts:
+        return Texts(f"queries of {self.name}", self.queries)
 
     @cached_property
     def content_hash(self) -> str:

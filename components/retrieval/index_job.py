@@ -248,6 +248,6 @@ def _full(folder: Path, sentences: int, dim: int, options: EmbedOptions, dtype: 
     )
 
 
-def versions() -> dict[str, str]:
-    """What vectors depend on beside the model, by name."""
-    return {name: version(name) for name in ("torch", "transformers", "numpy")}
+def versions(names: Sequence[str] = ("torch", "transformers", "numpy")) -> dict[str, str]:
+    """The versions of what a result depends on, by default of what vectors do, by name."""
+    return {name: version(name) for name in names}

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -23,7 +22,6 @@ from scipy import sparse
 
 from components.errors import InputError
 from components.model.trace import Float32, Int64
-from components.retrieval.search import top
 
 Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -46,22 +44,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-@dataclass(frozen=True)
-class WordShare:
-    """What one word of the query adds to a sentence's score."""
-
-    word: str
-    share: float
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """The best sentences for a query, best first, ties by number."""
-
-    indices: Int64  # [hit]
-    scores: Float32  # [hit]
-
-
 class Ranker(Protocol):
     """A way to score every sentence of a corpus for a query."""
 
@@ -71,17 +53,14 @@ class Ranker(Protocol):
         """float32 [sentence], the higher the better."""
         ...
 
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        """The score of one sentence [pair] for each query [pair], float32 [pair], without scoring all others."""
+        ...
+
     @property
     def nbytes(self) -> int:
         """What is kept of the corpus."""
         ...
-
-
-def ranking(ranker: Ranker, query: str, k: int) -> Ranking:
-    """The k best sentences."""
-    scores = ranker.scores(query)
-    best = top(scores, k)
-    return Ranking(best, scores[best])
 
 
 def make_ranker(kind: Kind, texts: Sequence[str]) -> Ranker:
@@ -120,14 +99,13 @@ class BagOfWords:
         asked = _normalised(self._vectorizer.transform([query]))
         return np.asarray((self._matrix @ asked.T).todense(), np.float32).ravel()
 
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        asked = _normalised(self._vectorizer.transform(queries))
+        return np.asarray(asked.multiply(self._matrix[sentences]).sum(axis=1), np.float32).ravel()
+
     @property
     def nbytes(self) -> int:
         return _sparse_bytes(self._matrix)
-
-    def explain(self, query: str, index: int) -> tuple[WordShare, ...]:
-        """Each shared word's part of the score; they add up to it."""
-        asked = _normalised(self._vectorizer.transform([query]))
-        return _shares(self._vectorizer.get_feature_names_out(), asked.multiply(self._matrix[index]))
 
 
 class TfIdf(BagOfWords):
@@ -165,6 +143,10 @@ class LatentSemantics:
         asked = _unit_rows(self._fold(self._vectorizer.transform([query])))[0]
         return np.asarray(self._vectors @ asked, np.float32)
 
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        asked = _unit_rows(self._fold(self._vectorizer.transform(queries)))
+        return np.asarray(np.einsum("pd,pd->p", asked, self._vectors[sentences]), np.float32)
+
     @property
     def nbytes(self) -> int:
         folding = getattr(self._svd, "components_", np.empty(0))  # what turns a query's words into dimensions
@@ -193,17 +175,16 @@ class BM25:
             return np.zeros(self._count, np.float32)
         return np.asarray(self._index.get_scores(asked), np.float32)
 
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        kept, places = self._index.scores, self._index.vocab_dict
+        shape = (self._count, len(kept["indptr"]) - 1)
+        rows = sparse.csc_matrix((kept["data"], kept["indices"], kept["indptr"]), shape=shape).tocsr()
+        asked = [[places[word] for word in words(query) if word in self._known] for query in queries]
+        return np.array([_row_sum(rows, at, columns) for at, columns in zip(sentences, asked, strict=True)], np.float32)
+
     @property
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._index.scores.values() if isinstance(part, np.ndarray))
-
-    def explain(self, query: str, index: int) -> tuple[WordShare, ...]:
-        """Each word's part of the score; they add up to it."""
-        shares: dict[str, float] = {}
-        for word in words(query):
-            if word in self._known:
-                shares[word] = shares.get(word, 0.0) + float(self._index.get_scores([word])[index])
-        return _sorted(shares)
 
 
 class JelinekMercer:
@@ -236,9 +217,27 @@ class JelinekMercer:
                 total += np.log((1 - self._mixing) * share + self._mixing * self._corpus[place])
         return total.astype(np.float32)
 
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        rows = self._shares.tocsr()
+        result = np.zeros(len(queries))
+        for at, (query, place) in enumerate(zip(queries, sentences, strict=True)):
+            columns = [self._vocabulary[word] for word in words(query) if word in self._vocabulary]
+            shares = np.array([_row_sum(rows, place, [column]) for column in columns])
+            result[at] = (
+                np.log((1 - self._mixing) * shares + self._mixing * self._corpus[columns]).sum() if columns else 0
+            )
+        return result.astype(np.float32)
+
     @property
     def nbytes(self) -> int:
         return _sparse_bytes(self._shares) + self._corpus.nbytes
+
+
+def _row_sum(rows: sparse.csr_matrix, at: int, columns: Sequence[int]) -> float:
+    """The sum of some columns of a row; a column that is named twice counts twice."""
+    start, end = rows.indptr[at], rows.indptr[at + 1]
+    values = dict(zip(rows.indices[start:end].tolist(), rows.data[start:end].tolist(), strict=True))
+    return sum(values.get(column, 0.0) for column in columns)
 
 
 def _sparse_bytes(matrix: sparse.csr_matrix | sparse.csc_matrix) -> int:
@@ -254,13 +253,3 @@ def _normalised(matrix: sparse.spmatrix) -> sparse.csr_matrix:
 def _unit_rows(vectors: np.ndarray) -> Float32:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0).astype(np.float32)
-
-
-def _shares(names: np.ndarray, products: sparse.spmatrix) -> tuple[WordShare, ...]:
-    found = sparse.coo_matrix(products)
-    return _sorted({str(names[column]): float(value) for column, value in zip(found.col, found.data, strict=True)})
-
-
-def _sorted(shares: dict[str, float]) -> tuple[WordShare, ...]:
-    kept = [WordShare(word, share) for word, share in shares.items() if share > 0]
-    return tuple(sorted(kept, key=lambda item: (-item.share, item.word)))

@@ -81,19 +81,27 @@ def recall_band(ranks: Int64, most: int, seed: int = 0, resamples: int = RESAMPL
     return low, high
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values of several comparisons adjusted so that the chance of any false one stays below the level (Holm 1979)."""
+def holm(p_values: Sequence[float], among: int | None = None) -> list[float]:
+    """p-values of several comparisons adjusted so that the chance of any false one stays below the level (Holm 1979).
+
+    `among` is how many comparisons these were picked from, by default their own number. Whoever compares k runs with the
+    best of them has looked at all k (k - 1) / 2 pairs: the best was found on the same queries. Raises ValueError for fewer
+    than there are.
+    """
+    tests = len(p_values) if among is None else among
+    if tests < len(p_values):
+        raise ValueError(f"{len(p_values)} comparisons of {tests}")
     adjusted, highest = [0.0] * len(p_values), 0.0
     for place, at in enumerate(np.argsort(p_values, kind="stable")):
-        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[at]))
+        highest = max(highest, min(1.0, (tests - place) * p_values[at]))
         adjusted[at] = highest
     return adjusted
 
 
-def shown_p(value: float, resamples: int = 10 * RESAMPLES) -> str:
-    """A p-value as it is read; one that so many swaps cannot tell from 0 as a bound."""
-    least = 2 / (resamples + 1)
-    return f"< {least:.4f}" if value <= least else f"{value:.3f}" if value >= 0.001 else f"{value:.4f}"
+def shown_p(value: float, raw: float, resamples: int = 10 * RESAMPLES) -> str:
+    """An adjusted p-value as it is read; where the test itself (`raw`) found its least, a bound."""
+    number = f"{value:.3f}" if value >= 0.001 else f"{value:.4f}"
+    return f"< {number}" if raw <= 1.5 / (resamples + 1) and value < 1 else number
 
 
 def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Interval:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from components.errors import InputError
 from components.model.trace import Int64, Pooling, read_only
 from components.retrieval.ranks import EvaluationCancelled, gold_ranks
 from components.retrieval.search import top
-from components.retrieval.texts import hash_of
+from components.retrieval.texts import Texts
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -37,26 +37,6 @@ QUERY_COLUMN = "compressed"
 TIED = 1e-6  # scores by words this close, relative to their size, are equal
 TIMED_QUERIES = 12
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """A list of texts as an index wants it: without columns."""
-
-    name: str
-    texts: tuple[str, ...]
-
-    @property
-    def columns(self) -> Mapping[str, Sequence[str]]:
-        return {}
-
-    @cached_property
-    def content_hash(self) -> str:
-        """As a corpus's: the same texts are the same index."""
-        return hash_of(self.texts)
-
-    def __len__(self) -> int:
-        return len(self.texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +65,10 @@ class GridRanks:
     poolings: tuple[Pooling, ...]
     ranks: NDArray[np.int32]  # [layer, pooling, query], from 1, read-only
 
+    @property
+    def nbytes(self) -> int:
+        return self.ranks.nbytes
+
     def of(self, layer: int, pooling: str) -> Int64:
         """Ranks of one layer and pooling, int64 [query]. Raises KeyError for one that was not run."""
         if layer not in self.layers or pooling not in self.poolings:
@@ -95,11 +79,10 @@ class GridRanks:
 def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
     """The corpus's sentences as documents, a column's texts as queries. Raises InputError without such a column."""
     if column not in corpus.columns:
-        others = ", ".join(corpus.columns) or "no other column"
         raise InputError(
-            f"{corpus.name} has sentences and {others}.",
-            f"A column {column} with a query for each sentence was expected.",
-            "Choose another column or corpus.",
+            f"{corpus.name} has the columns {', '.join([corpus.report.text_column, *corpus.columns])}.",
+            f"The columns sentence and {column} (a query for each sentence) were expected.",
+            "Rename them, or choose another column or file.",
         )
     rows = [at for at, query in enumerate(corpus.columns[column]) if query.strip()]
     if not rows:
@@ -179,7 +162,8 @@ def ranker_ranks(
             raise EvaluationCancelled
         scores = ranker.scores(query)
         own = float(scores[place])
-        ranks[at] = np.count_nonzero(scores >= own - TIED * max(1.0, abs(own)))  # it is one of them
+        # Itself is one of them; what is no number counts against the query.
+        ranks[at] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
         if progress is not None and at % 64 == 0:
             progress(at, len(queries))
     if progress is not None:

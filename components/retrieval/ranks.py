@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from components.errors import InputError
 from components.model.trace import Float32, Int64
 
 NEAR = 1e-5  # float32 scores this close are settled in float64
@@ -106,9 +107,18 @@ def _longest(documents: NDArray[np.floating]) -> float:
 
 
 def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> NDArray[np.float64]:
-    """Vectors in float64 divided by `longest`, or else each by its own length; zeros stay zeros."""
+    """Vectors in float64 divided by `longest`, or else each by its own length; zeros stay zeros.
+
+    Raises InputError for vectors with NaN or infinity in them: nothing would stand before such a one.
+    """
     doubled = np.asarray(vectors, np.float64)
+    lengths = np.linalg.norm(doubled, axis=-1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise InputError(
+            "Some vectors hold values that are not finite.",
+            "Finite numbers were expected: nothing can be ranked by others.",
+            "Choose another model or precision.",
+        )
     if longest is not None:
         return doubled / longest
-    lengths = np.linalg.norm(doubled, axis=-1, keepdims=True)
     return doubled / np.where(lengths == 0, 1, lengths)

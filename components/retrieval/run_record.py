@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,9 @@ from components.model.trace import Int64, read_only
 from components.retrieval import metrics
 
 KIND, FORMAT = "BERT Internals runs", 1
-MOST_RUNS, MOST_QUERIES = 200, 1_000_000
+MOST_RUNS, MOST_RANKS = 200, 5_000_000
+MOST_BYTES = 64 << 20
+_LARGEST = 1 << 60  # of any whole number
 _LONGEST = 300  # characters of a name
 
 
@@ -49,13 +51,18 @@ class Run:
     ranks: Int64  # [query], from 1
     milliseconds: float | None = None  # a query, on the machine that made the run
     index_bytes: int | None = None
-    made: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    made: str = ""  # when, by the clock of the machine that made it (UTC)
 
     @property
     def key(self) -> str:
         """Equal for runs of one system with one outcome on one set of data, 16 hexadecimal digits."""
         text = json.dumps([dict(self.system), dict(self.settings), self.data.content_hash], sort_keys=True)
         return hashlib.sha256(text.encode() + np.asarray(self.ranks, "<i8").tobytes()).hexdigest()[:16]
+
+
+def now() -> str:
+    """The time, as a run has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def write_runs(runs: Sequence[Run]) -> bytes:
@@ -84,8 +91,10 @@ def write_runs(runs: Sequence[Run]) -> bytes:
 
 def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
     """The runs of a file. Raises InputError with the reason for one that cannot be used."""
+    if len(content) > MOST_BYTES:
+        raise _refused(name, f"has {len(content) / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are read")
     try:
-        parsed = json.loads(content.decode("utf-8-sig"))
+        parsed = json.loads(content.decode("utf-8-sig"), parse_constant=_no_number)
         if not isinstance(parsed, dict) or parsed.get("kind") != KIND:
             raise _refused(name, "holds something else")
         if parsed.get("format") != FORMAT:
@@ -93,6 +102,8 @@ def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
         rows = parsed["runs"]
         if not isinstance(rows, list) or not 0 < len(rows) <= MOST_RUNS:
             raise _refused(name, f"has not between 1 and {MOST_RUNS} runs")
+        if sum(len(row["ranks"]) for row in rows) > MOST_RANKS:
+            raise _refused(name, f"has more than {MOST_RANKS:,} ranks")
         return tuple(_run(row) for row in rows)
     except InputError:
         raise
@@ -108,7 +119,7 @@ def _run(row: Mapping[str, Any]) -> Run:
         str(row["data"]["content_hash"])[:64],
     )
     ranks = np.array([_whole(rank) for rank in row["ranks"]], np.int64)
-    if len(ranks) != data.queries or not 0 < len(ranks) <= MOST_QUERIES:
+    if len(ranks) != data.queries or not len(ranks):
         raise ValueError(f"{len(ranks)} ranks of {data.queries} queries")
     if ranks.min() < 1 or ranks.max() > data.documents:
         raise ValueError(f"ranks outside 1 to {data.documents}")
@@ -120,16 +131,26 @@ def _run(row: Mapping[str, Any]) -> Run:
         settings=_flat(row["settings"]),
         versions={key: str(value) for key, value in _flat(row["versions"]).items()},
         ranks=read_only(ranks),
-        milliseconds=None if milliseconds is None else abs(float(milliseconds)),
+        milliseconds=None if milliseconds is None else _time(milliseconds),
         index_bytes=None if size is None else _whole(size),
         made=str(row["made"])[:40],
     )
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{str(value)[:20]!r} is no whole number")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
+        raise ValueError(f"{str(value)[:20]!r} is no whole number, or too large")
     return value
+
+
+def _time(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LARGEST:
+        raise ValueError(f"{str(value)[:20]!r} is no time")
+    return float(value)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:

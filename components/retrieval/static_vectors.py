@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.errors import InputError
-from components.model.trace import Float32
+from components.model.trace import Float32, Int64
 from components.retrieval.corpus_table import unreadable
 from components.retrieval.lexical import TITLES, words
 
@@ -60,6 +60,10 @@ class StaticRanker:
 
     def scores(self, query: str) -> Float32:
         return np.asarray(self._vectors @ self._encode(query), np.float32)
+
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        asked = np.stack([self._encode(query) for query in queries])
+        return np.asarray(np.einsum("pd,pd->p", asked, self._vectors[sentences]), np.float32)
 
     @property
     def nbytes(self) -> int:

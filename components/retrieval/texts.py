@@ -7,7 +7,9 @@ what is looked at.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import overload
 
@@ -42,6 +44,26 @@ class StoredTexts(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return (self[at] for at in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A list of texts as an index wants it: without columns."""
+
+    name: str
+    texts: tuple[str, ...]
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    @cached_property
+    def content_hash(self) -> str:
+        """As a corpus's: the same texts are the same index."""
+        return hash_of(self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
 
 
 def hash_of(texts: Sequence[str]) -> str:

@@ -88,6 +88,7 @@ EXAMPLES = {
     "query_column": "headline",
     "measure": "ndcg",
     "runs": ("m.6.mean", "m2.12.cls", "bm25"),
+    "reference": "bm25",
     "compare_figure": "cost",
     "right_at": 5,
     "query_filter": "disagree",

@@ -9,6 +9,7 @@ import streamlit as st
 
 from components.model.embedding import EmbedOptions, working_bytes
 from components.model.trace import POOLINGS
+from components.retrieval import pair_runs
 from components.retrieval.corpus_facts import corpus_facts, estimate
 from components.retrieval.index import FLOAT32_BYTES, resolve_dtype
 from components.retrieval.index_job import needed_bytes
@@ -158,11 +159,13 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
             4 if dtype == "float32" else 2,
             speed * min(2.0, TRIAL_TOKENS / facts.mean_tokens),
         )
+        ranking = pair_runs.ranking_seconds(len(corpus.texts), backend.facts.hidden_size, len(layers) * len(poolings))
         st.markdown(
             f"About **{duration(costs.seconds)}** on this machine, **{costs.disk_bytes / 1e9:.2f} GB** on disk ({dtype}), "
             f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory while it runs, and up to "
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
-            f"{options.max_length} tokens and will be truncated." + (" The queries come on top." if exact else "")
+            f"{options.max_length} tokens and will be truncated."
+            + (f" The queries come on top, and ranking takes about {duration(ranking)} more." if exact else "")
         )
         st.button(
             "Embed the corpus",

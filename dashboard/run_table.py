@@ -56,7 +56,7 @@ def results(runs: Sequence[Run], measure: str, reference: int, picked: bool) -> 
     rows = []
     for at, run in enumerate(runs):
         judged = metrics.interval(values[at])
-        own = compared.p_values.get(at) is not None
+        own = at == reference or at in compared.p_values
         rows.append(
             {
                 "run": run.name,

@@ -131,8 +131,8 @@ def _message(table: pd.DataFrame, measure: str, reference: Run) -> None:
             + ", ".join(f"**{feedback.escape(name)}**" for name in unsure)
             + "."
         )
-    elif len(table) > 1:
-        text += "Every other run's difference to it is larger than chance makes it (p < 0.05)."
+    elif any(p[0] in "<0123456789" for p in p_values):  # runs on other data are not compared
+        text += "Every other run's difference to it on the same data is larger than chance makes it (p < 0.05)."
     st.markdown(text)
 
 

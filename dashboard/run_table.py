@@ -47,7 +47,8 @@ def results(runs: Sequence[Run], measure: str, reference: int) -> pd.DataFrame:
                 "data": run.data.name,
             }
         )
-    return pd.DataFrame(rows)
+    # Numbers throughout: a column of nothing but None would be exported as text.
+    return pd.DataFrame(rows).astype({"difference": float, "ms a query": float, "index MB": float})
 
 
 def paired(run: Run, other: Run) -> bool:
@@ -75,7 +76,7 @@ def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:
         feedback.download(rounded, "runs")
         st.download_button(
             "Markdown table",
-            rounded.to_markdown(index=False),
+            markdown(rounded),
             "bert-internals-runs.md",
             "text/markdown",
             key="runs_markdown",
@@ -103,6 +104,12 @@ def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:
         )
 
 
+def markdown(table: pd.DataFrame) -> str:
+    """A Markdown table; a name cannot open another cell or row, and what is not known stays empty."""
+    plain = table.map(lambda value: _one_line(value).replace("|", "\\|") if isinstance(value, str) else value)
+    return plain.astype(object).where(table.notna(), None).to_markdown(index=False)
+
+
 def latex(table: pd.DataFrame) -> str:
     """A LaTeX table; every sign that LaTeX reads is escaped."""
     names = {name: _escaped(name) for name in table.columns}
@@ -112,8 +119,13 @@ def latex(table: pd.DataFrame) -> str:
 
 
 def _escaped(value: object) -> str:
-    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "<": "$<$"}
-    return "".join(signs.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in str(value))
+    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "<": "$<$", ">": "$>$"}
+    signs["|"] = r"\textbar{}"
+    return "".join(signs.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in _one_line(value))
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).split())
 
 
 def loaded() -> list[Run]:

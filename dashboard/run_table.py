@@ -134,8 +134,10 @@ def markdown(table: pd.DataFrame) -> str:
 
     columns = _text_columns(table)
     shown = table.assign(**{name: table[name].map(plain) for name in columns}).rename(columns=plain)
-    return shown.to_markdown(
-        index=False, disable_numparse=[table.columns.get_loc(name) for name in columns], missingval=""
+    return (
+        shown.astype(object)
+        .where(shown.notna(), None)
+        .to_markdown(index=False, disable_numparse=[table.columns.get_loc(name) for name in columns], missingval="")
     )
 
 

@@ -47,7 +47,8 @@ class EvaluationJob:
         """By the pace so far; None before anything is done."""
         if self.started is None or not self.done:
             return None
-        return (time.monotonic() - self.started) * (self.total - self.done) / self.done
+        # Read between the worker's two writes, `done` may be beyond a total of before.
+        return (time.monotonic() - self.started) * max(0, self.total - self.done) / self.done
 
 
 class EvaluationShelf:
@@ -129,6 +130,7 @@ class EvaluationShelf:
             job.result = work(tell, job.cancel.is_set)
         except (EvaluationCancelled, EmbeddingCancelled) as stopped:
             job.error = stopped.with_traceback(None)
+            stopped.__cause__ = stopped.__context__ = None  # their frames would hold the work
         except BaseException as problem:
             log.warning("%s failed", job.title, exc_info=problem)
             job.error = problem.with_traceback(None)

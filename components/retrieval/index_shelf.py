@@ -104,9 +104,7 @@ class IndexShelf:
         resolved = resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
         key = job_identity(backend, corpus, options, resolved)
         with self._lock:
-            job = self._jobs.get(key)
-            if job is not None and _may_be_tried_again(job):
-                job = None
+            job = self._known(key, dtype)
             if job is None:
                 job = self._serving(backend, corpus, options, dtype)
             if job is None:
@@ -129,10 +127,7 @@ class IndexShelf:
         resolved = resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
         key = job_identity(backend, corpus, options, resolved)
         with self._lock:
-            job = self._jobs.get(key)
-            if job is not None and not _may_be_tried_again(job):
-                return job
-            return self._serving(backend, corpus, options, dtype)
+            return self._known(key, dtype) or self._serving(backend, corpus, options, dtype)
 
     def forget(self, job: IndexJob) -> None:
         """Drop a failed or cancelled job, so that the next request goes on with it."""
@@ -158,6 +153,13 @@ class IndexShelf:
                 if path.name.removesuffix(".part") not in self._jobs:
                     freed += self._remove(path)
             return freed
+
+    def _known(self, key: str, dtype: str) -> IndexJob | None:
+        """The job under a key, unless it is to be tried again, or serves those only who take either number format."""
+        job = self._jobs.get(key)
+        if job is None or _may_be_tried_again(job):
+            return None
+        return job if job.index is None or dtype in ("auto", job.index.info.dtype) else None
 
     def _serving(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str) -> IndexJob | None:
         """A finished job for an index in the cache that has at least what is asked for."""

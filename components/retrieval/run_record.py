@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,12 +22,13 @@ import numpy as np
 from components.errors import InputError
 from components.model.trace import Int64, read_only
 from components.retrieval import metrics
+from components.retrieval.texts import clean_text
 
 KIND, FORMAT = "BERT Internals runs", 1
 MOST_RUNS, MOST_RANKS = 200, 5_000_000
 MOST_BYTES = 64 << 20
-_LARGEST = 1 << 60  # of any whole number
 _LONGEST = 300  # characters of a name
+_MOST_WHOLE = 2**53  # whole numbers up to here are exact as float too
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,10 @@ def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
 
 def _run(row: Mapping[str, Any]) -> Run:
     data = RunData(
-        str(row["data"]["name"])[:_LONGEST],
+        _text(row["data"]["name"]),
         _whole(row["data"]["documents"]),
         _whole(row["data"]["queries"]),
-        str(row["data"]["content_hash"])[:64],
+        _text(row["data"]["content_hash"])[:64],
     )
     ranks = np.array([_whole(rank) for rank in row["ranks"]], np.int64)
     if len(ranks) != data.queries or not len(ranks):
@@ -125,7 +127,7 @@ def _run(row: Mapping[str, Any]) -> Run:
         raise ValueError(f"ranks outside 1 to {data.documents}")
     milliseconds, size = row.get("milliseconds"), row.get("index_bytes")
     return Run(
-        name=str(row["name"])[:_LONGEST],
+        name=_text(row["name"]),
         system=_flat(row["system"]),
         data=data,
         settings=_flat(row["settings"]),
@@ -133,18 +135,23 @@ def _run(row: Mapping[str, Any]) -> Run:
         ranks=read_only(ranks),
         milliseconds=None if milliseconds is None else _time(milliseconds),
         index_bytes=None if size is None else _whole(size),
-        made=str(row["made"])[:40],
+        made=_text(row["made"])[:40],
     )
 
 
+def _text(value: object) -> str:
+    """Cut to a length, and without half characters, which could not be shown or saved again."""
+    return clean_text(str(value)[:_LONGEST])
+
+
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_WHOLE:
         raise ValueError(f"{str(value)[:20]!r} is no whole number, or too large")
     return value
 
 
 def _time(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_WHOLE:
         raise ValueError(f"{str(value)[:20]!r} is no time")
     return float(value)
 
@@ -161,7 +168,9 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
     for key, value in values.items():
         if not isinstance(value, str | int | float):
             raise TypeError(f"{key[:20]} is neither text nor number")
-        found[str(key)[:_LONGEST]] = value[:_LONGEST] if isinstance(value, str) else value
+        if not isinstance(value, str) and not math.isfinite(value):
+            raise ValueError(f"{key[:20]} is no finite number")
+        found[_text(key)] = _text(value) if isinstance(value, str) else value
     return found
 
 

@@ -17,10 +17,13 @@ from components.retrieval.corpus import read_corpus
 from components.retrieval.evaluation import (
     compressed_pairs,
     correlations,
+    ranker_pair_scores,
     retrieval_runs,
     scored_pairs,
+    similarity_grid,
     similarity_runs,
 )
+from components.retrieval.lexical import make_ranker
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 DEMO = Path(__file__).parents[3] / "assets" / "demo_corpus.jsonl"
@@ -150,3 +153,89 @@ def test_columns_that_are_missing_and_rows_that_cannot_be_used():
     ]
     found = scored_pairs(read_corpus("\n".join(map(json.dumps, rows)).encode(), "x.jsonl", "sentence1"))
     assert found == evaluation.ScoredPairs(("a", "a"), ("b", "d"), (1.0, 2.5), 2)
+
+
+def read_pairs(count: int) -> evaluation.ScoredPairs:
+    rows = "\n".join(f"first {at},second {at},{at}" for at in range(count))
+    return read_corpus(f"sentence1,sentence2,score\n{rows}\n".encode(), "pairs.csv", "sentence1")
+
+
+def test_more_pairs_than_are_wanted_are_refused_and_not_cut():
+    assert len(scored_pairs(read_pairs(5), most=5).scores) == 5
+    assert len(scored_pairs(read_pairs(6)).scores) == 6
+    with pytest.raises(InputError, match=r"has 6 pairs\. At most 5 are compared"):
+        scored_pairs(read_pairs(6), most=5)
+    with pytest.raises(InputError, match="has 1 rows"):
+        scored_pairs(read_pairs(1), most=5)
+
+
+@pytest.fixture(scope="module")
+def judged() -> evaluation.ScoredPairs:
+    pairs = scored_pairs(read_corpus(DEMO.with_name("sts_pairs.jsonl"), "sts_pairs.jsonl", "sentence1"))
+    return evaluation.ScoredPairs(pairs.first[::6], pairs.second[::6], pairs.scores[::6])
+
+
+def test_the_similarity_grid_equals_plain_torch_and_scipy(embedded, judged):
+    layers = (0, 2, 6)
+    told: list[tuple[int, int]] = []
+    options = embedded.embed_options(layers, POOLINGS, precision="float32")
+    grid = similarity_grid(embedded, judged, options, progress=lambda *given: told.append(given))
+    assert (grid.layers, grid.poolings) == (layers, POOLINGS)
+    assert grid.cosines.shape == (3, 3, 25)
+    assert told[-1] == (50, 50)
+    plain = [torch.tensor(plain_vectors(embedded, list(texts))) for texts in (judged.first, judged.second)]
+    for at, layer in enumerate(layers):
+        for place, pooling in enumerate(POOLINGS):
+            one, other = (vectors[layer, place].double() for vectors in plain)
+            cosines = torch.nn.functional.cosine_similarity(one, other).numpy()
+            np.testing.assert_allclose(grid.cosines[at, place], cosines, atol=2e-5, err_msg=f"{layer} {pooling}")
+            if (layer, pooling) == (0, "cls"):
+                assert np.isnan(grid.spearman[at, place])
+                assert np.isnan(grid.pearson[at, place])
+                continue
+            # Of its own cosines to the last digit, and near those of the plain ones.
+            own = grid.cosines[at, place]
+            assert grid.pearson[at, place] == pytest.approx(stats.pearsonr(own, judged.scores).statistic, abs=1e-12)
+            assert grid.spearman[at, place] == pytest.approx(
+                stats.spearmanr(cosines, judged.scores).statistic, abs=2e-3
+            )
+            assert grid.pearson[at, place] == pytest.approx(stats.pearsonr(cosines, judged.scores).statistic, abs=2e-3)
+    assert len(np.unique(grid.spearman[~np.isnan(grid.spearman)].round(6))) == 8
+    for array in (grid.cosines, grid.spearman, grid.pearson):
+        assert not array.flags.writeable
+
+
+def test_the_runs_are_the_grid_read_out(embedded, judged):
+    options = embedded.embed_options((0, 6), ("mean", "cls"), precision="float32")
+    grid = similarity_grid(embedded, judged, options)
+    runs = similarity_runs(embedded, judged, options)
+    assert [(run.layer, run.pooling, run.n) for run in runs] == [
+        (layer, name, 25) for layer in (0, 6) for name in ("mean", "cls")
+    ]
+    assert (runs[1].spearman, runs[1].pearson) == (None, None)
+    assert [run.spearman for run in runs if run.spearman is not None] == pytest.approx(grid.spearman.ravel()[[0, 2, 3]])
+    assert [run.pearson for run in runs if run.pearson is not None] == pytest.approx(grid.pearson.ravel()[[0, 2, 3]])
+
+
+WORD_PAIRS = evaluation.ScoredPairs(
+    ("the cat", "a", "x y", "one two three"), ("The dog", "a a", "z", "three"), (1, 2, 3, 4)
+)
+
+
+def test_how_alike_words_make_two_texts_by_hand():
+    found = ranker_pair_scores(lambda texts: make_ranker("bow", texts), WORD_PAIRS)
+    np.testing.assert_allclose(found, [0.5, 1, 0, 1 / np.sqrt(3)], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["bow", "tfidf", "bm25", "jm"])
+def test_either_text_is_once_the_query(kind):
+    swapped = evaluation.ScoredPairs(WORD_PAIRS.second, WORD_PAIRS.first, WORD_PAIRS.scores)
+    found, other = (
+        ranker_pair_scores(lambda texts: make_ranker(kind, texts), pairs) for pairs in (WORD_PAIRS, swapped)
+    )
+    np.testing.assert_allclose(found, other, rtol=1e-5, atol=1e-6)
+    # Both are counted over all texts, and the mean is taken of both directions.
+    ranker = make_ranker(kind, [*WORD_PAIRS.first, *WORD_PAIRS.second])
+    there, back = ranker.scores("one two three")[7], ranker.scores("three")[3]
+    assert found[3] == pytest.approx((there + back) / 2)
+    assert (there != pytest.approx(back)) == (kind in ("bm25", "jm"))

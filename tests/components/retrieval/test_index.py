@@ -432,3 +432,24 @@ def test_sixteen_jobs_are_kept(backend, options, tmp_path):
     shelf.request(backend, sentences(4, 99), options)
     assert len(shelf._jobs) == 16
     assert shelf.request(backend, sentences(4, 10), options) is jobs[10]
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_float32_is_not_served_by_float16(backend, options, tmp_path, asked_before):
+    corpus = sentences(20)
+    half = IndexShelf(tmp_path).request(backend, corpus, options, "float16")
+    wait(half)
+    assert half.index.info.dtype == "float16"
+    shelf = IndexShelf(tmp_path)
+    if asked_before:  # "auto" would build float32 and takes what is there; that answer must not serve the stricter wish
+        assert shelf.request(backend, corpus, options).index.info.dtype == "float16"
+    assert shelf.find(backend, corpus, options).index.folder == half.index.folder
+    assert shelf.find(backend, corpus, options, "float32") is None
+    exact = shelf.request(backend, corpus, options, "float32")
+    wait(exact)
+    assert exact.index.info.dtype == "float32"
+    assert exact.index.engine(2, "mean").vectors.dtype == np.float32
+    assert exact.index.folder != half.index.folder
+    assert shelf.find(backend, corpus, options, "float32") is exact
+    assert shelf.find(backend, corpus, options, "float16").index.folder == half.index.folder
+    assert shelf.request(backend, corpus, options, "float32") is exact

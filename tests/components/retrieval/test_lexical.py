@@ -114,3 +114,16 @@ def test_odd_queries_and_corpora(kind):
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="splade"):
         make_ranker("splade", TEXTS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_sentences_take_more_bytes(kind):
+    few, many = (make_ranker(kind, TEXTS * times) for times in (1, 50))
+    assert 0 < few.nbytes < many.nbytes
+    assert many.nbytes - few.nbytes > 49 * len(TEXTS)  # at least a byte for each sentence more
+    assert make_ranker(kind, ["one"]).nbytes > 0
+
+
+def test_bytes_of_a_sparse_matrix_by_hand():
+    # Three sentences with 1, 2 and 3 different words: 6 numbers, their 6 columns, and 4 borders, of 4 bytes each.
+    assert make_ranker("bow", ["a", "a b b", "a b c"]).nbytes == 4 * (6 + 6 + 4)

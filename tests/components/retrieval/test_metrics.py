@@ -9,12 +9,16 @@ from ir_measures import RR, R, nDCG
 
 from components.retrieval import metrics
 from components.retrieval.metrics import (
+    MEASURES,
+    holm,
     interval,
     ndcg,
     randomisation_test,
     recall,
+    recall_band,
     recall_curve,
     reciprocal_rank,
+    shown_p,
     summary,
 )
 
@@ -87,3 +91,74 @@ def test_the_randomisation_test_knows_chance_from_difference():
 def test_the_randomisation_test_of_few_queries_is_the_exact_count():
     # Three queries differ, all in one direction: of 8 sign patterns 2 are as large, so p is near 1/4.
     assert randomisation_test(np.array([1.0, 1, 1, 0]), np.zeros(4)) == pytest.approx(0.25, abs=0.02)
+
+
+def test_the_interval_is_that_of_queries_drawn_with_replacement():
+    """By counts of equal values it has to be what drawing queries one by one gives."""
+    random = np.random.default_rng(6)
+    values = random.choice([0, 1 / 3, 0.5, 1], 300, p=[0.4, 0.1, 0.2, 0.3])
+    drawn = values[random.integers(0, 300, (20_000, 300))].mean(axis=1)
+    found = interval(values, resamples=20_000)
+    np.testing.assert_allclose([found.low, found.high], np.quantile(drawn, [0.025, 0.975]), atol=2e-3)
+
+
+def test_the_band_is_that_of_queries_drawn_with_replacement():
+    random = np.random.default_rng(5)
+    ranks, most = np.minimum(random.geometric(0.08, 400), 60), 20
+    drawn = ranks[random.integers(0, 400, (10_000, 400))]
+    curves = np.stack([(drawn <= k).mean(axis=1) for k in range(1, most + 1)], axis=1)
+    expected = np.quantile(curves, [0.025, 0.975], axis=0)
+    # 0.005 is two queries; a 90 % interval would be narrower by 0.008 in the middle of the curve.
+    np.testing.assert_allclose(recall_band(ranks, most, resamples=10_000), expected, atol=5e-3)
+
+
+def test_the_band_holds_the_curve_and_agrees_with_the_interval_of_one_cutoff():
+    ranks = np.random.default_rng(1).geometric(0.05, 500)
+    low, high = recall_band(ranks, 100)
+    curve = recall_curve(ranks, 100)
+    assert low.shape == high.shape == (100,)
+    assert (low < curve).all()
+    assert (curve < high).all()
+    assert (np.diff(low) >= 0).all()  # each resample's curve rises
+    for k in (1, 10, 50):
+        one = interval(recall(ranks, k))
+        assert (low[k - 1], high[k - 1]) == pytest.approx((one.low, one.high), abs=0.01)
+    np.testing.assert_array_equal(recall_band(ranks, 9, seed=2), recall_band(ranks, 9, seed=2))
+    # Where every query has the same rank there is nothing to be unsure of.
+    np.testing.assert_array_equal(recall_band(np.array([2, 2, 2]), 3), [[0, 1, 1], [0, 1, 1]])
+    np.testing.assert_array_equal(recall_band(np.array([9, 9]), 3), np.zeros((2, 3)))
+
+
+def test_holms_adjustment_by_hand():
+    # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1 is 0.02, 0.03, 0.06, 0.04, and none is below the one before.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.4, 0.9]) == pytest.approx([1, 1, 1])  # never above 1
+    assert holm([0.02, 0.02]) == pytest.approx([0.04, 0.04])
+    assert holm([0.3]) == [0.3]
+    assert holm([]) == []
+
+
+def test_p_values_as_they_are_read():
+    least = randomisation_test(np.ones(50), np.zeros(50))
+    assert least == pytest.approx(1 / 10_001)
+    assert shown_p(least, least) == "< 0.0001"
+    assert shown_p(21 * least, least) == "< 0.002"  # adjusted for many comparisons, it is still only a bound
+    assert shown_p(3 / 10_001, 3 / 10_001) == "0.0003"
+    assert shown_p(1.0, least) == "1.000"
+    assert [shown_p(value, value) for value in (0.00099, 0.001, 0.04999, 0.5)] == ["0.0010", "0.001", "0.050", "0.500"]
+
+
+def test_the_best_of_several_was_picked_among_all_pairs():
+    assert holm([0.01, 0.04], among=3) == pytest.approx([0.03, 0.08])
+    with pytest.raises(ValueError, match="2 comparisons of 1"):
+        holm([0.1, 0.2], among=1)
+
+
+def test_the_measures_to_choose_from_are_those_of_the_summary():
+    ranks = np.random.default_rng(2).integers(1, 90, 70)
+    found = {name: round(100 * float(each(ranks).mean()), 2) for name, each in MEASURES.items()}
+    told = summary(ranks)
+    expected = {f"Recall@{k}": value for k, value in told["recall"].items()}
+    assert found == {**expected, "MRR": told["mrr"], "nDCG@10": told["ndcg@10"]}
+    assert list(expected) == [f"Recall@{k}" for k in metrics.CUTOFFS]
+    assert len(set(found.values())) == len(found)  # none stands for another

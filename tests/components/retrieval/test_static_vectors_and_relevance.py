@@ -42,6 +42,12 @@ def test_a_sentence_is_the_mean_of_its_words():
     np.testing.assert_array_equal(ranker.scores("nothing known"), [0, 0, 0])
 
 
+def test_bytes_are_those_of_the_sentences_vectors(embedded):
+    vectors = read_static_vectors(GLOVE, "glove.txt")
+    assert [StaticRanker.of_words(vectors, ["cat"] * count).nbytes for count in (1, 9)] == [8, 72]
+    assert StaticRanker.of_model(embedded, ["cat", "dog"]).nbytes == 2 * 4 * embedded.facts.hidden_size
+
+
 def test_a_models_own_embeddings_serve(embedded):
     texts = ["unputdownable book", "a cat", ""]
     ranker = StaticRanker.of_model(embedded, texts)

@@ -1,0 +1,238 @@
+"""Figures of evaluations hold the values they are given, and names in them are text."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from components.charts import theme
+from components.charts.evaluation import (
+    MARKED,
+    Cost,
+    Curve,
+    curves_over,
+    grid_height,
+    measure_grid,
+    precision_recall,
+    predicted_against_gold,
+    quality_and_cost,
+)
+
+VALUES = np.array([[10.0, 20.5, 30.0], [40.0, np.nan, 61.24]])
+NASTY = "<b>bold</b> & <a href='javascript:1'>x</a>"
+
+
+def grid(values: np.ndarray = VALUES, **options: object) -> go.Figure:
+    rows, columns = [f"layer {at}" for at in range(len(values))], list("abcdef"[: values.shape[1]])
+    named = {"unit": "MRR", "row_title": "layer", "column_title": "pooling", **options}
+    return measure_grid(values, named.pop("rows", rows), named.pop("columns", columns), "Title", **named)
+
+
+def finite(bounds: object) -> bool:
+    low, high = bounds
+    return bool(np.isfinite([low, high]).all() and low < high)
+
+
+def strings(value: object) -> list[str]:
+    """Every text anywhere in a figure."""
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in strings(item)]
+    if isinstance(value, list | tuple):
+        return [text for item in value for text in strings(item)]
+    return [value] if isinstance(value, str) else []
+
+
+# The grid
+
+
+def test_cells_have_their_numbers_and_what_is_not_known_stays_empty():
+    heatmap, cells = grid().data
+    np.testing.assert_array_equal(heatmap.z, VALUES.astype(np.float32))
+    assert heatmap.z.dtype == np.float32
+    assert heatmap.texttemplate == "%{z:.1f}"
+    assert (heatmap.zmin, heatmap.zmax) == (10, pytest.approx(61.24))
+    # [row, column] of each point that can be clicked, where that cell is drawn.
+    assert [list(place) for place in cells.customdata] == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 2]]
+    assert list(cells.x) == [0, 1, 2, 0, 2]
+    assert list(cells.y) == [0, 0, 0, 1, 1]
+    assert cells.text[4] == "layer 1, c<br>MRR: 61.24"
+    assert cells.text[1] == "layer 0, b<br>MRR: 20.50"
+    assert cells.hovertemplate == "%{text}<extra></extra>"
+
+
+def test_clicking_hides_nothing():
+    cells = grid().data[1]
+    assert cells.marker.opacity == cells.selected.marker.opacity == cells.unselected.marker.opacity == 0
+
+
+def test_the_chosen_cell_has_a_frame():
+    (frame,) = grid(chosen=(1, 2)).layout.shapes
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5)
+    assert frame.line.color == MARKED
+    assert not grid().layout.shapes
+
+
+def test_axes_hold_every_cell_and_its_name():
+    layout = grid().layout
+    assert tuple(layout.xaxis.range) == (-0.5, 2.5)
+    assert tuple(layout.yaxis.range) == (-0.5, 1.5)
+    assert list(layout.xaxis.ticktext) == ["a", "b", "c"]
+    assert list(layout.yaxis.ticktext) == ["layer 0", "layer 1"]
+    assert (layout.xaxis.title.text, layout.yaxis.title.text) == ("pooling", "layer")
+    assert list(layout.xaxis.tickvals) == [0, 1, 2]
+    assert list(layout.yaxis.tickvals) == [0, 1]
+
+
+def test_colours_span_what_is_known_or_the_limits():
+    assert grid(limits=(0, 100)).data[0].zmax == 100
+    for values in (np.full((2, 2), np.nan), np.full((2, 2), 7.0)):
+        heatmap = grid(values).data[0]
+        assert finite((heatmap.zmin, heatmap.zmax))
+    assert len(grid(np.full((2, 2), np.nan)).data[1].customdata or ()) == 0
+
+
+def test_digits_and_more_rows():
+    figure = grid(np.zeros((13, 2)) + 0.1234, digits=3)
+    assert figure.data[0].texttemplate == "%{z:.3f}"
+    assert figure.data[1].text[0].endswith("0.1234")
+    assert figure.layout.height == grid_height(13) > grid_height(7) > grid_height(6) == grid_height(1)
+
+
+# Curves
+
+
+def test_curves_hold_their_values_and_bands_go_round_them():
+    low, high = np.array([1.0, 2, 3]), np.array([5.0, 6, 7])
+    curves = [Curve("plain", np.array([1.0, 2, 3])), Curve("sure", np.array([3.0, 4, 5]), low, high)]
+    figure = curves_over(curves, [1, 2, 10], "Title", x_title="k", y_title="Recall@k (%)", y_range=(0, 100))
+    assert [trace.name for trace in figure.data] == ["interval of sure", "plain", "sure"]  # bands lie behind
+    band, plain, sure = figure.data
+    np.testing.assert_array_equal(band.x, [1, 2, 10, 10, 2, 1])
+    np.testing.assert_array_equal(band.y, [5, 6, 7, 3, 2, 1])
+    assert band.fill == "toself"
+    assert band.hoverinfo == "skip"
+    red, green, blue = (int(sure.line.color[at : at + 2], 16) for at in (1, 3, 5))
+    assert band.fillcolor == f"rgba({red},{green},{blue},0.16)"
+    np.testing.assert_array_equal(plain.y, [1, 2, 3])
+    np.testing.assert_array_equal(sure.x, [1, 2, 10])
+    assert plain.y.dtype == np.float32
+    assert plain.line.color != sure.line.color
+    assert tuple(figure.layout.yaxis.range) == (0, 100)
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("k", "Recall@k (%)")
+    assert figure.layout.showlegend
+    assert not curves_over(curves[:1], [1, 2, 10], "Title", x_title="k", y_title="%").layout.showlegend
+
+
+def test_points_are_marked_where_they_are_few():
+    for count, mode in ((20, "lines+markers"), (21, "lines")):
+        figure = curves_over([Curve("a", np.zeros(count))], range(1, count + 1), "T", x_title="k", y_title="%")
+        assert figure.data[0].mode == mode
+
+
+def test_a_logarithmic_axis_shows_whole_numbers():
+    def axis(most: int, **options: object) -> object:
+        points = np.arange(1, most + 1)
+        figure = curves_over([Curve("a", np.ones(most))], points, "T", x_title="k", y_title="%", **options)
+        return figure.layout.xaxis
+
+    found = axis(50, logarithmic=True)
+    assert found.type == "log"
+    assert list(found.tickvals) == [1, 2, 5, 10, 20, 50]
+    assert list(found.ticktext) == ["1", "2", "5", "10", "20", "50"]
+    assert list(axis(49, logarithmic=True).tickvals) == [1, 2, 5, 10, 20]
+    assert list(axis(50, logarithmic=True, ticks=[1, 32]).tickvals) == [1, 32]
+    assert axis(50).type is None
+    assert axis(50).tickvals is None
+
+
+def test_precision_and_recall_carry_k():
+    figure = precision_recall([("one", np.array([10.0, 20]), np.array([50.0, 25]))], "Title")
+    (line,) = figure.data
+    np.testing.assert_array_equal(line.x, [10, 20])
+    np.testing.assert_array_equal(line.y, [50, 25])
+    assert list(line.customdata) == [1, 2]
+    assert figure.layout.yaxis.rangemode == "tozero"
+
+
+# Quality and cost
+
+
+def test_points_lie_at_time_and_quality_and_their_areas_are_sizes():
+    costs = [Cost("a", 50, 1, 4), Cost("b", 80, 100, 1), Cost("c", 60, 10, 0)]
+    figure = quality_and_cost(costs, "Title", "MRR")
+    assert [(trace.x[0], trace.y[0]) for trace in figure.data] == [(1, 50), (100, 80), (10, 60)]
+    grown = [trace.marker.size - 10 for trace in figure.data]
+    assert grown[0] ** 2 == pytest.approx(4 * grown[1] ** 2)
+    assert grown[2] == 0
+    axis, upright = figure.layout.xaxis, figure.layout.yaxis
+    assert axis.type == "log"
+    assert axis.range[0] < 0 < 2 < axis.range[1]  # the exponents of 1 and 100 ms lie inside
+    assert upright.range[0] < 50 < 80 < upright.range[1]
+    assert upright.title.text == "MRR (%)"
+    assert "4.00 MB" in figure.data[0].hovertemplate
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        [],
+        [Cost("one", 50, 3, 1)],
+        [Cost("no time", 50, 0, 0)],
+        [Cost("no time", 0, 0, 0), Cost("some", 0, 5, 0)],
+        [Cost("a", 100, 1e-4, 1e6), Cost("b", 0, 1e6, 1e-6)],
+    ],
+)
+def test_axes_are_finite_whatever_the_runs(costs):
+    figure = quality_and_cost(costs, "Title", "MRR")
+    assert finite(figure.layout.xaxis.range)
+    assert finite(figure.layout.yaxis.range)
+    assert all(np.isfinite(trace.marker.size) for trace in figure.data)
+    low, high = figure.layout.xaxis.range
+    assert all(low < np.log10(cost.milliseconds) < high for cost in costs if cost.milliseconds)
+
+
+# Similarity
+
+
+def test_a_point_a_pair():
+    figure = predicted_against_gold(np.array([0.1, 0.9]), np.array([1.0, 5]), ["a", "b"], "Title", unit="cosine")
+    (points,) = figure.data
+    np.testing.assert_array_equal(points.x, [1, 5])
+    np.testing.assert_array_equal(points.y, np.array([0.1, 0.9], np.float32))
+    assert list(points.text) == ["a", "b"]
+    assert figure.layout.yaxis.title.text == "cosine"
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        grid(rows=[NASTY, "b"], columns=[NASTY, "b", "c"]),
+        curves_over(
+            [Curve(NASTY, np.ones(2), np.zeros(2), np.ones(2) * 2), Curve(NASTY, np.ones(2))],
+            [1, 2], NASTY, x_title="k", y_title="%",
+        ),
+        precision_recall([(NASTY, np.ones(2), np.ones(2))], NASTY),
+        quality_and_cost([Cost(NASTY, 1, 1, 1)], NASTY, "MRR"),
+        predicted_against_gold(np.ones(1), np.ones(1), ["a"], NASTY, unit="cosine"),
+    ],
+    ids=["grid", "curves", "precision", "cost", "similarity"],
+)  # fmt: skip
+def test_names_are_text(figure):
+    found = strings(figure.to_dict())
+    assert any("&lt;b" in text for text in found)
+    assert not any("<b>" in text or "<a" in text or "</" in text.replace("</extra>", "") for text in found)
+
+
+def test_a_projector_gets_larger_type():
+    for draw in (
+        lambda scale: grid(scale=scale),
+        lambda scale: curves_over([Curve("a", np.ones(2))], [1, 2], "T", x_title="k", y_title="%", scale=scale),
+        lambda scale: precision_recall([("a", np.ones(2), np.ones(2))], "T", scale),
+        lambda scale: quality_and_cost([Cost("a", 1, 1, 1)], "T", "MRR", scale),
+        lambda scale: predicted_against_gold(np.ones(1), np.ones(1), ["a"], "T", unit="u", scale=scale),
+    ):
+        assert draw(1.5).layout.font.size == 1.5 * theme.FONT_SIZE

@@ -14,6 +14,7 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.retrieval import graded, graded_metrics, graded_ranks, metrics
+from components.retrieval.corpus_table import unreadable
 from components.retrieval.lexical import TITLES
 from dashboard import (
     baselines,
@@ -120,10 +121,14 @@ def _collection() -> GradedSet | None:
     st.session_state["_graded_typed"] = typed
     if not typed:
         return None
-    key = f"path {Path(typed).expanduser()}"
+    try:
+        path = Path(typed).expanduser()
+    except RuntimeError as problem:  # a home of nobody
+        raise unreadable(typed[:80], problem) from problem
+    key = f"path {path}"
     if st.button("Read it", key="read_graded", type="primary"):
         st.session_state["_graded_path"] = key
-        caching.graded_sets().put(key, graded.read_graded_folder(Path(typed).expanduser()))
+        caching.graded_sets().put(key, graded.read_graded_folder(path))
     return caching.graded_sets().get(key) if st.session_state.get("_graded_path") == key else None
 
 

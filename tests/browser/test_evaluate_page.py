@@ -1,0 +1,205 @@
+"""The Evaluate page as drawn: a cell that is clicked, runs that are saved and loaded again, phones and the dark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ROOT, Visit, figure, settle
+
+
+def plots(page: Page) -> list[dict[str, Any]]:
+    """What the browser holds of each figure: title, types, cells, the values of each trace."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll('.js-plotly-plot')].map((plot) => ({
+            title: plot.layout.title?.text.replace(/<[^>]*>/g, ' ').replace(/ +/g, ' ').trim(),
+            types: plot._fullData.map((trace) => trace.type),
+            cells: plot.calcdata.flatMap((data) => data[0].z ? [...data[0].z].map((row) => [...row]) : []),
+            texts: [...plot.querySelectorAll('.heatmaplayer text')].map((text) => text.textContent),
+            points: plot.querySelectorAll('.scatterlayer .point').length,
+            lines: plot.querySelectorAll('.scatterlayer .js-line').length,
+            names: plot._fullData.map((trace) => trace.name),
+        }))"""
+    )
+
+
+def wait_for(page: Page, *titles: str) -> list[dict[str, Any]]:
+    """The page's figures, once they have these titles and nothing is on its way any more."""
+    page.wait_for_function(
+        """(titles) => {
+            const plots = [...document.querySelectorAll('.js-plotly-plot')];
+            return plots.length === titles.length && !document.querySelector('[data-testid=stProgress]')
+                && plots.every((plot, at) => (plot.layout?.title?.text || '').replace(/<[^>]*>/g, ' ').includes(titles[at]));
+        }""",
+        arg=list(titles),
+        timeout=120_000,
+    )
+    settle(page)
+    return plots(page)
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing of the page lies beyond its right edge."""
+    return page.evaluate(
+        """() => document.documentElement.scrollWidth <= window.innerWidth
+            && document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth"""
+    )
+
+
+def click_cell(page: Page, number: int, row: int, column: int) -> None:
+    """Click a cell of a heatmap by its place on the axes."""
+    plot = page.locator(".js-plotly-plot").nth(number)
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    x, y = plot.evaluate(
+        """(plot, [row, column]) => {
+            const {xaxis, yaxis} = plot._fullLayout;
+            return [xaxis._offset + xaxis.d2p(column), yaxis._offset + yaxis.d2p(row)];
+        }""",
+        [row, column],
+    )
+    page.mouse.move(box["x"] + x - 3, box["y"] + y)
+    page.mouse.move(box["x"] + x, box["y"] + y, steps=3)
+    page.mouse.click(box["x"] + x, box["y"] + y)
+
+
+def test_the_grid_is_drawn_and_a_click_shows_a_cells_curve(visit: Visit) -> None:
+    page = visit("/evaluate")
+    grid, curve = wait_for(page, "Recall@1", "Recall@k at layer 6, Mean")
+    assert grid["types"] == ["heatmap", "scatter"]
+    values = [value for row in grid["cells"] for value in row]
+    assert len(values) == 21
+    assert sorted(grid["texts"]) == sorted(f"{value:.1f}" for value in values)
+    assert grid["cells"][0][1] == 0  # [CLS] at layer 0
+    assert max(values) == grid["cells"][6][0]
+    expect(page.get_by_text(f"{grid['cells'][6][0]:.1f} %", exact=True)).to_be_visible()
+    click_cell(page, 0, 3, 2)
+    _, curve = wait_for(page, "Recall@1", "Recall@k at layer 3, Max")
+    assert curve["lines"] >= 2
+    page.wait_for_url("**l=3**")
+    assert "pool=max" in page.url
+    click_cell(page, 0, 0, 1)  # [CLS], layer 0
+    wait_for(page, "Recall@1", "Recall@k at layer 0, [CLS]")
+    page.go_back()
+    wait_for(page, "Recall@1", "Recall@k at layer 3, Max")
+
+
+def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> None:
+    page = visit("/evaluate?view=compare&r=m.6.mean&r=m.0.mean&r=bm25")
+    (drawn,) = wait_for(page, "Recall@k of every run")
+    assert drawn["lines"] == 3
+    assert drawn["names"] == ["Layer 6, Mean", "Layer 0, Mean", "BM25"]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the runs (JSON)").click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    assert [run["name"] for run in runs] == [
+        "all-MiniLM-L6-v2, layer 6, Mean",
+        "all-MiniLM-L6-v2, layer 0, Mean",
+        "BM25",
+    ]
+    assert [len(run["ranks"]) for run in runs] == [630] * 3
+    for run in runs:
+        assert run["measures"]["recall"]["1"] == pytest.approx(100 * run["ranks"].count(1) / 630, abs=0.01)
+        assert run["made"].endswith("+00:00")
+    assert {"torch", "transformers"} <= set(runs[0]["versions"])  # what its ranks came from
+    for name, start in (("Markdown table", "| run"), ("LaTeX table", r"\begin{tabular}")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        assert Path(download.value.path()).read_text(encoding="utf-8").startswith(start)
+
+    page.get_by_text("Load saved runs").click()
+    page.locator(".st-key-load_runs input[type=file]").set_input_files(path)
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._fullData.length === 6", timeout=60_000)
+    (drawn,) = wait_for(page, "Recall@k of every run")
+    lines = list(figure(page)["traces"].items())
+    assert [name for name, _ in lines[3:]] == [f"{run['name']} (loaded)" for run in runs]
+    for (_, today), (_, loaded) in zip(lines[:3], lines[3:], strict=True):
+        assert loaded == today
+    panel = page.locator(".st-key-load_runs")
+    expect(panel.get_by_text("3 loaded runs stand")).to_be_visible()  # it stays open
+    panel.get_by_role("button", name="Take them out").click()
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._fullData.length === 3", timeout=60_000)
+
+
+def test_a_row_of_the_query_table_opens_it(visit: Visit) -> None:
+    page = visit("/evaluate?view=compare&r=m.6.mean&r=bm25&f=wrong")
+    wait_for(page, "Recall@k of every run")
+    table = page.locator(".st-key-queries_by_rank canvas").first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 15, box["y"] + 52)  # the first row's box
+    opened = page.locator(".st-key-opened_query")
+    expect(opened).to_be_visible(timeout=30_000)
+    expect(opened).to_contain_text("Right answer:")
+    expect(opened.locator("ol")).to_have_count(2)
+    page.wait_for_url("**n=**")
+    settle(page)
+    opened.get_by_role("button", name="Close").click()
+    expect(opened).to_have_count(0)
+
+
+# Each view once on a phone, some in the dark: what is drawn, and that it fits.
+
+
+def test_a_link_opens_a_query_on_a_phone(visit: Visit) -> None:
+    page = visit("/evaluate?view=compare&r=m.6.mean&r=bm25&n=1", phone=True)
+    wait_for(page, "Recall@k of every run")
+    opened = page.locator(".st-key-opened_query")
+    expect(opened).to_contain_text("Lightning wipes cloud data")
+    expect(opened).to_contain_text("when lightning struck the same centre four times. ✓")
+    assert fits(page)
+
+
+def test_the_pairs_are_a_scatter(visit: Visit) -> None:
+    page = visit("/evaluate?view=similarity", phone=True, dark=True)
+    curves, scatter = wait_for(page, "Spearman", "Layer 6, Mean against people")
+    assert curves["lines"] == 9  # three poolings, six baselines
+    assert scatter["points"] == 150
+    assert fits(page)
+
+
+def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    lines = (ROOT / "assets" / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()[:60]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    page = visit("/evaluate?view=pairs&l=3&d=8", phone=True)
+    page.get_by_text("File on this machine", exact=True).click()
+    settle(page)
+    box = page.get_by_label("Path of a file on this machine")
+    box.fill(str(path))
+    box.press("Enter")
+    page.get_by_role("button", name="Use this corpus").click()
+    expect(page.get_by_text("60 queries")).to_be_visible()
+    page.get_by_text("Pooling lab", exact=True).click()
+    recall, spearman, *curves = wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%) by", "Spearman by")
+    assert recall["types"][0] == spearman["types"][0] == "heatmap"
+    assert [len(row) for row in recall["cells"]] == [5] * 5
+    assert len(recall["texts"]) == 25
+    for curve in curves:
+        assert curve["names"] == ["Random", "PCA", "White", "all numbers, cosine"]
+    assert fits(page)
+    click_cell(page, 0, 2, 0)
+    wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%) by dimensions, Max", "Spearman by dimensions, Max")
+    page.wait_for_url("**lp=max**")
+
+
+@pytest.mark.parametrize(
+    ("address", "dark", "titles"),
+    [
+        ("", True, ("Recall@1", "Recall@k at layer 6")),
+        ("?view=graded&r=m.6.mean&r=bm25", False, ("Precision at eleven levels of recall",)),
+        ("?view=pairs", True, ()),
+    ],
+)
+def test_the_other_views_fit_on_a_phone(visit: Visit, address: str, dark: bool, titles: tuple[str, ...]) -> None:
+    page = visit(f"/evaluate{address}", phone=True, dark=dark)
+    wait_for(page, *titles)
+    assert fits(page)

@@ -28,8 +28,8 @@ LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as
 
 
 def notices() -> None:
-    """What was wrong with a link, once. It quotes the link, so nothing in it may count as markup."""
-    for text in state.take_notices():
+    """What was wrong with a link, for some seconds. It quotes the link, so nothing in it may count as markup."""
+    for text in state.current_notices():
         st.warning(escape(text), icon=":material/link_off:")
 
 

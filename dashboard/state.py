@@ -7,6 +7,7 @@ with a notice.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ import streamlit as st
 from components.errors import PeopleError
 from dashboard.settings import PAGES, SETTINGS
 
+NOTICE_SECONDS = 8.0
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -105,10 +107,12 @@ def write_address(page: str) -> None:
 
 
 def notice(text: str) -> None:
-    """Something to tell the person at the top of the next page drawn."""
-    st.session_state.setdefault("_notices", []).append(text)
+    """Something to tell the person at the top of the page."""
+    st.session_state.setdefault("_notices", []).append((time.monotonic(), text))
 
 
-def take_notices() -> list[str]:
-    """What the person should be told once; the list is emptied."""
-    return st.session_state.pop("_notices", [])
+def current_notices() -> list[str]:
+    """What the person should be told now. Each stays for some seconds: a page whose work is done draws itself anew."""
+    fresh = [entry for entry in st.session_state.get("_notices", ()) if time.monotonic() - entry[0] < NOTICE_SECONDS]
+    st.session_state["_notices"] = fresh
+    return [text for _, text in fresh]

@@ -38,6 +38,10 @@ class Entry:
     short: str  # as it is called where there is little room
     live: bool = True  # False for one that was loaded: it cannot be asked again
 
+    @property
+    def title(self) -> str:
+        return self.run.name if self.live else self.short
+
 
 def compare(backend: Backend) -> None:
     """The table, a figure, and the queries."""
@@ -61,7 +65,9 @@ def compare(backend: Backend) -> None:
             measure = evaluation_choices.measure()
         with right:
             reference, picked = _reference(entries, here, measure)
-        table, compared = _compared([entry.run for entry in entries], measure, reference, picked)
+        table, compared = _compared(
+            [entry.run for entry in entries], [entry.title for entry in entries], measure, reference, picked
+        )
         _message(entries, compared, measure)
         run_table.show(table)
         run_table.exports([entry.run for entry in entries], table)
@@ -108,11 +114,19 @@ def _entries(
     return entries, {which: found for which, found in indexes.items() if found is not None}
 
 
-def _compared(runs: list[Run], measure: str, reference: int, picked: bool) -> tuple[pd.DataFrame, Compared]:
+def _compared(
+    runs: list[Run], names: list[str], measure: str, reference: int, picked: bool
+) -> tuple[pd.DataFrame, Compared]:
     found: tuple[pd.DataFrame, Compared] = evaluation_jobs.result(
-        ("comparison", tuple((run.key, run.name, run.milliseconds) for run in runs), measure, reference, picked),
+        (
+            "comparison",
+            tuple((run.key, name, run.milliseconds) for run, name in zip(runs, names, strict=True)),
+            measure,
+            reference,
+            picked,
+        ),
         f"Comparing {len(runs)} runs",
-        lambda tell, cancelled: run_table.results(runs, measure, reference, picked),
+        lambda tell, cancelled: run_table.results(runs, measure, reference, picked, names),
         "comparison",
         short=True,
     )
@@ -136,7 +150,7 @@ def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None
     reference = entries[compared.reference]
     value = 100 * float(metrics.MEASURES[measure](reference.run.ranks).mean())
     text = f":material/insights: **{feedback.escape(reference.short)}** has {measure} {value:.1f} %. "
-    unsure = ", ".join(f"**{feedback.escape(entries[at].short)}**" for at in compared.unsure)
+    unsure = " · ".join(f"**{feedback.escape(entries[at].short)}**" for at in compared.unsure)
     sure = len(compared.p_values) - len(compared.unsure)
     if unsure:
         text += f"By these queries one cannot tell it from {unsure}. "
@@ -252,7 +266,7 @@ def _queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: 
     if opened is not None and opened < len(pairs):
         _opened(int(opened), entries, pairs, backend, indexes)
     elif len(rows):
-        st.caption("Click the box at the left of a query to see what each run ranks first.")
+        st.caption("The hardest first. Click the box at the left of a query to see what each run ranks first.")
 
 
 def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> None:
@@ -303,7 +317,9 @@ def _open(shown: Sequence[int]) -> None:
 
 def _opened(at: int, entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]) -> None:
     with st.container(border=True, key="opened_query"):
-        st.markdown(f"**Query {at}:** {feedback.escape(pairs.queries.texts[at])}")
+        left, right = st.columns([8, 1])
+        left.markdown(f"**Query {at}:** {feedback.escape(pairs.queries.texts[at])}")
+        right.button("Close", key="close_query", on_click=state.put, args=("opened", None))
         st.markdown(f"**Right answer:** {feedback.escape(pairs.documents.texts[at])}")
         live = [entry for entry in entries if entry.live]
         for start in range(0, len(live), 2):
@@ -314,7 +330,6 @@ def _opened(at: int, entries: Sequence[Entry], pairs: Pairs, backend: Backend, i
         if len(live) < len(entries):
             names = ", ".join(feedback.escape(entry.run.name) for entry in entries if not entry.live)
             st.caption(f"Loaded runs have ranks only: {names}.")
-        st.button("Close", key="close_query", on_click=state.put, args=("opened", None))
 
 
 def _scores(entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], at: int) -> Float32:

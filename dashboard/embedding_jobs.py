@@ -161,7 +161,7 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
         )
         ranking = pair_runs.ranking_seconds(len(corpus.texts), backend.facts.hidden_size, len(layers) * len(poolings))
         st.markdown(
-            f"About **{duration(costs.seconds)}** on this machine, **{costs.disk_bytes / 1e9:.2f} GB** on disk ({dtype}), "
+            f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
             f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory while it runs, and up to "
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
@@ -216,3 +216,8 @@ def duration(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(count: float) -> str:
+    """Bytes in words: "3 MB", "1.20 GB"."""
+    return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{count / 1e9:.2f} GB"

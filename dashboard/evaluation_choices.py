@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pandas as pd
 import streamlit as st
 
+from components.errors import InputError
 from components.model.trace import POOLINGS, Pooling
 from components.retrieval import pair_runs
 from components.retrieval.lexical import TITLES
@@ -18,6 +19,7 @@ from dashboard.embedding_jobs import POOLING_NAMES
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.corpus import Corpus
     from components.retrieval.pair_runs import Pairs
 
 CODES = {
@@ -34,7 +36,7 @@ MEASURE_HELP = (
     "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
 )
 assert set(CODES.values()) == set(MEASURES)
-MANY_QUERIES = 50_000
+MANY_QUERIES, FEW_QUERIES = 50_000, 30
 
 
 @dataclass(frozen=True)
@@ -47,29 +49,58 @@ class VectorCode:
 
 
 def current_pairs() -> Pairs:
-    """The pairs of the session's corpus. Raises InputError where it has no queries."""
+    """The pairs of the session's corpus. Raises InputError where it has no queries, or a single one."""
     corpus = corpora.current()
-    column = state.get("query_column") or QUERY_COLUMN
+    column = query_column(corpus)
+    if column is None:
+        others = ", ".join(corpus.columns)
+        raise InputError(
+            f"{corpus.name} has sentences{' and the columns ' + others if others else ' only'}.",
+            "A column with a query for each sentence was expected.",
+            "Choose it, or another corpus, under “Data”.",
+        )
     key = f"{state.get('corpus')} {column}"
     kept = caching.pair_sets().get(key)
     if kept is None:
         kept = pair_runs.pairs_of_corpus(corpus, column)
         caching.pair_sets().put(key, kept)
+    if len(kept) < 2:
+        raise InputError(
+            f"{corpus.name} has one pair.",
+            "At least two were expected: a single sentence is found by whatever one asks.",
+            "Choose another corpus under “Data”.",
+        )
     return kept
 
 
-def about(pairs: Pairs) -> None:
+def query_column(corpus: Corpus) -> str | None:
+    """The column that holds the queries: the chosen one, else "compressed", else the only one there is."""
+    names = list(corpus.columns)
+    chosen = state.get("query_column")
+    if chosen and chosen not in names:
+        st.warning(f"There is no column “{feedback.escape(chosen)}” here.", icon=":material/link_off:")
+        state.put("query_column", "")
+    elif chosen:
+        return str(chosen)
+    return QUERY_COLUMN if QUERY_COLUMN in names else names[0] if len(names) == 1 else None
+
+
+def about(pairs: Pairs, where: str = " Change it under “Data”.") -> None:
     """One line on what is evaluated, with what was left out."""
     text = f"**{feedback.escape(pairs.name)}**: {len(pairs):,} queries"
     text += " (headlines)" if not state.get("corpus") else ""
     text += ", each with one right answer among as many sentences."
     if pairs.left_out:
         text += f" {pairs.left_out:,} rows have no query and are left out."
-    st.caption(text + " Change it under “Data”.")
+    st.caption(text + where)
     if pairs.repeated:
         st.warning(
-            f"{pairs.repeated:,} sentences occur more than once. A tie counts against the query, so their queries never have "
-            "rank 1."
+            f"{pairs.repeated:,} rows have a sentence that another row has too. A tie counts against the query, so their "
+            "queries never have rank 1."
+        )
+    if len(pairs) < FEW_QUERIES:
+        st.info(
+            f"With {len(pairs)} queries one of them is worth {100 / len(pairs):.0f} points: differences say little."
         )
 
 
@@ -86,8 +117,8 @@ def data(backend: Backend) -> None:
             icon=":material/table:",
         )
         return
-    chosen = state.get("query_column") or QUERY_COLUMN
-    st.session_state["w_query_column"] = chosen if chosen in names else None
+    column = query_column(corpus)
+    st.session_state["w_query_column"] = column
     st.selectbox(
         "Column with the queries",
         names,
@@ -96,11 +127,11 @@ def data(backend: Backend) -> None:
         on_change=_column_chosen,
         help=f"The text column “{feedback.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
     )
-    if chosen not in names:
+    if column is None:
         st.info("Choose the column that holds a query for each sentence.")
         return
     pairs = current_pairs()
-    about(pairs)
+    about(pairs, where="")
     st.markdown("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "right answer": pairs.documents.texts[:8]})
     st.table(table.map(feedback.escape), hide_index=True)

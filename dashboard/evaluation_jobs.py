@@ -81,13 +81,13 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
     """One layer and pooling as a record, with what a query takes. Raises NoResult while that is measured."""
     info = indexes.documents.info
     milliseconds, made = result(
-        ("speed", indexes.documents.folder.name, indexes.queries.folder.name, layer, pooling),
+        ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
         "Timing some queries",
         lambda tell, cancelled: (
-            pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts, layer, pooling),
+            pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts),
             run_record.now(),
         ),
-        f"speed_{where}_{layer}_{pooling}",
+        f"speed_{where}",
     )
     return Run(
         name=vector_name(backend, layer, pooling),

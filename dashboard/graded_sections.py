@@ -64,6 +64,7 @@ def relevance(backend: Backend) -> None:
     st.caption(
         f"**{feedback.escape(found.name)}**: {len(found.queries):,} queries, {len(found.documents):,} documents, "
         f"{relevant:,} relevant pairs with grades up to {max(max(each.values()) for each in found.grades)}."
+        + (f" Read: {feedback.escape(', '.join(found.report.files))}." if found.report.files else "")
     )
     if found.report.left_out:
         left_out = ", ".join(f"{count:,} {what}" for what, count in found.report.left_out.items())
@@ -76,7 +77,7 @@ def relevance(backend: Backend) -> None:
             st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
         return
     measure = _measure()
-    table: pd.DataFrame = evaluation_jobs.result(
+    table, unsure = evaluation_jobs.result(
         ("graded table", found.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
         f"Comparing {len(ranks)} runs",
         lambda tell, cancelled: _table(ranks, measure),
@@ -87,6 +88,7 @@ def relevance(backend: Backend) -> None:
     st.markdown(
         f":material/insights: **{feedback.escape(str(row['run']))}** has the best {measure}: {row[measure]:.1f} % "
         f"(95 % interval {row['95 % interval']})."
+        + (f" By these queries one cannot tell it from {feedback.escape(' · '.join(unsure))}." if unsure else "")
     )
     numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in graded_metrics.MEASURES}
     st.dataframe(table, hide_index=True, key="graded_table", column_config=numbers)
@@ -220,8 +222,11 @@ def _outcome_hash(found: RelevantRanks) -> str:
     return hashlib.sha256(np.ascontiguousarray(found.ranks).tobytes()).hexdigest()
 
 
-def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> pd.DataFrame:
-    """A row a run: the chosen measure with its interval and test against the best, and all others."""
+def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd.DataFrame, list[str]]:
+    """A row a run: the chosen measure with its interval and test against the best, and all others.
+
+    Beside it the names of the runs that one cannot tell from the best.
+    """
     judge = graded_metrics.MEASURES[measure]
     values = [judge(found) for _, found in ranks]
     best = int(np.argmax([each.mean() for each in values]))
@@ -242,7 +247,7 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> pd.DataF
                 },
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows), [ranks[at][0] for at in compared.unsure]
 
 
 def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 from components.charts import evaluation as charts
 from components.model.trace import Int64, Pooling
 from components.retrieval import metrics
-from dashboard import controls, evaluation_choices, evaluation_jobs, feedback, published, state
+from dashboard import caching, controls, evaluation_choices, evaluation_jobs, feedback, published, state
 from dashboard.embedding_jobs import POOLING_NAMES
 
 if TYPE_CHECKING:
@@ -27,15 +27,20 @@ def grid(backend: Backend) -> None:
     pairs = evaluation_choices.current_pairs()
     evaluation_choices.about(pairs)
     found = evaluation_jobs.pair_indexes(backend, pairs, "grid").ranks
-    with st.container(key="grid_measure", width=260):
+    left, middle, right = st.columns([2, 1, 2])
+    with left:
         measure = evaluation_choices.measure()
     values = 100 * np.array(
         [[metrics.MEASURES[measure](found.of(layer, name)).mean() for name in found.poolings] for layer in found.layers]
     )
     layer, pooling = _cell(found)
+    with middle:
+        _layer_picker(found, layer)
+    with right:
+        controls.choice("pooling", "Pooling", {name: POOLING_NAMES[name] for name in found.poolings})
     best = np.unravel_index(int(values.argmax()), values.shape)
     best_layer, best_pooling = found.layers[best[0]], found.poolings[best[1]]
-    _message(found, measure, best_layer, best_pooling)
+    _message(found, values, measure, best_layer, best_pooling)
     left, right = st.columns([1, 1], gap="large")
     with left:
         _heatmap(backend, found, values, measure, layer, pooling)
@@ -66,12 +71,30 @@ def _cell(found: GridRanks) -> tuple[int, Pooling]:
     )
 
 
-def _message(found: GridRanks, measure: str, layer: int, pooling: Pooling) -> None:
+def _layer_picker(found: GridRanks, layer: int) -> None:
+    """The chosen layer without a mouse: a click on a cell says the same."""
+    st.session_state["w_layer_cell"] = layer
+    st.selectbox(
+        "Layer",
+        found.layers[::-1],
+        key="w_layer_cell",
+        on_change=lambda: state.put("layer", st.session_state["w_layer_cell"]),
+        help=caching.glossary()["layer"],
+    )
+
+
+def _message(found: GridRanks, values: np.ndarray, measure: str, layer: int, pooling: Pooling) -> None:
     judged = metrics.interval(metrics.MEASURES[measure](found.of(layer, pooling)))
-    st.markdown(
-        f":material/insights: Best {measure}: **{100 * judged.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** "
+    text = (
+        f":material/insights: Best {measure}: **{100 * judged.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** ★ "
         f"(95 % interval {100 * judged.low:.1f} to {100 * judged.high:.1f})."
     )
+    near = int(np.count_nonzero(values >= 100 * judged.low)) - 1
+    if near:
+        text += (
+            f" {near} other cell{' lies' if near == 1 else 's lie'} within that interval: which is best may be chance."
+        )
+    st.markdown(text)
 
 
 def _heatmap(
@@ -87,6 +110,7 @@ def _heatmap(
             row_title="layer",
             column_title="pooling",
             chosen=(found.layers.index(layer), found.poolings.index(pooling)),
+            starred=(int(np.argmax(values.max(axis=1))), int(np.argmax(values.max(axis=0)))),
             limits=(0, 100),
             scale=controls.scale(),
         ),

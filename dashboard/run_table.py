@@ -48,8 +48,13 @@ def against(values: Sequence[Float64], reference: int, paired: Sequence[bool], p
     return Compared(reference, dict(zip(others, adjusted, strict=True)), tuple(shown))
 
 
-def results(runs: Sequence[Run], measure: str, reference: int, picked: bool) -> tuple[pd.DataFrame, Compared]:
-    """A row a run: all measures in per cent, the chosen one's interval and its difference to the reference run."""
+def results(
+    runs: Sequence[Run], measure: str, reference: int, picked: bool, names: Sequence[str] | None = None
+) -> tuple[pd.DataFrame, Compared]:
+    """A row a run: all measures in per cent, the chosen one's interval and its difference to the reference run.
+
+    `names` stand in the table instead of the runs' own.
+    """
     judge = metrics.MEASURES[measure]
     values = [judge(run.ranks) for run in runs]
     compared = against(values, reference, [paired(run, runs[reference]) for run in runs], picked)
@@ -59,7 +64,7 @@ def results(runs: Sequence[Run], measure: str, reference: int, picked: bool) -> 
         own = at == reference or at in compared.p_values
         rows.append(
             {
-                "run": run.name,
+                "run": names[at] if names is not None else run.name,
                 measure: 100 * judged.value,
                 "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
                 "difference": 100 * float(values[at].mean() - values[reference].mean()) if own else np.nan,
@@ -205,7 +210,8 @@ def _uploads() -> None:
         else:
             st.session_state["_saved_runs"] = (*known, key)
     if st.session_state.get("_saved_runs"):
-        st.caption(f"{len(loaded())} loaded runs stand in the table.")
+        count = len(loaded())
+        st.caption(f"{count} loaded run{' stands' if count == 1 else 's stand'} in the table.")
         st.button("Take them out", key="drop_runs", on_click=_drop)
 
 

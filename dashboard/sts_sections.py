@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 from scipy import stats
 
-from components.charts import curves
 from components.charts import evaluation as charts
 from components.model.trace import POOLINGS
 from components.retrieval import evaluation
@@ -42,9 +41,6 @@ def demo_pairs() -> ScoredPairs:
 
 def similarity(backend: Backend) -> None:
     """Correlations over layers, the scatter of one run, and its largest errors."""
-    st.markdown(
-        "People scored how alike two sentences are. Does the cosine of their vectors put the pairs in the same order?"
-    )
     pairs = _pairs()
     if pairs is None:
         return
@@ -128,29 +124,25 @@ def _curves(
     backend: Backend, grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, kind: str
 ) -> None:
     values = grid.spearman if kind == "spearman" else grid.pearson
-    flat = {}
-    for name, scores in words.items():
-        found = evaluation.correlations(scores, pairs.scores)[0 if kind == "spearman" else 1]
-        flat[name] = np.full(len(grid.layers), np.nan if found is None else found)
-    rows = [*values.T, *flat.values()]
-    names = [*(f"{POOLING_NAMES[name]} pooling" for name in grid.poolings), *(TITLES[name] for name in flat)]
+    found = {name: evaluation.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
+    flat = {name: value for name, value in found.items() if value is not None}
     title = CORRELATIONS[kind]
     known = np.nan_to_num(values, nan=-2)
     best = np.unravel_index(int(known.argmax()), known.shape)
     feedback.figure(
-        curves.layer_curves(
-            np.array(rows),
-            names,
+        charts.agreement_curves(
+            values.T,
+            [f"{POOLING_NAMES[name]} pooling" for name in grid.poolings],
+            [(TITLES[name], value) for name, value in flat.items()],
             f"{title} with people's scores",
             y_title=f"{title}'s correlation",
-            mark_extremes=False,
             scale=controls.scale(),
         ),
         key="sts_curves",
         alt=f"{title}'s correlation by layer for {len(grid.poolings)} poolings, and of {len(flat)} baselines as flat lines",
         message=f"{feedback.escape(backend.spec.title)} agrees best at **layer {grid.layers[best[0]]}, "
         f"{POOLING_NAMES[grid.poolings[best[1]]]}**: {values[best]:.3f}. " + _best_word(flat),
-        read="A curve a pooling over the layers; flat lines are baselines, which have no layers. Higher is better agreement.",
+        read="A curve a pooling over the layers; dotted lines are baselines, which have no layers. Higher is better agreement.",
         not_shown="Why. Pairs with many shared words and few shared meanings are the test; the largest errors below show "
         f"them. With {len(pairs.first):,} pairs, differences below about {1 / np.sqrt(len(pairs.first)):.2f} mean little. "
         "BM25 and Jelinek-Mercer are made to rank sentences for one query: their scores of different queries hardly compare.",
@@ -178,12 +170,11 @@ def _curves(
     )
 
 
-def _best_word(flat: dict[str, np.ndarray]) -> str:
-    known = {name: row[0] for name, row in flat.items() if np.isfinite(row[0])}
-    if not known:
+def _best_word(flat: dict[str, float]) -> str:
+    if not flat:
         return ""
-    best = max(known, key=lambda name: known[name])
-    return f"The best baseline, {TITLES[best]}, has {known[best]:.3f}."
+    best = max(flat, key=lambda name: flat[name])
+    return f"The best baseline, {TITLES[best]}, has {flat[best]:.3f}."
 
 
 def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, backend: Backend) -> None:

@@ -12,6 +12,8 @@ from components.charts import theme
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
+_BASELINES = (theme.VERMILION, theme.PURPLE, theme.SKY, theme.OLIVE, theme.GREY, "#A8683F")
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,7 @@ def measure_grid(
     row_title: str,
     column_title: str,
     chosen: tuple[int, int] | None = None,
+    starred: tuple[int, int] | None = None,
     limits: tuple[float, float] | None = None,
     digits: int = 1,
     scale: float = 1.0,
@@ -51,7 +54,7 @@ def measure_grid(
     """A measure [row, column] as coloured cells with their numbers; the first row is drawn at the bottom.
 
     NaN stays empty. Clicks hit an invisible point in each cell, whose `customdata` is [row, column]: a heatmap itself
-    tells nobody that it was clicked. `chosen` gets a frame.
+    tells nobody that it was clicked. `chosen` gets a frame, `starred` a star.
     """
     known = values[~np.isnan(values)]
     low, high = limits if limits is not None else (float(known.min()), float(known.max())) if len(known) else (0, 1)
@@ -64,7 +67,14 @@ def measure_grid(
             zmax=high if high > low else low + 1,
             colorscale=theme.SEQUENTIAL,
             showscale=False,
-            texttemplate=f"%{{z:.{digits}f}}",
+            text=[
+                [
+                    "" if np.isnan(value) else f"{value:.{digits}f}" + (" ★" if (row, column) == starred else "")
+                    for column, value in enumerate(cells)
+                ]
+                for row, cells in enumerate(values)
+            ],
+            texttemplate="%{text}",
             hoverinfo="skip",
             xgap=2,
             ygap=2,
@@ -189,23 +199,24 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
     """A point a run: quality against the time of a query (logarithmic); the area shows the index's size."""
     most = max((cost.megabytes for cost in costs), default=1) or 1
     figure = go.Figure()
+    alone = _apart(costs)
     for at, cost in enumerate(costs):
         figure.add_scatter(
             x=[cost.milliseconds],
             y=[cost.quality],
             mode="markers+text",
-            text=[theme.plain(cost.name, 22)],
-            textposition="top center" if at % 2 else "bottom center",
+            text=[theme.plain(cost.name, 22) if alone[at] else ""],
+            textposition="top center",
             cliponaxis=False,
             marker={
                 "size": 10 + 26 * (cost.megabytes / most) ** 0.5,
                 "color": theme.PALETTE[at % len(theme.PALETTE)],
+                "symbol": _SYMBOLS[(at // len(theme.PALETTE)) % len(_SYMBOLS)],
                 "opacity": 0.85,
             },
             name=theme.plain(cost.name, 44),
             hovertemplate=f"{theme.plain(cost.name)}<br>{quality} %{{y:.2f}}<br>%{{x:.2f}} ms a query<br>"
             f"{cost.megabytes:,.2f} MB of index<extra></extra>",
-            showlegend=False,
         )
     times = [cost.milliseconds for cost in costs if cost.milliseconds > 0] or [1.0]
     qualities = [cost.quality for cost in costs] or [0.0]
@@ -221,7 +232,61 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
     figure.update_yaxes(
         title=f"{quality} (%)", zeroline=False, range=[min(qualities) - 0.16 * span, max(qualities) + 0.16 * span]
     )
-    return theme.finish(figure, title, 440, scale)
+    figure = _with_legend(figure, title, 460, scale, max(2, len(costs)))
+    return figure.update_layout(legend_itemsizing="constant")
+
+
+def _apart(costs: Sequence[Cost]) -> list[bool]:
+    """Which runs have room for their name beside their point; the others are told by the legend."""
+    times = np.log10([max(cost.milliseconds, 1e-6) for cost in costs])
+    qualities = np.array([cost.quality for cost in costs])
+    wide, high = 0.3 * max(float(np.ptp(times)), 0.5), 0.12 * max(float(np.ptp(qualities)), 4.0)
+    return [
+        not any(
+            (abs(times - times[at]) < wide)[other] and (abs(qualities - qualities[at]) < high)[other]
+            for other in range(len(costs))
+            if other != at
+        )
+        for at in range(len(costs))
+    ]
+
+
+def agreement_curves(
+    values: np.ndarray,
+    labels: Sequence[str],
+    baselines: Sequence[tuple[str, float]],
+    title: str,
+    *,
+    y_title: str,
+    scale: float = 1.0,
+) -> go.Figure:
+    """Correlations [pooling, layer] as curves, and baselines, which have no layers, as thin dotted lines across."""
+    layers = list(range(values.shape[1]))
+    figure = go.Figure()
+    for at, (row, label) in enumerate(zip(values, labels, strict=True)):
+        figure.add_scatter(
+            x=layers,
+            y=np.asarray(row, np.float32),
+            mode="lines+markers",
+            line={"color": theme.PALETTE[at], "width": 3},
+            marker={"size": 7},
+            name=theme.plain(label),
+            hovertemplate=f"{theme.plain(label)}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
+        )
+    for at, (name, value) in enumerate(baselines):
+        figure.add_scatter(
+            x=layers,
+            y=np.full(len(layers), value, np.float32),
+            mode="lines",
+            line={"color": _BASELINES[at % len(_BASELINES)], "width": 1.5, "dash": ("dot", "dash")[at % 2]},
+            name=theme.plain(name),
+            hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
+        )
+    figure.update_xaxes(
+        title="layer (0 = embeddings, before any block)", tickmode="linear", dtick=1 if len(layers) <= 14 else 2
+    )
+    figure.update_yaxes(title=y_title, zeroline=False)
+    return _with_legend(figure, title, 440, scale, len(labels) + len(baselines))
 
 
 def predicted_against_gold(

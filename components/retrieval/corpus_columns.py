@@ -52,7 +52,7 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, wanted: str | N
     raise InputError(
         f"{name} has {len(columns)} columns, and it is not clear which one is the text: {', '.join(columns)[:500]}.",
         "One column named text or sentence was expected, or one whose texts are much longer than the others.",
-        "Choose the column (--text-column on the command line).",
+        "Name the column to take, or rename it.",
     )
 
 
@@ -107,5 +107,5 @@ def no_column(name: str, wanted: str, columns: Iterable[str]) -> InputError:
     return InputError(
         f"{name} has no column {wanted[:80]!r}.",
         f"One of its columns was expected: {', '.join(columns)[:500]}.",
-        "Choose one of them (--text-column on the command line).",
+        "Choose one of them, or rename it.",
     )

@@ -177,10 +177,13 @@ def ranker_ranks(
     return ranks
 
 
-def vector_milliseconds(
-    backend: Backend, documents: VectorIndex, queries: Sequence[str], layer: int, pooling: Pooling
-) -> float:
-    """Median milliseconds of one query: embedding it at one layer, scoring every document, and the first ten."""
+def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Sequence[str]) -> float:
+    """Median milliseconds of one query: embedding it, scoring every document, and the first ten.
+
+    Timed at one layer and pooling of the index, for it is the same at all of them: the whole model runs, and the vectors
+    are as long.
+    """
+    layer, pooling = max(documents.engines)
     options = backend.embed_options([layer], [pooling], documents.info.options.max_length, "float32", role="query")
     engine = documents.engine(layer, pooling)
 

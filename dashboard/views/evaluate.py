@@ -31,6 +31,14 @@ VIEWS = {
     "lab": "Pooling lab",
     "pairs": "Data",
 }
+QUESTIONS = {
+    "grid": "How often does each layer and pooling rank the right sentence first?",
+    "compare": "Which run is better, is that more than chance, and on which queries does each fail?",
+    "graded": "And where a query has several right answers, some better than others?",
+    "similarity": "People scored how alike two sentences are. Do the cosines of their vectors agree?",
+    "lab": "What do other ways of pooling do, and how few numbers of a vector suffice?",
+    "pairs": "What are the queries, and what are they to find?",
+}
 DRAW = {
     "grid": grid_sections.grid,
     "compare": compare_sections.compare,
@@ -52,6 +60,7 @@ def render() -> None:
     def body() -> None:
         backend = feedback.main_model()  # asked for here: a fragment is kept, and must not keep a model
         view = controls.choice("evaluate_view", "Look at", VIEWS, show_label=False)
+        st.markdown(f"**{QUESTIONS[view]}**")
         feedback.guarded(partial(_view, backend, view), "evaluating")
         state.write_address("evaluate")
 

@@ -73,11 +73,14 @@ def test_p_values_are_adjusted_and_only_of_runs_on_the_same_data(runs):
     assert table["difference"][[1, 2, 4]].tolist() == pytest.approx([10, 200 / 3, 0])
     assert table["difference"].isna().tolist() == [False, False, False, True, False]
     assert table["difference"][0] == 0
-    # Who looks at the best of them has looked at every pair.
+    # Who looks at the best of them has looked at every pair: six of four runs, so the smallest counts 6 times, not 3.
     best, compared = run_table.results(runs, "Recall@1", 2, picked=True)
     alone = metrics.randomisation_test(metrics.recall(runs[1].ranks, 1), metrics.recall(runs[2].ranks, 1))
     assert compared.p_values[1] == pytest.approx(metrics.holm([alone] * 3, 6)[0], abs=3e-4)
     assert compared.unsure == []
+    chosen = run_table.results(runs, "Recall@1", 2, picked=False)[1]
+    assert set(compared.p_values) == set(chosen.p_values) == {0, 1, 4}
+    assert min(compared.p_values.values()) == pytest.approx(2 * min(chosen.p_values.values()))
     assert best["p (Holm)"][2] == "reference"
 
 
@@ -156,6 +159,14 @@ def test_markdown_has_a_cell_for_each_value_whatever_the_names(runs):
     at = list(table.columns).index("Recall@1")
     assert [float(row[at]) for row in rows[2:]] == table["Recall@1"].tolist()
     assert [row[list(table.columns).index("difference")] for row in (rows[2], rows[5])] == ["0", ""]
+    assert [row[list(table.columns).index("ms a query")] for row in rows[2:]] == ["2.5", "", "", "", ""]
+
+
+def test_markdown_shows_text_as_typed(runs):
+    (row,) = markdown(results([replace(runs[0], name="a_b *c* `d` <i> [e](f) 007")], "MRR", 0)).splitlines()[2:]
+    assert row.split(" | ")[0] == r"| a\_b \*c\* \`d\` \<i\> \[e\](f) 007"
+    (row,) = markdown(results([replace(runs[0], name="007")], "MRR", 0)).splitlines()[2:]
+    assert row.startswith("| 007 ")  # a name is no number
 
 
 def test_a_table_is_exported_without_being_changed(runs):

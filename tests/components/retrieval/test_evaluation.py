@@ -175,14 +175,33 @@ def judged() -> evaluation.ScoredPairs:
     return evaluation.ScoredPairs(pairs.first[::6], pairs.second[::6], pairs.scores[::6])
 
 
-def test_the_similarity_grid_equals_plain_torch_and_scipy(embedded, judged):
+def test_the_hash_is_that_of_texts_and_scores(judged):
+    same = evaluation.ScoredPairs(judged.first, judged.second, judged.scores, bad_rows=3)
+    assert same.content_hash == judged.content_hash
+    others = [
+        evaluation.ScoredPairs(judged.second, judged.first, judged.scores),
+        evaluation.ScoredPairs(judged.first, judged.second, judged.scores[::-1]),
+    ]
+    assert len({judged.content_hash, *(each.content_hash for each in others)}) == 3
+
+
+def test_scores_that_are_all_the_same_are_refused():
+    with pytest.raises(InputError, match="have the score 3"):
+        scored_pairs(read_corpus(b"sentence1,sentence2,score\na,b,3\nc,d,3.0\n", "x.csv", "sentence1"))
+
+
+def test_the_similarity_grid_equals_plain_torch_and_scipy(embedded, judged, monkeypatch):
     layers = (0, 2, 6)
     told: list[tuple[int, int]] = []
+    monkeypatch.setattr(evaluation, "PAIRS_AT_ONCE", 10)  # 25 pairs in three parts
     options = embedded.embed_options(layers, POOLINGS, precision="float32")
     grid = similarity_grid(embedded, judged, options, progress=lambda *given: told.append(given))
     assert (grid.layers, grid.poolings) == (layers, POOLINGS)
     assert grid.cosines.shape == (3, 3, 25)
-    assert told[-1] == (50, 50)
+    done = [each for each, _ in told]
+    assert done == sorted(done)
+    assert {20, 40, 50} <= set(done)
+    assert {total for _, total in told} == {50}
     plain = [torch.tensor(plain_vectors(embedded, list(texts))) for texts in (judged.first, judged.second)]
     for at, layer in enumerate(layers):
         for place, pooling in enumerate(POOLINGS):

@@ -189,6 +189,52 @@ def test_a_cancel_while_it_runs_is_seen_and_stays_until_forgotten(shelf):
     assert done(again).result == "new"
 
 
+def test_who_waits_is_stopped_at_once_and_others_move_up(shelf):
+    gate, ran = Gate(), []
+    first = shelf.request((1,), "first", gate)
+    waiting = shelf.request((2,), "second", lambda tell, cancelled: ran.append(2))
+    third = shelf.request((3,), "third", returns(3))
+    assert gate.entered.wait(10)
+    shelf.stop(waiting)
+    assert waiting.finished.is_set()  # although the first one is still under way
+    assert waiting.cancelled
+    assert not first.finished.is_set()
+    shelf.stop(first)  # stops at its next look
+    assert done(first).cancelled
+    assert done(third).result == 3
+    assert ran == []
+    shelf.stop(third)  # nothing is left to stop
+    assert third.result == 3
+    assert third.error is None
+
+
+def test_statistics_do_not_wait_for_long_work(shelf):
+    gate, order = Gate(), []
+    long = shelf.request((1,), "long", gate)
+    behind = shelf.request((2,), "long too", returns(2))
+    assert gate.entered.wait(10)
+    quick = [
+        shelf.request((key,), "short", lambda tell, cancelled, key=key: order.append(key), short=True)
+        for key in (7, 3, 5)
+    ]
+    for job in quick:
+        done(job)
+    assert order == [7, 3, 5]
+    assert not long.finished.is_set()
+    assert behind.started is None
+    gate.opened.set()
+    done(behind)
+
+
+def test_a_worker_that_dies_is_replaced(shelf, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda given: None)
+    job = done(shelf.request((1,), "title", fails(SystemExit("killed"))))
+    assert isinstance(job.error, SystemExit)
+    assert not job.cancelled
+    assert until(lambda: not shelf._working)
+    assert done(shelf.request((2,), "title", returns(2))).result == 2
+
+
 def test_a_cancelled_embedding_counts_as_cancelled(shelf):
     assert done(shelf.request((1,), "title", fails(EmbeddingCancelled()))).cancelled
 
@@ -219,6 +265,21 @@ def test_the_longest_unused_results_go():
         assert shelf.request((key,), "title", returns(0)) is jobs[key]
     assert shelf.request((2,), "title", returns(0)) is not jobs[2]
     assert len(shelf._jobs) == 3
+
+
+class Sized:
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+
+def test_results_are_kept_up_to_their_bytes():
+    shelf = EvaluationShelf(limit=100)
+    jobs = [done(shelf.request((key,), "title", returns(Sized(40)))) for key in range(3)]
+    other = done(shelf.request((9,), "title", returns("of no size")))  # counted now: 120 bytes, the first one goes
+    assert [
+        shelf.request((key,), "title", returns(0)) is job for key, job in [(1, jobs[1]), (2, jobs[2]), (9, other)]
+    ] == [True] * 3
+    assert shelf.request((0,), "title", returns(0)) is not jobs[0]
 
 
 def test_what_waits_is_never_dropped():

@@ -138,20 +138,24 @@ def test_holms_adjustment_by_hand():
     assert holm([]) == []
 
 
+def test_holms_adjustment_among_more_comparisons_than_are_shown():
+    # Of six comparisons the three here are the smallest at best: times 6, 5, 4.
+    assert holm([0.03, 0.01, 0.02], among=6) == pytest.approx([0.12, 0.06, 0.1])
+    assert holm([0.03, 0.01, 0.02], among=3) == holm([0.03, 0.01, 0.02])
+    with pytest.raises(ValueError, match="3 comparisons of 2"):
+        holm([0.03, 0.01, 0.02], among=2)
+
+
 def test_p_values_as_they_are_read():
     least = randomisation_test(np.ones(50), np.zeros(50))
     assert least == pytest.approx(1 / 10_001)
     assert shown_p(least, least) == "< 0.0001"
-    assert shown_p(21 * least, least) == "< 0.002"  # adjusted for many comparisons, it is still only a bound
-    assert shown_p(3 / 10_001, 3 / 10_001) == "0.0003"
-    assert shown_p(1.0, least) == "1.000"
-    assert [shown_p(value, value) for value in (0.00099, 0.001, 0.04999, 0.5)] == ["0.0010", "0.001", "0.050", "0.500"]
-
-
-def test_the_best_of_several_was_picked_among_all_pairs():
-    assert holm([0.01, 0.04], among=3) == pytest.approx([0.03, 0.08])
-    with pytest.raises(ValueError, match="2 comparisons of 1"):
-        holm([0.1, 0.2], among=1)
+    assert shown_p(3 * least, least) == "< 0.0003"  # adjusted, it is a bound as well
+    assert shown_p(1.0, least) == "1.000"  # there is nothing beyond
+    assert shown_p(2 * least, 2 * least) == "0.0002"
+    assert shown_p(0.02, 1 / 100, resamples=99) == "< 0.020"
+    numbers = (0.00099, 0.001, 0.04999, 0.5, 1.0)
+    assert [shown_p(value, value) for value in numbers] == ["0.0010", "0.001", "0.050", "0.500", "1.000"]
 
 
 def test_the_measures_to_choose_from_are_those_of_the_summary():

@@ -18,7 +18,6 @@ from components.retrieval.corpus import read_corpus
 from components.retrieval.index_job import build_index
 from components.retrieval.lexical import make_ranker
 from components.retrieval.pair_runs import (
-    Texts,
     first_pairs,
     grid_ranks,
     pairs_of_corpus,
@@ -27,6 +26,7 @@ from components.retrieval.pair_runs import (
     vector_milliseconds,
 )
 from components.retrieval.ranks import EvaluationCancelled
+from components.retrieval.texts import Texts
 from tests.tiny import WORDS, save_tiny
 
 COUNT = 40
@@ -161,7 +161,8 @@ def test_ranks_are_picked_by_layer_and_pooling():
             grid.of(layer, pooling)
 
 
-def test_ranks_cannot_be_written(indexes):
+def test_ranks_cannot_be_written_and_say_how_large_they_are(indexes):
+    assert grid_ranks(*indexes).nbytes == 4 * 12 * COUNT
     with pytest.raises(ValueError, match="read-only"):
         grid_ranks(*indexes).ranks[0, 0, 0] = 1
 
@@ -202,6 +203,11 @@ def test_equal_scores_stand_before_the_right_document():
     assert ranker_ranks(ranker, ["c", "c"], np.array([0, 3])).tolist() == [4, 1]
     with pytest.raises(ValueError, match="zip"):
         ranker_ranks(ranker, ["c", "c"], np.array([0]))
+
+
+def test_a_score_that_is_no_number_counts_against_the_query():
+    ranker = Fixed(a=[np.nan, 1, 2], b=[1, np.nan, 0])
+    assert ranker_ranks(ranker, ["a", "b"], np.array([0, 0])).tolist() == [3, 2]
 
 
 @pytest.mark.parametrize(("size", "gap", "rank"), [(1, 5e-7, 2), (1, 5e-6, 1), (1000, 5e-4, 2), (1000, 5e-3, 1)])

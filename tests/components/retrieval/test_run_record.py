@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ RUN = Run(
     ranks=np.array([1, 40, 7, 1], np.int64),
     milliseconds=1.25,
     index_bytes=123_456,
+    made=run_record.now(),
 )
 BARE = replace(RUN, name="without times", milliseconds=None, index_bytes=None)
 
@@ -47,6 +49,10 @@ def test_runs_come_back_as_they_were():
     assert write_runs(found) == write_runs([RUN, BARE])
     # An editor may have put a mark at the start.
     assert read_runs(b"\xef\xbb\xbf" + write_runs([RUN]), "x")[0].key == RUN.key
+
+
+def test_the_time_is_that_of_utc():
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", run_record.now())
 
 
 def test_the_measures_stand_in_the_file_for_others_and_are_not_believed():
@@ -113,7 +119,8 @@ def test_other_files_are_refused(content, reason):
         ("system", {"share": float("nan")}, "NaN is no number"),
         ("settings", {"share": float("inf")}, "Infinity is no number"),
         ("milliseconds", float("nan"), "NaN is no number"),
-        ("milliseconds", float("inf"), "Infinity is no number"),
+        ("milliseconds", float("-inf"), "-Infinity is no number"),
+        ("milliseconds", 0, "'0' is no time"),
         ("milliseconds", -1.0, "'-1.0' is no time"),
         ("milliseconds", True, "'True' is no time"),
         ("milliseconds", "3", "'3' is no time"),
@@ -127,6 +134,12 @@ def test_values_that_cannot_be_are_refused_with_the_reason(path, value, reason):
     assert read_runs(changed("name", "fine"), "x")[0].name == "fine"
     with pytest.raises(InputError, match=rf"^x is damaged \(.*{reason}"):
         read_runs(changed(path, value), "x")
+
+
+def test_numbers_beyond_all_floats_are_refused():
+    content = changed("settings", {"share": 0.125}).replace(b"0.125", b"1e999")
+    with pytest.raises(InputError, match="share is no finite number"):
+        read_runs(content, "x")
 
 
 def test_what_is_missing_is_told():
@@ -146,12 +159,16 @@ def test_files_that_are_too_large_are_refused(monkeypatch):
         else:
             with pytest.raises(InputError, match="not between 1 and 200 runs"):
                 read_runs(content, "x")
-    monkeypatch.setattr(run_record, "MOST_RANKS", 7)
-    with pytest.raises(InputError, match="more than 7 ranks"):
-        read_runs(write_runs([RUN, RUN]), "x")
-    monkeypatch.setattr(run_record, "MOST_BYTES", 100)
+    assert len(read_runs(write_runs([RUN, RUN]), "x")) == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(run_record, "MOST_RANKS", 7)
+        assert len(read_runs(write_runs([RUN]), "x")) == 1
+        with pytest.raises(InputError, match="more than 7 ranks"):
+            read_runs(write_runs([RUN, RUN]), "x")
+    monkeypatch.setattr(run_record, "MOST_BYTES", len(write_runs([RUN])))
+    assert len(read_runs(write_runs([RUN]), "x")) == 1
     with pytest.raises(InputError, match="MB are read"):
-        read_runs(write_runs([RUN]), "x")
+        read_runs(write_runs([RUN]) + b" ", "x")
 
 
 def test_long_and_broken_texts_are_cut_and_mended():

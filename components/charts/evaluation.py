@@ -238,6 +238,8 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
 
 def _apart(costs: Sequence[Cost]) -> list[bool]:
     """Which runs have room for their name beside their point; the others are told by the legend."""
+    if not costs:
+        return []
     times = np.log10([max(cost.milliseconds, 1e-6) for cost in costs])
     qualities = np.array([cost.quality for cost in costs])
     wide, high = 0.3 * max(float(np.ptp(times)), 0.5), 0.12 * max(float(np.ptp(qualities)), 4.0)

@@ -183,7 +183,7 @@ def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Seque
     Timed at one layer and pooling of the index, for it is the same at all of them: the whole model runs, and the vectors
     are as long.
     """
-    layer, pooling = max(documents.engines)
+    layer, pooling = list(documents.engines)[-1]  # the last layer that is there
     options = backend.embed_options([layer], [pooling], documents.info.options.max_length, "float32", role="query")
     engine = documents.engine(layer, pooling)
 

@@ -200,4 +200,4 @@ def test_only_what_was_compared_is_called_different(runs, monkeypatch):
     unsure = message(monkeypatch, [reference, much, same])
     assert "one cannot tell it from **same**." in unsure
     assert "larger than chance" in message(monkeypatch, [reference, little])  # p 0.03 alone, 0.06 among others
-    assert "**little**, **same**" in message(monkeypatch, [reference, little, same])
+    assert "**little** · **same**" in message(monkeypatch, [reference, little, same])

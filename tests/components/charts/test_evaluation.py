@@ -50,7 +50,8 @@ def test_cells_have_their_numbers_and_what_is_not_known_stays_empty():
     heatmap, cells = grid().data
     np.testing.assert_array_equal(heatmap.z, VALUES.astype(np.float32))
     assert heatmap.z.dtype == np.float32
-    assert heatmap.texttemplate == "%{z:.1f}"
+    assert heatmap.texttemplate == "%{text}"
+    assert [list(row) for row in heatmap.text] == [["10.0", "20.5", "30.0"], ["40.0", "", "61.2"]]
     assert (heatmap.zmin, heatmap.zmax) == (10, pytest.approx(61.24))
     # [row, column] of each point that can be clicked, where that cell is drawn.
     assert [list(place) for place in cells.customdata] == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 2]]
@@ -71,6 +72,12 @@ def test_the_chosen_cell_has_a_frame():
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5)
     assert frame.line.color == MARKED
     assert not grid().layout.shapes
+
+
+def test_the_starred_cell_has_a_star():
+    texts = grid(starred=(1, 2)).data[0].text
+    assert [(row, column) for row in range(2) for column in range(3) if "★" in texts[row][column]] == [(1, 2)]
+    assert texts[1][2].startswith("61.2")
 
 
 def test_axes_hold_every_cell_and_its_name():
@@ -94,7 +101,7 @@ def test_colours_span_what_is_known_or_the_limits():
 
 def test_digits_and_more_rows():
     figure = grid(np.zeros((13, 2)) + 0.1234, digits=3)
-    assert figure.data[0].texttemplate == "%{z:.3f}"
+    assert all(len(text.split(".")[1]) == 3 for row in figure.data[0].text for text in row)
     assert figure.data[1].text[0].endswith("0.1234")
     assert figure.layout.height == grid_height(13) > grid_height(7) > grid_height(6) == grid_height(1)
 

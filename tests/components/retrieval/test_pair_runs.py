@@ -263,9 +263,9 @@ def test_time_passes(backend, sides, indexes, monkeypatch):
         return whole(texts, options=options)
 
     monkeypatch.setattr(backend, "embed", embed)
-    assert vector_milliseconds(backend, indexes[0], sides[1].texts[:3], 2, "max") > 0
+    assert vector_milliseconds(backend, indexes[0], sides[1].texts[:3]) > 0
     assert [texts for texts, _ in asked] == [(sides[1].texts[at],) for at in (0, 0, 1, 2)]
     options = asked[0][1]
-    assert (options.layers, options.poolings, options.precision) == ((2,), ("max",), "float32")
+    assert (options.layers, options.poolings, options.precision) == ((3,), ("max",), "float32")
     assert options.max_length == indexes[0].info.options.max_length
     assert ranker_milliseconds(make_ranker("bm25", sides[0].texts), sides[1].texts) > 0

@@ -16,8 +16,6 @@ from dashboard import caching, controls, evaluation_choices, evaluation_jobs, fe
 from dashboard.few_kept import FewKept
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from components.model.backend import Backend
     from components.retrieval.evaluation import ScoredPairs
     from components.retrieval.evaluation_shelf import Cancelled, Tell
@@ -28,7 +26,7 @@ POOLINGS: dict[LabPooling, str] = {
     "mean": "Mean",
     "cls": "[CLS]",
     "max": "Max",
-    "last4": "Last four layers",
+    "last4": "Last four",
     "idf": "Mean by idf",
 }
 TREATMENTS: dict[Treatment, str] = {
@@ -40,8 +38,8 @@ TREATMENTS: dict[Treatment, str] = {
 }
 assert tuple(POOLINGS) == settings.LAB_POOLINGS == pooling_lab.POOLINGS
 EXPLAINED = """
-**Poolings.** *Mean*, *[CLS]* and *Max* of the token vectors of one layer. *Last four layers*: the mean of the means of this
-layer and the three below. *Mean by idf*: a mean in which pieces that few sentences have count for more.
+**Poolings.** *Mean*, *[CLS]* and *Max* of the token vectors of one layer. *Last four*: the mean of the means of this layer
+and the three below. *Mean by idf*: a mean in which pieces that few sentences have count for more.
 
 **Treatments.** *Cosine*: vectors scaled to length 1 (L2 normalisation). *Dot* (product): not scaled, so long vectors win more
 often. *Random*: a random projection to fewer numbers, drawn by the seed. *PCA*: the directions in which the corpus varies
@@ -52,8 +50,7 @@ PCA and whitening are fitted on the sentences that are searched, never on the qu
 
 DIMENSIONS, FEWEST_PAIRS = 128, 3
 UNITS = 10_000  # of a job's work, whatever its phases count
-# What a job's time goes into before it compares anything, roughly: measured on 630 and on 3,150 pairs.
-EMBEDDING_SHARE = {"cpu": 0.8, "cuda": 0.3}
+GPU_SPEED = 20  # a guess at how much faster than a CPU it embeds; the comparing is numpy's either way
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +67,25 @@ class Lab:
         """Of the vectors of all layers."""
         return f"{self.backend.spec.key} {self.backend.revision} {self.pairs.content_hash}"
 
+    @property
+    def embedding_share(self) -> float:
+        """The share of a job's time that new vectors take, roughly: 0.8 for 630 pairs of the embedded model, 0.7 for 3,150.
+
+        Two passes grow with texts, layers and dim squared, comparing with dim and the pairs squared: one dim is left out.
+        The factor and what any comparing takes are fitted to these two measurements.
+        """
+        facts, texts = self.backend.facts, 2 * (len(self.pairs) + len(self.scored.first))
+        embedding = texts * facts.layers * facts.hidden_size
+        if self.backend.device.type == "cuda":
+            embedding //= GPU_SPEED
+        return embedding / (embedding + 0.7 * len(self.pairs) ** 2 + 500_000)
+
     def vectors(self, layer: int, tell: Tell, cancelled: Cancelled) -> tuple[LabVectors, Tell]:
         """The kept vectors, or new ones of all layers; and how the rest of the job tells its progress."""
         layers = self.kept.get(self.key)
         if layers is not None:
             return layers.of(layer), tell
-        share = EMBEDDING_SHARE.get(self.backend.device.type, 0.5)
+        share = self.embedding_share
         layers = pooling_lab.lab_layers(
             self.backend,
             self.pairs.documents.texts,
@@ -179,7 +189,8 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
         f":material/insights: Best Recall@1 at layer {layer}: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}**, "
         f"{100 * best.recall_at_1:.1f} %. Untreated mean: {100 * by_place['mean', 'cosine'].recall_at_1:.1f} %."
     )
-    fewer = _fewer(by_place, dims)
+    fewer = {POOLINGS[p]: by_place[p, "pca"].dims for p in POOLINGS if by_place[p, "pca"].dims < dims}
+    kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     for column, values, unit, key, digits in zip(
         st.columns(2),
         (recall, spearman),
@@ -194,7 +205,7 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
                     values[::-1],
                     list(POOLINGS.values())[::-1],
                     list(TREATMENTS.values()),
-                    f"{unit}, layer {layer}, {'at most ' if fewer else ''}{dims} dimensions",
+                    f"{unit}, layer {layer}, {kept} dims",
                     unit=unit,
                     row_title="",
                     column_title="treatment",
@@ -208,23 +219,18 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
                 select_many=False,
             )
     if fewer:
+        each = ", ".join(f"{name} {count}" for name, count in fewer.items())
         st.caption(
-            f"PCA and White kept fewer than {dims} dimensions: {fewer}. The sentences differ in no more directions."
+            f"PCA and White kept fewer than {dims} dimensions: {each}. The sentences differ in no more directions."
         )
     feedback.reading(
         "Each cell pools the same token vectors in one way (rows) and treats the result in one way (columns); the projections "
-        f"keep {'at most ' if fewer else ''}{dims} of {backend.facts.hidden_size} numbers. Recall@1 is of the pairs above, "
+        f"keep {kept} of {backend.facts.hidden_size} numbers. Recall@1 is of the pairs above, "
         "Spearman of the ready-made pairs under “Sentence similarity”. Two runs of the model over all texts (one for the idf "
         "weights) gave every pooling of every layer; no slider costs another. Click a row for its curves below.",
         "What is best for other data: differences of a point or two are within chance (see the intervals of “Layers and "
         "poolings”). A whitening to nearly as many directions as there are sentences says more of them than of the model.",
     )
-
-
-def _fewer(by_place: Mapping[tuple[LabPooling, Treatment], LabCell], dims: int) -> str:
-    """The dimensions that PCA and whitening kept, by pooling, where these are fewer than was asked for."""
-    kept = {pooling: by_place[pooling, "pca"].dims for pooling in POOLINGS}
-    return ", ".join(f"{POOLINGS[pooling]} {count}" for pooling, count in kept.items() if count < dims)
 
 
 def _number(value: float | None) -> float:
@@ -268,11 +274,12 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
                 charts.curves_over(
                     lines,
                     dims,
-                    f"{unit} by dimensions, {POOLINGS[pooling]}",
+                    f"{unit}, {POOLINGS[pooling]}",
                     x_title="dimensions",
                     y_title=unit,
                     logarithmic=True,
-                    ticks=[d for d in dims if d in pooling_lab.SWEEP],
+                    # 256 and 384 lie so close that on a phone they read as one number.
+                    ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
                     scale=controls.scale(),
                 ),
                 key=key,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from components.retrieval.lexical import Ranker
     from components.retrieval.pair_runs import Pairs
     from components.retrieval.paraphrases import SimilarPair
-    from components.retrieval.pooling_lab import LabVectors
+    from components.retrieval.pooling_lab import LabLayers
     from components.retrieval.run_record import Run
     from components.retrieval.senses import SenseFile
     from components.retrieval.static_vectors import StaticVectors
@@ -171,8 +171,8 @@ def graded_sets() -> FewKept[GradedSet]:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def lab_vectors() -> FewKept[LabVectors]:
-    """The pooling lab's vectors; few, for those of a large corpus take up to 100 MB."""
+def lab_vectors() -> FewKept[LabLayers]:
+    """The pooling lab's vectors at all layers, by model and pairs; few, for those of large corpora take up to 512 MiB each."""
     return FewKept(2)
 
 

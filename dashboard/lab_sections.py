@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation import ScoredPairs
     from components.retrieval.evaluation_shelf import Cancelled, Tell
     from components.retrieval.pair_runs import Pairs
-    from components.retrieval.pooling_lab import LabCell, LabPooling, LabVectors, Treatment
+    from components.retrieval.pooling_lab import LabCell, LabLayers, LabPooling, LabVectors, Treatment
 
 POOLINGS: dict[LabPooling, str] = {
     "mean": "Mean",
     "cls": "[CLS]",
     "max": "Max",
-    "last4": "Last four layers",
+    "last4": "Last four",
     "idf": "Mean by idf",
 }
 TREATMENTS: dict[Treatment, str] = {
@@ -37,10 +37,9 @@ TREATMENTS: dict[Treatment, str] = {
     "whitened": "White",
 }
 assert tuple(POOLINGS) == settings.LAB_POOLINGS == pooling_lab.POOLINGS
-MOST_PAIRS = 5_000
 EXPLAINED = """
-**Poolings.** *Mean*, *[CLS]* and *Max* of the token vectors of one layer. *Last four layers*: the mean of the means of this
-layer and the three below. *Mean by idf*: a mean in which pieces that few sentences have count for more.
+**Poolings.** *Mean*, *[CLS]* and *Max* of the token vectors of one layer. *Last four*: the mean of the means of this layer
+and the three below. *Mean by idf*: a mean in which pieces that few sentences have count for more.
 
 **Treatments.** *Cosine*: vectors scaled to length 1 (L2 normalisation). *Dot* (product): not scaled, so long vectors win more
 often. *Random*: a random projection to fewer numbers, drawn by the seed. *PCA*: the directions in which the corpus varies
@@ -49,35 +48,87 @@ PCA and whitening are fitted on the sentences that are searched, never on the qu
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a run of the lab came to."""
+DIMENSIONS, FEWEST_PAIRS = 128, 3
+UNITS = 10_000  # of a job's work, whatever its phases count
+GPU_SPEED = 20  # a guess at how much faster than a CPU it embeds; the comparing is numpy's either way
 
-    cells: tuple[LabCell, ...]
-    sweep: tuple[LabCell, ...]
+
+@dataclass(frozen=True, eq=False)
+class Lab:
+    """What every job of the lab works on."""
+
+    backend: Backend
+    pairs: Pairs
+    scored: ScoredPairs
+    kept: FewKept[LabLayers]
+
+    @property
+    def key(self) -> str:
+        """Of the vectors of all layers."""
+        return f"{self.backend.spec.key} {self.backend.revision} {self.pairs.content_hash}"
+
+    @property
+    def embedding_share(self) -> float:
+        """The share of a job's time that new vectors take, roughly: 0.8 for 630 pairs of the embedded model, 0.7 for 3,150.
+
+        Two passes grow with texts, layers and dim squared, comparing with dim and the pairs squared: one dim is left out.
+        The factor and what any comparing takes are fitted to these two measurements.
+        """
+        facts, texts = self.backend.facts, 2 * (len(self.pairs) + len(self.scored.first))
+        embedding = texts * facts.layers * facts.hidden_size
+        if self.backend.device.type == "cuda":
+            embedding //= GPU_SPEED
+        return embedding / (embedding + 0.7 * len(self.pairs) ** 2 + 500_000)
+
+    def vectors(self, layer: int, tell: Tell, cancelled: Cancelled) -> tuple[LabVectors, Tell]:
+        """The kept vectors, or new ones of all layers; and how the rest of the job tells its progress."""
+        layers = self.kept.get(self.key)
+        if layers is not None:
+            return layers.of(layer), tell
+        share = self.embedding_share
+        layers = pooling_lab.lab_layers(
+            self.backend,
+            self.pairs.documents.texts,
+            self.pairs.queries.texts,
+            self.scored,
+            progress=_phase(tell, 0, share),
+            cancelled=cancelled,
+        )
+        self.kept.put(self.key, layers)
+        return layers.of(layer), _phase(tell, share, 1)
 
 
 def lab(backend: Backend) -> None:
     """Two heatmaps over poolings and treatments, and two curves over the number of dimensions."""
-    every = evaluation_choices.current_pairs()
-    pairs = pair_runs.first_pairs(every, MOST_PAIRS)
+    every, scored = evaluation_choices.current_pairs(), sts_sections.demo_pairs()
+    pairs = pair_runs.first_pairs(every, pooling_lab.most_pairs(backend, scored))
     evaluation_choices.about(pairs)
+    if len(pairs) < FEWEST_PAIRS:
+        st.info(
+            f"**{len(pairs)} pair{'s are' if len(pairs) > 1 else ' is'} too few for the lab.** It takes {FEWEST_PAIRS} at the "
+            "least: fewer sentences differ in one direction or none, and nothing can be projected. Choose others under “Data”.",
+            icon=":material/science:",
+        )
+        return
     if len(every) > len(pairs):
-        st.info(f"The lab takes the first {len(pairs):,} of the {len(every):,} pairs, sentences and queries alike.")
+        st.info(
+            f"The lab takes the first {len(pairs):,} of the {len(every):,} pairs, sentences and queries alike: it keeps the "
+            "vectors of all layers in memory."
+        )
     left, middle, right = st.columns([3, 3, 2])
     with left:
         layer = controls.layer(backend.facts.layers)
     with middle:
         most = min(backend.facts.hidden_size, len(pairs) - 1)
-        dims = controls.number("lab_dims", "Dimensions after a projection", 2, max(2, most), min(128, max(2, most)))
+        dims = controls.number("lab_dims", "Dimensions after a projection", 2, most, min(DIMENSIONS, most))
     with right:
         seed = _seed()
-    pooling: LabPooling = state.get("lab_pooling")
-    found = _outcome(backend, pairs, sts_sections.demo_pairs(), layer, dims, seed, pooling)
-    _grids(backend, found, layer, dims)
+    work = Lab(backend, pairs, scored, caching.lab_vectors())
+    cells = _cells(work, layer, dims, seed)
+    _grids(backend, cells, layer, dims)
     with st.expander("What each pooling and treatment is", icon=":material/help:"):
         st.markdown(EXPLAINED)
-    _sweep(found, pooling, layer)
+    _few_dimensions(work, cells, layer, seed)
 
 
 def _seed() -> int:
@@ -93,52 +144,53 @@ def _seed() -> int:
     return int(state.get("lab_seed"))
 
 
-def _outcome(
-    backend: Backend, pairs: Pairs, scored: ScoredPairs, layer: int, dims: int, seed: int, pooling: LabPooling
-) -> Outcome:
-    vectors_key = f"{backend.spec.key} {backend.revision} {pairs.content_hash} {layer}"
-    found: Outcome = evaluation_jobs.result(
-        ("lab", vectors_key, dims, seed, pooling),
-        f"Pooling {len(pairs):,} pairs in five ways",
-        partial(_work, backend, pairs, scored, layer, dims, seed, pooling, vectors_key, caching.lab_vectors()),
-        "lab",
+def _phase(tell: Tell, begin: float, end: float) -> Tell:
+    """A phase's own counts told as the stretch from `begin` to `end` (0..1) of the whole job: one pace, never a step back."""
+    return lambda done, total: tell(round(UNITS * (begin + (end - begin) * done / max(1, total))), UNITS)
+
+
+def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
+    """A cell for each pooling and treatment. Raises NoResult while they are worked out."""
+
+    def run(tell: Tell, cancelled: Cancelled) -> tuple[LabCell, ...]:
+        vectors, rest = work.vectors(layer, tell, cancelled)
+        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, rest, cancelled))
+
+    found: tuple[LabCell, ...] = evaluation_jobs.result(
+        ("lab cells", work.key, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
     )
     return found
 
 
-def _work(
-    backend: Backend,
-    pairs: Pairs,
-    scored: ScoredPairs,
-    layer: int,
-    dims: int,
-    seed: int,
-    pooling: LabPooling,
-    key: str,
-    kept: FewKept[LabVectors],
-    tell: Tell,
-    cancelled: Cancelled,
-) -> Outcome:
-    vectors = kept.get(key)
-    if vectors is None:
-        vectors = pooling_lab.lab_vectors(
-            backend, pairs.documents.texts, pairs.queries.texts, scored, layer, progress=tell, cancelled=cancelled
-        )
-        kept.put(key, vectors)
-    cells = tuple(pooling_lab.lab_cells(vectors, scored.scores, dims, seed, tell, cancelled))
-    sweep = tuple(pooling_lab.dimension_sweep(vectors, pooling, scored.scores, seed=seed, cancelled=cancelled))
-    return Outcome(cells, sweep)
+def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
+    """One pooling's cells at several numbers of dimensions. Raises NoResult while they are worked out."""
+
+    def run(tell: Tell, cancelled: Cancelled) -> tuple[LabCell, ...]:
+        vectors, rest = work.vectors(layer, tell, cancelled)
+        scores = work.scored.scores
+        found = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, cancelled=cancelled)
+        return tuple(found)
+
+    found: tuple[LabCell, ...] = evaluation_jobs.result(
+        ("lab sweep", work.key, layer, seed, pooling),
+        f"{POOLINGS[pooling]}: fewer and fewer dimensions",
+        run,
+        "lab_sweep",
+    )
+    return found
 
 
-def _grids(backend: Backend, found: Outcome, layer: int, dims: int) -> None:
-    by_place = {(cell.pooling, cell.treatment): cell for cell in found.cells}
+def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
+    by_place = {(cell.pooling, cell.treatment): cell for cell in cells}
     recall = np.array([[100 * by_place[p, t].recall_at_1 for t in TREATMENTS] for p in POOLINGS])
     spearman = np.array([[_number(by_place[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
-    best = max(found.cells, key=lambda cell: cell.recall_at_1)
+    best = max(cells, key=lambda cell: cell.recall_at_1)
     st.markdown(
         f":material/insights: Best Recall@1 at layer {layer}: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}**, "
         f"{100 * best.recall_at_1:.1f} %. Untreated mean: {100 * by_place['mean', 'cosine'].recall_at_1:.1f} %."
     )
+    fewer = {POOLINGS[p]: by_place[p, "pca"].dims for p in POOLINGS if by_place[p, "pca"].dims < dims}
+    kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     for column, values, unit, key, digits in zip(
         st.columns(2),
         (recall, spearman),
@@ -153,7 +205,7 @@ def _grids(backend: Backend, found: Outcome, layer: int, dims: int) -> None:
                     values[::-1],
                     list(POOLINGS.values())[::-1],
                     list(TREATMENTS.values()),
-                    f"{unit}, layer {layer}, {dims} dimensions",
+                    f"{unit}, layer {layer}, {kept} dims",
                     unit=unit,
                     row_title="",
                     column_title="treatment",
@@ -162,14 +214,20 @@ def _grids(backend: Backend, found: Outcome, layer: int, dims: int) -> None:
                 ),
                 key=key,
                 alt=f"Heatmap of {unit} for five poolings and five treatments",
-                table=partial(_table, found.cells),
+                table=partial(_table, cells),
                 on_select=partial(_clicked, key),
                 select_many=False,
             )
+    if fewer:
+        each = ", ".join(f"{name} {count}" for name, count in fewer.items())
+        st.caption(
+            f"PCA and White kept fewer than {dims} dimensions: {each}. The sentences differ in no more directions."
+        )
     feedback.reading(
-        f"Each cell pools the same forward pass in one way (rows) and treats the vectors in one way (columns); the projections "
-        f"keep {dims} of {backend.facts.hidden_size} numbers. Recall@1 is of the pairs above, Spearman of the ready-made pairs "
-        "under “Sentence similarity”. Click a row for its curves below.",
+        "Each cell pools the same token vectors in one way (rows) and treats the result in one way (columns); the projections "
+        f"keep {kept} of {backend.facts.hidden_size} numbers. Recall@1 is of the pairs above, "
+        "Spearman of the ready-made pairs under “Sentence similarity”. Two runs of the model over all texts (one for the idf "
+        "weights) gave every pooling of every layer; no slider costs another. Click a row for its curves below.",
         "What is best for other data: differences of a point or two are within chance (see the intervals of “Layers and "
         "poolings”). A whitening to nearly as many directions as there are sentences says more of them than of the model.",
     )
@@ -185,15 +243,18 @@ def _clicked(key: str) -> None:
         state.put("lab_pooling", list(POOLINGS)[::-1][int(points[0]["customdata"][0])])
 
 
-def _sweep(found: Outcome, pooling: LabPooling, layer: int) -> None:
+def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int) -> None:
     st.subheader("How few numbers will do?", anchor=False)
-    controls.choice("lab_pooling", "Pooling", {name: title for name, title in POOLINGS.items()})
-    by_treatment = {name: [cell for cell in found.sweep if cell.treatment == name] for name in pooling_lab.PROJECTIONS}
-    untreated = next(cell for cell in found.cells if (cell.pooling, cell.treatment) == (pooling, "cosine"))
-    dims = sorted({cell.dims for cell in found.sweep if cell.dims})
-    if not dims:
-        st.info("The corpus is too small, or its vectors are all the same: there is no direction to project on.")
+    fewest = pooling_lab.SWEEP[0]
+    if min(work.backend.facts.hidden_size, len(work.pairs) - 1) < fewest:
+        st.info(f"The curves begin at {fewest} dimensions, which takes {fewest + 1} pairs.")
         return
+    controls.choice("lab_pooling", "Pooling", {name: title for name, title in POOLINGS.items()})
+    pooling: LabPooling = state.get("lab_pooling")
+    sweep = _sweep(work, pooling, layer, seed)
+    by_treatment = {name: [cell for cell in sweep if cell.treatment == name] for name in pooling_lab.PROJECTIONS}
+    untreated = next(cell for cell in cells if (cell.pooling, cell.treatment) == (pooling, "cosine"))
+    dims = sorted({cell.dims for cell in sweep})
     for column, unit, of, key in zip(
         st.columns(2),
         ("Recall@1 (%)", "Spearman"),
@@ -203,9 +264,9 @@ def _sweep(found: Outcome, pooling: LabPooling, layer: int) -> None:
     ):
         lines = [
             charts.Curve(
-                TREATMENTS[name], np.array([next((of(c) for c in cells if c.dims == d), np.nan) for d in dims])
+                TREATMENTS[name], np.array([next((of(c) for c in found if c.dims == d), np.nan) for d in dims])
             )
-            for name, cells in by_treatment.items()
+            for name, found in by_treatment.items()
         ]
         lines.append(charts.Curve("all numbers, cosine", np.full(len(dims), of(untreated))))
         with column:
@@ -213,20 +274,21 @@ def _sweep(found: Outcome, pooling: LabPooling, layer: int) -> None:
                 charts.curves_over(
                     lines,
                     dims,
-                    f"{unit} by dimensions, {POOLINGS[pooling]}",
+                    f"{unit}, {POOLINGS[pooling]}",
                     x_title="dimensions",
                     y_title=unit,
                     logarithmic=True,
-                    ticks=[d for d in dims if d in pooling_lab.SWEEP],
+                    # 256 and 384 lie so close that on a phone they read as one number.
+                    ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
                     scale=controls.scale(),
                 ),
                 key=key,
                 alt=f"{unit} of {pooling} pooling at layer {layer} by the number of dimensions kept",
-                table=partial(_table, found.sweep),
+                table=partial(_table, sweep),
             )
     feedback.reading(
-        "From left to right vectors keep more numbers (each mark doubles them); the flat line is the vector as it is. Where a "
-        "curve meets it, the rest of the numbers is not needed for this task.",
+        "From left to right vectors keep more numbers (equal steps multiply them by the same); the flat line is the vector as "
+        "it is. Where a curve meets it, the rest of the numbers is not needed for this task.",
         "Whether the numbers left out matter elsewhere. PCA and whitening stop at the directions in which the sentences really "
         "differ: the normalisation at a layer's end leaves fewer than the vector has numbers.",
     )

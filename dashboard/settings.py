@@ -265,7 +265,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("sts_source", "src", ("demo", "file"), EVALUATE),
     _choice("correlation", "cor", ("spearman", "pearson"), EVALUATE),
     _text("sts_run", "run", EVALUATE),
-    _number("lab_dims", "d", 128, 4_096, EVALUATE, least=2),
+    _number("lab_dims", "d", None, 4_096, EVALUATE, least=2),
     _number("lab_seed", "seed", 0, 9_999, EVALUATE),
     _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE),
 )

@@ -2,16 +2,14 @@
 
 Poolings of one layer L (special tokens count in each, as sentence-transformers has it; Reimers and Gurevych 2019):
 mean, [CLS] and max of its token vectors; `last4`, the mean over layers max(0, L - 3) to L of their mean-pooled vectors,
-which is the same as pooling the layers' averaged hidden states (the last four together are among the choices that
-Devlin et al. 2019 compare in table 7); `idf`, a mean in which a word piece that few documents have counts for more
-(Arora et al. 2017 weight words by rarity too). Its weight is ln((1 + n) / (1 + df)) + 1, where df of the n documents
-have the piece.
+the same as pooling the layers' averaged hidden states (the last four together are among the choices of table 7 of Devlin
+et al. 2019); `idf`, a mean in which a word piece that few documents have counts for more: ln((1 + n) / (1 + df)) + 1, where
+df of the n documents have it (Arora et al. 2017 weight words by rarity too).
 
 Treatments of the pooled vectors, all compared by cosine but one:
 - cosine   as they are, scaled to length 1
 - dot      as they are and not scaled: plain dot products, where a long vector wins more often, wherever it points
-- random   a Gaussian random projection to d numbers: distances survive for large d without a look at the data
-           (Johnson and Lindenstrauss 1984)
+- random   a Gaussian random projection to d numbers, blind to the data (Johnson and Lindenstrauss 1984: distances survive)
 - pca      minus the documents' mean, turned to their d directions of largest variance (Pearson 1901)
 - whitened the same, and each direction divided by its standard deviation, so that the documents' vectors have mean 0
            and covariance 1: common directions that all sentences share count no more than others do (Su et al. 2021,
@@ -19,10 +17,9 @@ Treatments of the pooled vectors, all compared by cosine but one:
 
 PCA and whitening are fitted on the documents alone, then applied to queries and scored sentences too. d is at most
 min(dim, documents - 1), for all three so that they can be compared, and for pca and whitened at most the number of
-directions in which the documents differ by more than rounding, which whitening would blow up. [CLS] vectors of layer 0
-have none, and nothing is found by them. Means and [CLS] have one less than their dims, since the layer normalisation that
-ends a layer takes a mean away and leaves its token vectors in one hyperplane; and at the embedded model's last layer three
-numbers are the same for every token, which leaves 381 of 384.
+directions in which the documents differ by more than rounding, which whitening would blow up: none for [CLS] at layer 0;
+one less than dim for means and [CLS], since layer normalisation leaves token vectors in one hyperplane; and at the embedded
+model's last layer, where three numbers are the same for every token, 381 of 384.
 
 What it does not show: what a projection that was trained for the task would do; and fitted on few documents, a
 whitening to as many directions as there are documents says more about them than about the model.
@@ -31,7 +28,7 @@ whitening to as many directions as there are documents says more about them than
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -56,10 +53,14 @@ TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
 PROJECTIONS: tuple[Treatment, ...] = ("random", "pca", "whitened")
 SWEEP = (8, 16, 32, 64, 128, 256, 384)
 ROUNDING = float(np.finfo(np.float32).eps)  # of a vector's length: differences below it are rounding
+MOST_PAIRS, MOST_BYTES = 5_000, 512 << 20
+_KEPT: tuple[LabPooling, ...] = ("mean", "cls", "max", "idf")  # idf by a pass of its own; last4 is made of means
 _BLOCK = 4096  # texts tokenized together
+Texts = Sequence[str]
 Progress = Callable[[int, int], None]
+Cancelled = Callable[[], bool]
 Float64 = NDArray[np.float64]
-Pooled = Mapping[LabPooling, Float32]  # each [text, dim]
+Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,30 @@ class LabVectors:
         """The most numbers a projection can keep: min(dim, documents - 1)."""
         count, dim = self.documents["mean"].shape
         return min(dim, count - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class LabLayers:
+    """What `LabVectors` of any of some layers are made of, read-only, each [layer, text, dim]; last4 follows from the means."""
+
+    model: str
+    revision: str
+    layers: tuple[int, ...]
+    documents: Pooled
+    queries: Pooled
+    pairs: Pooled  # the first sentences of all scored pairs, then the second ones
+
+    def of(self, layer: int) -> LabVectors:
+        """Vectors at one layer, without a forward pass. Raises ValueError where it or one that last4 needs is not held."""
+        at, start = self.layers.index(layer), self.layers.index(max(0, layer - 3))
+        half = self.pairs["mean"].shape[1] // 2
+
+        def pooled(side: Pooled, rows: slice = slice(None)) -> Pooled:
+            last4 = read_only(side["mean"][start : at + 1, rows].mean(axis=0))
+            return MappingProxyType({name: last4 if name == "last4" else side[name][at, rows] for name in POOLINGS})
+
+        pairs = pooled(self.pairs, slice(half)), pooled(self.pairs, slice(half, None))
+        return LabVectors(self.model, self.revision, layer, pooled(self.documents), pooled(self.queries), *pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +142,40 @@ class LabCell:
         return float(metrics.ndcg(self.ranks).mean())
 
 
+def most_pairs(backend: Backend, scored_pairs: ScoredPairs | None = None) -> int:
+    """For how many pairs, beside the scored ones, the vectors of all layers take no more than MOST_BYTES; 3 to 5,000."""
+    text = 4 * len(_KEPT) * (backend.facts.layers + 1) * backend.facts.hidden_size  # bytes of float32
+    scored = 0 if scored_pairs is None else 2 * len(scored_pairs.first)
+    return max(3, min(MOST_PAIRS, (MOST_BYTES // text - scored) // 2))
+
+
 def lab_vectors(
     backend: Backend,
-    documents: Sequence[str],
-    queries: Sequence[str],
+    documents: Texts,
+    queries: Texts,
     scored_pairs: ScoredPairs | None,
     layer: int,
     max_length: int | None = None,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Cancelled = lambda: False,
 ) -> LabVectors:
-    """Embed in float32: one pass for all poolings but idf, and one for idf.
+    """One layer's vectors, from no more layers than last4 takes; arguments and errors are those of `lab_layers`."""
+    backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
+    wanted = range(max(0, layer - 3), layer + 1)
+    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, cancelled).of(layer)
+
+
+def lab_layers(
+    backend: Backend,
+    documents: Texts,
+    queries: Texts,
+    scored_pairs: ScoredPairs | None,
+    layers: Sequence[int] | None = None,
+    max_length: int | None = None,
+    progress: Progress | None = None,
+    cancelled: Cancelled = lambda: False,
+) -> LabLayers:
+    """Embed in float32 at all layers (or some) at once: one pass for all poolings but idf, and one for idf.
 
     Documents and queries get the model's own prompts, scored pairs none. `progress(done, total)` counts texts over both
     passes. Raises InputError for fewer than two documents or a layer the model does not have, EmbeddingCancelled.
@@ -135,72 +183,35 @@ def lab_vectors(
     if len(documents) != len(queries):
         raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
     if len(documents) < 2:
-        raise InputError(
-            f"There {'is 1 document' if len(documents) == 1 else 'are no documents'} to search.",
-            "At least two were expected: among fewer there is nothing to tell apart.",
-            "Choose a corpus with more pairs.",
-        )
+        given = f"There {'is 1 document' if len(documents) else 'are no documents'} to search."
+        raise InputError(given, "At least two were expected, to be told apart.", "Choose a corpus with more pairs.")
     pairs = () if scored_pairs is None else (*scored_pairs.first, *scored_pairs.second)
-    sides: tuple[tuple[Sequence[str], Role | None], ...] = ((documents, "document"), (queries, "query"), (pairs, None))
+    sides: tuple[tuple[Texts, Role | None], ...] = ((documents, "document"), (queries, "query"), (pairs, None))
+    wanted = range(backend.facts.layers + 1) if layers is None else layers
+    options = [backend.embed_options(wanted, _KEPT[:3], max_length, "float32", role) for _, role in sides]
+    weights = idf_weights(backend, documents, options[0], cancelled)
     total, before = 2 * sum(len(texts) for texts, _ in sides), 0
-    backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
-    layers = range(max(0, layer - 3), layer + 1)
+    found: list[Pooled] = []
+    for (texts, _), each in zip(sides, options, strict=True):
+        stored = np.empty((len(_KEPT), len(each.layers), len(texts), backend.facts.hidden_size), np.float32)
 
-    def tell(done: int, _: int) -> None:
-        if progress is not None:
-            progress(before + done, total)
+        def keep(rows: Int64, vectors: Float32, stored: Float32 = stored) -> None:
+            stored[:3, :, rows] = vectors.swapaxes(0, 1)  # [pooling, layer, n, dim]
 
-    found: list[dict[LabPooling, Float32]] = []
-    weights: Float32 | None = None
-    for texts, role in sides:
-        options = backend.embed_options(layers, ("mean", "cls", "max"), max_length, "float32", role)
-        if weights is None:  # the documents come first
-            weights = idf_weights(backend, documents, options, cancelled)
-        pooled = _all_but_idf(backend, texts, options, tell, cancelled)
-        before += len(texts)
-        pooled["idf"] = backend.embed_weighted(texts, weights, replace(options, layers=(layer,)), tell, cancelled)[0]
-        before += len(texts)
-        found.append({pooling: read_only(pooled[pooling]) for pooling in POOLINGS})
-    half = len(pairs) // 2
-    return LabVectors(
-        backend.spec.key,
-        backend.revision,
-        layer,
-        documents=MappingProxyType(found[0]),
-        queries=MappingProxyType(found[1]),
-        first=MappingProxyType({pooling: vectors[:half] for pooling, vectors in found[2].items()}),
-        second=MappingProxyType({pooling: vectors[half:] for pooling, vectors in found[2].items()}),
-    )
-
-
-def _all_but_idf(
-    backend: Backend, texts: Sequence[str], options: EmbedOptions, progress: Progress, cancelled: Callable[[], bool]
-) -> dict[LabPooling, Float32]:
-    """mean, cls and max of the last of the options' layers, and the mean of all their means."""
-    shape = (len(texts), backend.facts.hidden_size)
-    pooled: dict[LabPooling, Float32] = {name: np.empty(shape, np.float32) for name in ("mean", "cls", "max", "last4")}
-
-    def keep(rows: Int64, vectors: Float32) -> None:
-        """Of a batch [layer, pooling, n, dim], so that no grid of four layers is held."""
-        for place, name in enumerate(options.poolings):
-            pooled[name][rows] = vectors[-1, place]
-        pooled["last4"][rows] = vectors[:, options.poolings.index("mean")].mean(axis=0)
-
-    backend.embed_into(texts, options, keep, progress=progress, cancelled=cancelled)
-    return pooled
+        backend.embed_into(texts, each, keep, progress=_part(progress, before, total), cancelled=cancelled)
+        tell = _part(progress, before + len(texts), total)
+        stored[3] = backend.embed_weighted(texts, weights, each, tell, cancelled)
+        found.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
+        before += 2 * len(texts)
+    return LabLayers(backend.spec.key, backend.revision, options[0].layers, *found)
 
 
 def idf_weights(
-    backend: Backend,
-    documents: Sequence[str],
-    options: EmbedOptions,
-    cancelled: Callable[[], bool] = lambda: False,
+    backend: Backend, documents: Texts, options: EmbedOptions, cancelled: Cancelled = lambda: False
 ) -> Float32:
-    """ln((1 + n) / (1 + df)) + 1 for each piece of the vocabulary, float32 [vocabulary].
+    """ln((1 + n) / (1 + df)) + 1 for each piece, float32 [vocabulary]: 1 if all documents have it, most if none has.
 
-    df counts the documents whose tokens have the piece, as the model reads them: with its prompt, cut to its length, and
-    with special tokens, which every document has and which therefore weigh 1, the least. A piece that no document has
-    weighs most.
+    df counts the documents that have the piece as the model reads them: with prompt and special tokens, cut to its length.
     """
     counts = np.zeros(backend.facts.vocabulary_size, np.int64)
     for start in range(0, len(documents), _BLOCK):
@@ -218,7 +229,7 @@ def lab_cells(
     dims: int = 128,
     seed: int = 0,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Cancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """A cell for each pooling x treatment, poolings outermost; `scores` are those of the scored pairs.
 
@@ -226,12 +237,13 @@ def lab_cells(
     `progress(done, total)` counts queries over all cells. Raises EvaluationCancelled.
     """
     _check(vectors, scores, (dims,))
-    count, cells = min(dims, vectors.most_dims), len(POOLINGS) * len(TREATMENTS)
+    count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
     for at, pooling in enumerate(POOLINGS):
         axes = _fitted_axes(vectors.documents[pooling], count, cancelled)
         for place, treatment in enumerate(TREATMENTS):
             apply = _applied(treatment, axes, count, seed)
-            tell = _part(progress, at * len(TREATMENTS) + place, cells)
+            before = (at * len(TREATMENTS) + place) * queries
+            tell = _part(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
             yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
 
 
@@ -242,7 +254,7 @@ def dimension_sweep(
     dims: Sequence[int] = SWEEP,
     seed: int = 0,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Cancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """Cells of random, pca and whitened at each of the numbers of dims up to `vectors.most_dims`, smallest first.
 
@@ -254,8 +266,9 @@ def dimension_sweep(
     axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), cancelled)
     real = sorted({min(count, len(axes.spread)) for count in possible} - {0})
     cells = [(name, count) for name in PROJECTIONS for count in (possible if name == "random" else real)]
+    queries = len(vectors.queries["mean"])
     for at, (treatment, count) in enumerate(cells):
-        apply, tell = _applied(treatment, axes, count, seed), _part(progress, at, len(cells))
+        apply, tell = _applied(treatment, axes, count, seed), _part(progress, at * queries, len(cells) * queries)
         yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
 
 
@@ -280,7 +293,7 @@ class _Axes:
         return (placed / self.spread[:count] if whitened else placed).astype(np.float32)
 
 
-def _fitted_axes(documents: Float32, count: int, cancelled: Callable[[], bool]) -> _Axes:
+def _fitted_axes(documents: Float32, count: int, cancelled: Cancelled) -> _Axes:
     """At most `count` axes: those in which the documents differ by more than rounding."""
     from sklearn.decomposition import PCA
 
@@ -317,7 +330,7 @@ def _cell(
     apply: Callable[[Float32], Float32],
     scores: Sequence[float],
     progress: Progress,
-    cancelled: Callable[[], bool],
+    cancelled: Cancelled,
 ) -> LabCell:
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
@@ -332,11 +345,6 @@ def _pair_products(first: Float32, second: Float32) -> Float64:
     return found / (np.abs(found).max(initial=0) or 1)
 
 
-def _part(progress: Progress | None, number: int, cells: int) -> Progress:
-    """Progress within one of some cells told as progress over all, in queries."""
-
-    def tell(done: int, total: int) -> None:
-        if progress is not None:
-            progress(number * total + done, cells * total)
-
-    return tell
+def _part(progress: Progress | None, before: int, total: int) -> Progress:
+    """Progress within a part of some work, of which `before` was done when the part began, as progress over all."""
+    return lambda done, _: None if progress is None else progress(before + done, total)

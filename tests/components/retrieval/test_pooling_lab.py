@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +23,9 @@ from components.retrieval.pooling_lab import (
     dimension_sweep,
     idf_weights,
     lab_cells,
+    lab_layers,
     lab_vectors,
+    most_pairs,
 )
 from components.retrieval.ranks import EvaluationCancelled, gold_ranks
 from tests.tiny import save_tiny, tiny_model
@@ -162,6 +164,65 @@ def test_what_cannot_be_embedded_is_refused(tiny):
         lab_vectors(tiny, DOCUMENTS[:1], QUERIES[:1], PAIRS, 3)
     with pytest.raises(ValueError, match="6 documents and 5 queries"):
         lab_vectors(tiny, DOCUMENTS, QUERIES[:5], PAIRS, 3)
+
+
+# All layers at once
+
+
+@pytest.mark.parametrize("scored", [PAIRS, None])
+def test_any_layer_of_all_equals_that_layer_alone(tiny, scored):
+    layers = lab_layers(tiny, DOCUMENTS, QUERIES, scored)
+    assert layers.layers == (0, 1, 2, 3)
+    before = tiny.forward_passes
+    found = [layers.of(layer) for layer in layers.layers]
+    assert tiny.forward_passes == before
+    for layer, one in enumerate(found):
+        alone = lab_vectors(tiny, DOCUMENTS, QUERIES, scored, layer)
+        assert (one.model, one.revision, one.layer) == (alone.model, alone.revision, layer)
+        for side in ("documents", "queries", "first", "second"):
+            assert tuple(getattr(one, side)) == POOLINGS
+            for pooling in POOLINGS:
+                vectors = getattr(one, side)[pooling]
+                assert vectors.dtype == np.float32
+                assert not vectors.flags.writeable
+                np.testing.assert_allclose(vectors, getattr(alone, side)[pooling], atol=1e-6)
+    assert not np.allclose(found[3].documents["mean"], found[2].documents["mean"], atol=0.01)
+
+
+def test_all_layers_take_two_passes_whose_progress_never_goes_back(tiny):
+    told, before = [], tiny.forward_passes
+    lab_layers(tiny, DOCUMENTS, QUERIES, PAIRS, progress=lambda *counts: told.append(counts))
+    passes = tiny.forward_passes - before
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert {total for _, total in told} == {2 * (6 + 6 + 8)}
+    assert told[-1][0] == told[-1][1]
+    assert passes == len(told)  # a batch each
+    before = tiny.forward_passes
+    lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 0)
+    assert tiny.forward_passes - before == passes  # one layer costs as much
+
+
+def test_what_is_not_held_is_refused(tiny):
+    layers = lab_layers(tiny, DOCUMENTS, QUERIES, PAIRS, (2, 3))
+    for layer in (1, 3, 4, -1):  # last4 at layer 3 takes layer 0 too
+        with pytest.raises(ValueError, match="not in tuple"):
+            layers.of(layer)
+    with pytest.raises(ValueError, match="read-only"):
+        layers.documents["mean"][0] = 0
+
+
+def test_most_pairs_is_what_fits_into_memory(tiny):
+    def of(layers: int, dim: int, scored: ScoredPairs | None = None) -> int:
+        return most_pairs(SimpleNamespace(facts=SimpleNamespace(layers=layers, hidden_size=dim)), scored)  # type: ignore
+
+    assert of(6, 384) == 5_000
+    assert of(12, 768) == (512 * 2**20 // (13 * 768 * 4 * 4)) // 2 == 1_680
+    assert of(24, 1024) == 655
+    assert of(12, 768, PAIRS) == 1_680 - len(PAIRS.first)
+    assert of(96, 100_000) == 3  # two documents differ in one direction only
+    layers = lab_layers(tiny, DOCUMENTS, QUERIES, PAIRS)
+    held = sum(part.nbytes for side in (layers.documents, layers.queries, layers.pairs) for part in side.values())
+    assert held == (6 + 6 + 8) * (4 * 4 * (tiny.facts.layers + 1) * tiny.facts.hidden_size)
 
 
 # Treatments

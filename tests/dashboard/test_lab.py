@@ -53,6 +53,12 @@ def settled(app: AppTest) -> AppTest:
     raise AssertionError("it never ends")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _measured() -> None:
+    """The yardsticks, which are measured in the background once a model is loaded: their passes are none of the lab's."""
+    caching.baseline(backend())
+
+
 @pytest.fixture(autouse=True)
 def _few_scored_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of the texts would be those of the ready-made pairs."""

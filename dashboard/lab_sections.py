@@ -105,8 +105,8 @@ def lab(backend: Backend) -> None:
     evaluation_choices.about(pairs)
     if len(pairs) < FEWEST_PAIRS:
         st.info(
-            f"**{len(pairs)} pair{'s are' if len(pairs) > 1 else ' is'} too few for the lab.** It takes {FEWEST_PAIRS} at the "
-            "least: fewer sentences differ in one direction or none, and nothing can be projected. Choose others under “Data”.",
+            f"**{len(pairs)} pairs are too few for the lab.** It takes {FEWEST_PAIRS}: two sentences differ in one direction "
+            "only, which leaves no projection to compare. Choose others under “Data”.",
             icon=":material/science:",
         )
         return

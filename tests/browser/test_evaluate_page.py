@@ -74,7 +74,8 @@ def test_the_grid_is_drawn_and_a_click_shows_a_cells_curve(visit: Visit) -> None
     assert grid["types"] == ["heatmap", "scatter"]
     values = [value for row in grid["cells"] for value in row]
     assert len(values) == 21
-    assert sorted(grid["texts"]) == sorted(f"{value:.1f}" for value in values)
+    shown = [f"{value:.1f}" + (" ★" if value == max(values) else "") for value in values]
+    assert sorted(grid["texts"]) == sorted(shown)
     assert grid["cells"][0][1] == 0  # [CLS] at layer 0
     assert max(values) == grid["cells"][6][0]
     expect(page.get_by_text(f"{grid['cells'][6][0]:.1f} %", exact=True)).to_be_visible()
@@ -179,7 +180,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     page.get_by_role("button", name="Use this corpus").click()
     expect(page.get_by_text("60 queries")).to_be_visible()
     page.get_by_text("Pooling lab", exact=True).click()
-    recall, spearman, *curves = wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%) by", "Spearman by")
+    recall, spearman, *curves = wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%), Mean", "Spearman, Mean")
     assert recall["types"][0] == spearman["types"][0] == "heatmap"
     assert [len(row) for row in recall["cells"]] == [5] * 5
     assert len(recall["texts"]) == 25
@@ -187,7 +188,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
         assert curve["names"] == ["Random", "PCA", "White", "all numbers, cosine"]
     assert fits(page)
     click_cell(page, 0, 2, 0)
-    wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%) by dimensions, Max", "Spearman by dimensions, Max")
+    wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%), Max", "Spearman, Max")
     page.wait_for_url("**lp=max**")
 
 

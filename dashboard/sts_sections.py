@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
 CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson"}
-MOST_PAIRS, LARGEST = 50_000, 12
+MOST_PAIRS, MOST_POINTS, LARGEST = 50_000, 5_000, 12
 
 
 @cache
@@ -199,15 +199,17 @@ def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs:
     if spearman is None:
         st.info(f"**{name} gives every pair the same score:** there is no order to compare with people's.")
         return
-    texts = [f"{_short(first)}<br>{_short(second)}" for first, second in zip(pairs.first, pairs.second, strict=True)]
+    shown = np.linspace(0, len(gold) - 1, min(MOST_POINTS, len(gold))).astype(int)  # spread evenly over the file
+    texts = [f"{_short(pairs.first[at])}<br>{_short(pairs.second[at])}" for at in shown]
     feedback.figure(
         charts.predicted_against_gold(
-            predicted, gold, texts, f"{name} against people", unit=unit, scale=controls.scale()
+            predicted[shown], gold[shown], texts, f"{name} against people", unit=unit, scale=controls.scale()
         ),
         key="sts_scatter",
         alt=f"Scatter of {len(gold)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",
-        read="A point is a pair: to the right people find it more alike, further up the run does. Hover for its sentences.",
+        read="A point is a pair: to the right people find it more alike, further up the run does. Hover for its sentences."
+        + (f" {len(shown):,} of the pairs are drawn." if len(shown) < len(gold) else ""),
         not_shown="A cosine of 0.5 is not “half alike”: only the order of pairs is compared with people's.",
         table=lambda: _errors(pairs, predicted, len(gold), unit),
     )

@@ -180,10 +180,18 @@ def test_bad_input_is_one_line_and_status_2(folder, tmp_path, monkeypatch, argum
 def test_make_hands_its_variables_on():
     """What `make reproduce` would run; nothing is run or installed."""
     words = ["PAIRS=my pairs.jsonl", "STSB=test.csv", "STSB_SPLIT=test", "SEED=3", "JSON=out.json"]
-    said = subprocess.run(["make", "--no-print-directory", "-n", "reproduce", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        ["make", "--no-print-directory", "-n", "reproduce", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     command = " ".join(said.stdout.split("-m components ")[1].replace("\\\n", " ").split())
     assert command == (
         'reproduce --pairs "my pairs.jsonl" --sts "test.csv" --sts-split "test" --seed "3" --json "out.json"'
     )
-    said = subprocess.run(["make", "-n", "reproduce"], cwd=ROOT, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        ["make", "--no-print-directory", "-n", "reproduce"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert said.stdout.split("-m components ")[1].replace("\\\n", " ").split() == ["reproduce"]

@@ -129,6 +129,7 @@ def _sentences() -> None:
     # Another widget for people's own sentences: a click that follows typed text at once still carries the set that
     # was shown before, and must not count as choosing it again.
     widget = "w_set" if chosen else "w_set_own"
+    st.session_state["_set_widget"] = widget
     st.session_state[widget] = chosen
     st.selectbox(
         "Ready-made sentences",
@@ -166,7 +167,8 @@ def _sentences() -> None:
 
 def _choose_set(widget: str) -> None:
     key = st.session_state[widget]
-    if key is not None:
+    # A page that has not drawn our last answer yet sends along what the widget before had, as if it were chosen.
+    if key is not None and widget == st.session_state.get("_set_widget"):
         chosen = ready_made.ready_made_sets()[key]
         state.put("sentences", chosen.sentences)
         state.put("layers_view", chosen.view)  # the view its hint speaks of

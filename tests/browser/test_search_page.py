@@ -23,7 +23,7 @@ def test_hits_follow_as_one_types(visit: Visit, dark: bool) -> None:
     box.press_sequentially("trains that crash", delay=30)  # no Enter
     expect(hits(page).first.locator(".tag")).to_contain_text("train", timeout=20_000)
     expect(box).to_have_value("trains that crash")
-    assert "q=trains+that+crash" in page.url or "q=trains%20that%20crash" in page.url
+    page.wait_for_url(lambda url: "q=trains+that+crash" in url or "q=trains%20that%20crash" in url)  # behind the typing
 
 
 def test_a_histogram_and_bars_are_drawn(visit: Visit) -> None:

@@ -38,12 +38,14 @@ def grid(backend: Backend) -> None:
         _layer_picker(found, layer)
     with right:
         controls.choice("pooling", "Pooling", {name: POOLING_NAMES[name] for name in found.poolings})
-    best = np.unravel_index(int(values.argmax()), values.shape)
-    best_layer, best_pooling = found.layers[best[0]], found.poolings[best[1]]
+    row, column = divmod(int(values.argmax()), len(found.poolings))
+    best_layer, best_pooling = found.layers[row], found.poolings[column]
     _message(found, values, measure, best_layer, best_pooling)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        _heatmap(backend, found, values, measure, layer, pooling)
+        _heatmap(
+            backend, found, values, measure, (found.layers.index(layer), found.poolings.index(pooling)), (row, column)
+        )
     with right:
         _curve(found, pairs, layer, pooling, best_layer, best_pooling)
     feedback.reading(
@@ -65,10 +67,10 @@ def _cell(found: GridRanks) -> tuple[int, Pooling]:
         st.warning(f"Layer {layer} was asked for, but there is {', '.join(map(str, found.layers))}.")
         state.put("layer", None)
         layer = None
-    return (
-        found.layers[-1] if layer is None else int(layer),
-        cast(Pooling, pooling if pooling in found.poolings else found.poolings[0]),
-    )
+    if pooling not in found.poolings:  # the picker offers what is there, and takes nothing else
+        pooling = found.poolings[0]
+        state.put("pooling", pooling)
+    return found.layers[-1] if layer is None else int(layer), cast(Pooling, pooling)
 
 
 def _layer_picker(found: GridRanks, layer: int) -> None:
@@ -98,7 +100,12 @@ def _message(found: GridRanks, values: np.ndarray, measure: str, layer: int, poo
 
 
 def _heatmap(
-    backend: Backend, found: GridRanks, values: np.ndarray, measure: str, layer: int, pooling: Pooling
+    backend: Backend,
+    found: GridRanks,
+    values: np.ndarray,
+    measure: str,
+    chosen: tuple[int, int],
+    best: tuple[int, int],
 ) -> None:
     feedback.figure(
         charts.measure_grid(
@@ -109,8 +116,8 @@ def _heatmap(
             unit=f"{measure} (%)",
             row_title="layer",
             column_title="pooling",
-            chosen=(found.layers.index(layer), found.poolings.index(pooling)),
-            starred=(int(np.argmax(values.max(axis=1))), int(np.argmax(values.max(axis=0)))),
+            chosen=chosen,
+            starred=best,
             limits=(0, 100),
             scale=controls.scale(),
         ),

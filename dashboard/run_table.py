@@ -102,7 +102,7 @@ def show(table: pd.DataFrame) -> None:
 
 
 def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:
-    """The runs as JSON, their table as CSV, Markdown and LaTeX; each is made when it is asked for."""
+    """The runs as JSON, their table as CSV, Markdown and LaTeX; the last two are made when they are asked for."""
     rounded = table.round(2)
     with st.container(horizontal=True, key="run_exports"):
         feedback.download(rounded, "runs")

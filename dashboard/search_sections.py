@@ -187,6 +187,8 @@ def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_
             help=caching.glossary()["layer"],
         )
     if len(poolings) > 1:
+        if state.get(pooling_key) not in poolings:  # the picker offers what is there, and takes nothing else
+            state.put(pooling_key, poolings[0])
         with right:
             controls.choice(
                 pooling_key,

@@ -26,7 +26,7 @@ from components.retrieval.corpus import Corpus, read_corpus
 from components.retrieval.lexical import TITLES, make_ranker
 from components.retrieval.ranks import EvaluationCancelled
 from components.retrieval.run_record import Run, RunData, write_runs
-from dashboard import caching, corpora, evaluation_choices, sts_sections
+from dashboard import caching, corpora, evaluation_choices, evaluation_jobs, sts_sections
 from tests.dashboard.conftest import Open, figures, texts, traces
 from tests.dashboard.test_pages import backend
 from tests.tiny import save_tiny
@@ -838,3 +838,22 @@ def test_a_job_that_fails_is_a_message(open_page: Open, monkeypatch: pytest.Monk
     assert app.button(key="again_words_bow")
     for job in list(caching.evaluation_shelf()._jobs.values()):
         caching.evaluation_shelf().forget(job)
+
+
+def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_replaced(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two cells share the most: the first row that has it and the first column that has it are not one cell.
+    ranks = np.full((2, 2, 630), 9, np.int32)
+    ranks[0, 1, :300] = ranks[1, 0, :300] = 1
+    found = pair_runs.GridRanks((0, 6), ("cls", "max"), ranks)
+    whole = evaluation_jobs.pair_indexes
+    monkeypatch.setattr(evaluation_jobs, "pair_indexes", lambda *given: replace(whole(*given), ranks=found))
+    app = ready(open_page("evaluate"))  # the session's pooling is the mean
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["pooling"] == "cls"
+    texts_of_cells = figures(app)[0]["data"][0]["text"]
+    starred = [(row, column) for row in range(2) for column in range(2) if "★" in texts_of_cells[row][column]]
+    assert starred == [(0, 1)]
+    assert "at **layer 0, Max** ★" in texts(app)

@@ -1,14 +1,14 @@
 """The errors that people are meant to read.
 
 Domain code raises one of these (or a plain ValueError for a programming mistake); the dashboard turns them
-into a message. Each says what was given, what was expected, and how to mend it.
+into a message. Each says what was given, what was expected, and how to fix it.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-ModelProblem = Literal[
+ModelErrorKind = Literal[
     "offline",  # the hub is out of reach and the model is not on this machine
     "not_found",  # no such repository, revision or folder
     "gated",  # the repository wants a login or an accepted licence
@@ -23,21 +23,21 @@ ModelProblem = Literal[
 ]
 
 
-class PeopleError(ValueError):
-    """A problem a person can mend. `given`, `expected` and `mend` are whole sentences."""
+class UserError(ValueError):
+    """A problem that a person can fix. `problem`, `expected` and `fix` are whole sentences."""
 
-    def __init__(self, given: str, expected: str, mend: str) -> None:
-        super().__init__(f"{given} {expected} {mend}")
-        self.given, self.expected, self.mend = given, expected, mend
-
-
-class InputError(PeopleError):
-    """Text or an option that cannot be worked with."""
+    def __init__(self, problem: str, expected: str, fix: str) -> None:
+        super().__init__(f"{problem} {expected} {fix}")
+        self.problem, self.expected, self.fix = problem, expected, fix
 
 
-class ModelError(PeopleError):
-    """A model that cannot be had; `problem` is the machine-readable kind."""
+class InputError(UserError):
+    """Text or an option that cannot be used."""
 
-    def __init__(self, problem: ModelProblem, given: str, expected: str, mend: str) -> None:
-        super().__init__(given, expected, mend)
-        self.problem: ModelProblem = problem
+
+class ModelError(UserError):
+    """A model that is not available; `kind` is the machine-readable reason."""
+
+    def __init__(self, kind: ModelErrorKind, problem: str, expected: str, fix: str) -> None:
+        super().__init__(problem, expected, fix)
+        self.kind: ModelErrorKind = kind

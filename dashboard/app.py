@@ -15,7 +15,8 @@ import streamlit as st  # noqa: E402
 from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
 from components.model.catalog import spec_of  # noqa: E402
-from dashboard import caching, feedback, navigation, ready_made, sidebar, state  # noqa: E402
+from dashboard import caching, navigation, ready_made, state  # noqa: E402
+from dashboard.ui import messages, model_gate, sidebar  # noqa: E402
 
 SIDEBAR_WIDTH = 330  # pixels: the models' names fit
 
@@ -36,11 +37,11 @@ def main() -> None:
     state.read_address(key, history=bool(context and context.is_history_navigation))
     sidebar.take_edits()
     # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
-    if not feedback.needs_consent("model"):
+    if not model_gate.needs_consent("model"):
         caching.shelf().request(spec_of(state.get("model")))
     style()
     status = sidebar.draw(key)
-    feedback.notices()
+    messages.notices()
     page.run()
     sidebar.status(status)  # last, when the page has waited for the model
     state.write_address(key)

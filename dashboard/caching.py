@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.analysis.baseline_shelf import BaselineShelf
-from components.errors import PeopleError
-from components.model.shelf import ModelShelf
+from components.errors import UserError
+from components.model.loader import ModelShelf
 from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard.few_kept import FewKept
 from dashboard.ready_made import ASSETS
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     from components.analysis.baseline import Baseline, Yardstick
     from components.analysis.cka import LayerCKA
     from components.analysis.head_patterns import HeadPatterns
-    from components.analysis.map_shelf import MapShelf
+    from components.analysis.maps.map_shelf import MapShelf
     from components.analysis.pooling import Pooling
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.model.backend import Backend
-    from components.model.embedding import Resolved
+    from components.model.embedding.embedder import Resolved
     from components.model.token_shelf import TokenShelf
     from components.model.trace import Trace
-    from components.retrieval.corpus import Corpus
-    from components.retrieval.evaluation import ScoredPairs
-    from components.retrieval.evaluation_shelf import EvaluationShelf
-    from components.retrieval.graded import GradedSet
-    from components.retrieval.index import IndexInfo
-    from components.retrieval.index_job import HasTexts
-    from components.retrieval.index_shelf import IndexShelf
-    from components.retrieval.lexical import Ranker
-    from components.retrieval.pair_runs import Pairs
-    from components.retrieval.paraphrases import SimilarPair
-    from components.retrieval.pooling_lab import LabLayers
-    from components.retrieval.run_record import Run
-    from components.retrieval.senses import SenseFile
-    from components.retrieval.static_vectors import StaticVectors
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.corpora.senses import SenseFile
+    from components.retrieval.evaluation.evaluation_shelf import EvaluationShelf
+    from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.pooling_lab import LabLayers
+    from components.retrieval.evaluation.run_record import Run
+    from components.retrieval.evaluation.sts import ScoredPairs
+    from components.retrieval.index.build import HasTexts
+    from components.retrieval.index.cache import IndexShelf
+    from components.retrieval.index.folder import IndexInfo
+    from components.retrieval.search.lexical import Ranker
+    from components.retrieval.search.paraphrases import SimilarPair
+    from components.retrieval.search.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def shelf() -> ModelShelf:
     """The models in memory and the traces of all sessions."""
     try:
         store = TraceStore()
-    except PeopleError as problem:
+    except UserError as problem:
         log.error("%s The default of 1 GiB is used.", problem)
         store = TraceStore(DEFAULT_BYTES)
     return ModelShelf(store, after_load=_after_load)
@@ -135,11 +135,11 @@ def head_patterns(key: tuple[str, str, tuple[object, ...]], which: Which, _trace
 @st.cache_resource(max_entries=1, show_spinner=False)
 def index_shelf() -> IndexShelf:
     """The indexes of all sessions."""
-    from components.retrieval.index_shelf import DEFAULT_CACHE_BYTES, IndexShelf
+    from components.retrieval.index.cache import DEFAULT_CACHE_BYTES, IndexShelf
 
     try:
         return IndexShelf()
-    except PeopleError as problem:
+    except UserError as problem:
         log.error("%s The default of 20 GiB is used.", problem)
         return IndexShelf(limit=DEFAULT_CACHE_BYTES)
 
@@ -147,7 +147,7 @@ def index_shelf() -> IndexShelf:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def evaluation_shelf() -> EvaluationShelf:
     """The evaluations of all sessions."""
-    from components.retrieval.evaluation_shelf import EvaluationShelf
+    from components.retrieval.evaluation.evaluation_shelf import EvaluationShelf
 
     return EvaluationShelf()
 
@@ -185,7 +185,7 @@ def scored_pairs() -> FewKept[ScoredPairs]:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def map_shelf() -> MapShelf:
     """The maps of all sessions."""
-    from components.analysis.map_shelf import MapShelf
+    from components.analysis.maps.map_shelf import MapShelf
 
     return MapShelf()
 
@@ -206,7 +206,7 @@ def query_vectors(
     _info: IndexInfo,
 ) -> dict[tuple[int, Pooling], np.ndarray]:
     """Queries' vectors at every layer and pooling of an index; keyed on model, revision, options and the texts."""
-    from components.retrieval.query import query_vectors as compute
+    from components.retrieval.search.query import query_vectors as compute
 
     return dict(compute(_backend, queries, _info))
 
@@ -288,7 +288,7 @@ def clusters(key: tuple[str, ...], layer: int, _vectors: np.ndarray) -> list[Clu
 def sense_overview(key: tuple[str, str, str], _backend: Backend, _found: SenseFile) -> list[dict[str, object]]:
     """Every labelled word at its best layer; keyed on model, revision and file."""
     from components.analysis.word_senses import sense_curve as curve_of
-    from components.retrieval.senses import meant_occurrences
+    from components.retrieval.corpora.senses import meant_occurrences
 
     rows: list[dict[str, object]] = []
     for word in _found.words:
@@ -320,7 +320,7 @@ def many_query_vectors(
     _info: IndexInfo,
 ) -> dict[tuple[int, Pooling], np.ndarray]:
     """As query_vectors, for up to a thousand queries at once: few are kept, and nobody changes them."""
-    from components.retrieval.query import query_vectors as compute
+    from components.retrieval.search.query import query_vectors as compute
 
     return dict(compute(_backend, queries, _info))
 

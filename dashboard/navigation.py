@@ -23,7 +23,7 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
 def pages() -> dict[str, Any]:
     """The pages of this run by key; made anew each run, as Streamlit wants it."""
     made = {
-        key: st.Page(f"views/{key}.py", title=title, icon=icon, url_path=key, default=key == "home")
+        key: st.Page(f"views/{key}/page.py", title=title, icon=icon, url_path=key, default=key == "home")
         for key, title, icon, _ in PATH
     }
     st.session_state["_pages"] = made
@@ -33,3 +33,12 @@ def pages() -> dict[str, Any]:
 def page_of(key: str) -> Any:
     """A page to link to."""
     return st.session_state["_pages"][key]
+
+
+def next_step(page: str) -> None:
+    """The link at a page's foot to the one after it on the path; to the start after the last."""
+    keys = [key for key, *_ in PATH]
+    after = PATH[(keys.index(page) + 1) % len(keys)]
+    label = f"Next: {after[1]}. {after[3]}" if after[0] != "home" else "Back to the start"
+    st.divider()
+    st.page_link(page_of(after[0]), label=label, icon=":material/arrow_forward:")

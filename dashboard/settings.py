@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.analysis.head_patterns import PATTERNS
-from components.analysis.projection import METHODS, METRICS
+from components.analysis.maps.projection import METHODS, METRICS
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
-from components.model.token_vectors import MAX_TOKENS
+from components.model.embedding.token_vectors import MAX_TOKENS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import POOLINGS
-from components.retrieval.lexical import KINDS
-from components.retrieval.search import SIMILARITIES
+from components.retrieval.search.exact import SIMILARITIES
+from components.retrieval.search.lexical import KINDS
 from dashboard.ready_made import ready_made_sets
 
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
@@ -33,7 +33,7 @@ class Setting:
     name: str  # the session key
     short: str  # the address key
     default: Any
-    parse: Callable[[list[str]], Any]  # raises ValueError (or PeopleError) for nonsense
+    parse: Callable[[list[str]], Any]  # raises ValueError (or UserError) for nonsense
     show: Callable[[Any], list[str]]
     pages: tuple[str, ...] = PAGES  # where it means something
 
@@ -101,7 +101,7 @@ def allowed_model(text: str) -> str:
     """The key of a model that a person named, in an address or in the picker.
 
     Both ask here: what a browser sends need not be one of the options it was offered. Raises ValueError (or
-    PeopleError) for a model that is not allowed, or that no model can be.
+    UserError) for a model that is not allowed, or that no model can be.
     """
     if not free_models_allowed() and catalog_spec(text.strip()) is None:
         # Said before anything is looked up: nobody must find out which folders there are.

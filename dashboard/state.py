@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from components.errors import PeopleError
+from components.errors import UserError
 from dashboard.settings import PAGES, SETTINGS
 
 NOTICE_SECONDS = 8.0
@@ -71,7 +71,7 @@ def read_address(page: str, history: bool = False) -> None:
             put(setting.name, setting.parse(here[setting.short]))
             if setting.name in {"model", "model2"}:
                 linked.add(get(setting.name))
-        except (ValueError, PeopleError) as problem:
+        except (ValueError, UserError) as problem:
             st.session_state.pop(setting.name, None)
             notice(f"The link's value for “{setting.short}” ({', '.join(here[setting.short])[:60]!r}): {problem}")
     for key in here.keys() - known:

@@ -102,7 +102,7 @@ def use_hub(monkeypatch: pytest.MonkeyPatch, address: str, cache: Path) -> None:
     """
     from huggingface_hub import constants
 
-    from components.model import hub
+    from components.model.files import hub
 
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)

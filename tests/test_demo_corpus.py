@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "assets" / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()
-]
+from tests.places import ASSETS
+
+ROWS = [json.loads(line) for line in (ASSETS / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()]
 TOPICS = {
     "volcano erupted": "volcano",
     "election results announced": "national election",

@@ -25,8 +25,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from components.arrays import Float32, read_only
 from components.errors import InputError
-from components.model.trace import Float32, TokenizedSentence, Trace, read_only
+from components.model.trace import TokenizedSentence, Trace
 
 How = Literal["mean", "max"]
 Which = Literal["all", "aa", "ab", "ba", "bb"]  # queries of text a or b, keys of text a or b

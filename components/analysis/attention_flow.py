@@ -22,7 +22,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from components.model.trace import Float32
+from components.arrays import Float32
 
 
 def rollout(attentions: np.ndarray, residual: float = 0.5) -> NDArray[np.float64]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from components.analysis.pooling import POOLINGS, Pooling, pool
 from components.analysis.similarity import centred, cosine
-from components.model.trace import Float32, Trace, read_only
+from components.arrays import Float32, read_only
+from components.model.trace import Trace
 
 SEED = 20_240
 PAIRS = 2_000

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.model.trace import Float32, Trace, read_only
+from components.arrays import Float32, read_only
+from components.model.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from components.arrays import read_only
 from components.errors import InputError
-from components.model.trace import read_only
 
 Judgement = Literal["too few", "few", "enough"]
 

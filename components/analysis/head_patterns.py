@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.analysis.attention import Which, pair_mask
+from components.arrays import read_only
 from components.errors import InputError
-from components.model.trace import TokenizedSentence, read_only
+from components.model.trace import TokenizedSentence
 
 Pattern = Literal["previous", "next", "itself", "first", "separators", "same_word", "punctuation", "broad"]
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)

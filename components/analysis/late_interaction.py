@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.model.trace import Float32, Trace
+from components.arrays import Float32
+from components.model.trace import Trace
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from components.analysis.alignment import AlignedSpan, align
-from components.model.trace import Float32, TokenizedSentence, Trace
+from components.arrays import Float32
+from components.model.trace import TokenizedSentence, Trace
 
 
 @dataclass(frozen=True)

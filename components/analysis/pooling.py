@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from components.model.trace import POOLINGS, Float32, Pooling, Trace
+from components.arrays import Float32
+from components.model.trace import POOLINGS, Pooling, Trace
 
 __all__ = ["POOLINGS", "Pooling", "pool"]
 

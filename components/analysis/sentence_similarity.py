@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.analysis.similarity import cosine_matrix
-from components.model.trace import read_only
+from components.arrays import read_only
 
 
 @dataclass(frozen=True)

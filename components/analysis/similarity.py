@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from components.model.trace import Float32
+from components.arrays import Float32
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.projection import unit
+from components.analysis.maps.projection import unit
 
 Float32 = NDArray[np.float32]
 _TIE = 1e-5  # cosines this close are equal: vectors are kept in float16

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    from components.retrieval.index_shelf import IndexShelf
+    from components.retrieval.index.cache import IndexShelf
 
     shelf = IndexShelf()
     freed = shelf.clear() if options.clear else 0

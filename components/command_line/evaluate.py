@@ -39,17 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.pairs.is_dir():
         return evaluate_graded.run(options)
-    from components.retrieval import evaluation, metrics
-    from components.retrieval.corpus import read_corpus
+    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.evaluation import grid, metrics
 
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
-    documents, queries, without = evaluation.compressed_pairs(corpus)
+    documents, queries, without = grid.compressed_pairs(corpus)
     shared.tell_left_out(without + corpus.report.bad_count, len(documents))
     backend = shared.load(options)
     chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
     runs = []
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        for found in evaluation.retrieval_runs(backend, documents, queries, chosen, asked, bar.update):
+        for found in grid.retrieval_runs(backend, documents, queries, chosen, asked, bar.update):
             runs.append(
                 {"model": found.model, "layer": found.layer, "pooling": found.pooling, **metrics.summary(found.ranks)}
             )

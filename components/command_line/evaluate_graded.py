@@ -11,9 +11,9 @@ from components.command_line import options as shared
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """`options` are those of `evaluate`."""
-    from components.retrieval.graded import read_graded_folder
-    from components.retrieval.graded_metrics import graded_summary
-    from components.retrieval.graded_runs import graded_runs
+    from components.retrieval.evaluation.graded.collection import read_graded_folder
+    from components.retrieval.evaluation.graded.metrics import graded_summary
+    from components.retrieval.evaluation.graded.runs import graded_runs
 
     graded = read_graded_folder(options.pairs, options.split, limits=None)
     if graded.report.left_out:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    from components.retrieval.corpus import read_corpus
+    from components.retrieval.corpora.corpus import read_corpus
 
     corpus = read_corpus(options.corpus, options.corpus.name, options.text_column, options.encoding, limits=None)
     report = corpus.report
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         sys.stderr.write(f"{report.duplicates:,} sentences occur more than once; all are kept.\n")
     backend = shared.load(options)
     chosen = shared.embed_options(backend, options, "document")
-    from components.retrieval.index_job import build_index
+    from components.retrieval.index.build import build_index
 
     with shared.Bar(f"Embedding {corpus.name}") as bar:
         index = build_index(backend, corpus, options.out, chosen, options.dtype, bar.update)

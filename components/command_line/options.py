@@ -12,8 +12,8 @@ from components.model.trace import POOLINGS
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.model.embedding import EmbedOptions
-    from components.model.published import Role
+    from components.model.embedding.embedder import EmbedOptions
+    from components.model.files.sentence_config import Role
 
 
 def add_model(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
@@ -29,7 +29,7 @@ def add_model(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
 
 
 def load(options: argparse.Namespace) -> Backend:
-    """The model that was asked for. Raises PeopleError."""
+    """The model that was asked for. Raises UserError."""
     from components.model.backend import Backend
 
     return Backend.load(options.model)

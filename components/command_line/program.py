@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from components.command_line import cache, evaluate, index, reproduce, search, sts
-from components.errors import InputError, PeopleError
+from components.errors import InputError, UserError
 
 COMMANDS = (index, search, evaluate, sts, reproduce, cache)
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         result = options.run(options)
         if options.json is not None and result is not None:
             _write_json(options.json, result)
-    except PeopleError as problem:
+    except UserError as problem:
         sys.stderr.write(" ".join(str(problem).split()) + "\n")
         return 2
     except KeyboardInterrupt:

@@ -13,8 +13,8 @@ from components.command_line import options as shared
 from components.errors import InputError
 
 if TYPE_CHECKING:
-    from components.retrieval.evaluation import Progress
-    from components.retrieval.reproduction import Outcome, Row
+    from components.retrieval.evaluation.grid import Progress
+    from components.retrieval.evaluation.reproduction import Outcome, Row
 
 NAME = "reproduce"
 HELP = "measure published figures again and show ours beside theirs, with what was left out"
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "The file that is this split was expected.",
             "Add --sts FILE (make: STSB=FILE), or leave the split out.",
         )
-    from components.retrieval import reproduction
+    from components.retrieval.evaluation import reproduction
 
     sources = reproduction.Sources(options.pairs, options.sts, options.sts_split or "validation", options.seed)
     outcome = reproduction.reproduce(sources, _bar)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             for data in outcome.data
         ],
         "rows": [_row(row) for row in outcome.rows],
-        "left_out": [{"figure": one.figure, "why": f"{one.why} {one.mend}".strip()} for one in outcome.left_out],
+        "left_out": [{"figure": one.figure, "why": f"{one.why} {one.fix}".strip()} for one in outcome.left_out],
     }
 
 
@@ -93,7 +93,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _tables(outcome: Outcome) -> None:
-    from components.retrieval.published_figures import TOLERANCE
+    from components.retrieval.evaluation.published_figures import TOLERANCE
 
     for data in outcome.data:
         sampled = "" if data.n == data.of else f", a seeded sample of {data.of:,}"
@@ -116,8 +116,8 @@ def _tables(outcome: Outcome) -> None:
         for row in own:
             sys.stdout.write(f"{_start(row)}{_number(row.ours):>8}\n")
     sys.stdout.write("\nLeft out\n")
-    for why, mend in dict.fromkeys((one.why, one.mend) for one in outcome.left_out):
-        figures = [one.figure for one in outcome.left_out if (one.why, one.mend) == (why, mend)]
+    for why, mend in dict.fromkeys((one.why, one.fix) for one in outcome.left_out):
+        figures = [one.figure for one in outcome.left_out if (one.why, one.fix) == (why, mend)]
         sys.stdout.write("".join(f"  {figure}\n" for figure in figures) + f"    {why} {mend}".rstrip() + "\n")
 
 
@@ -125,7 +125,7 @@ _HEAD = f"{'model':<25}{'data':<18}{'pooling':<9}{'measure':<10}{'n':>7}"
 
 
 def _start(row: Row) -> str:
-    from components.retrieval.published_figures import POOLING_TITLES, measure_title
+    from components.retrieval.evaluation.published_figures import POOLING_TITLES, measure_title
 
     name, data = row.model.rpartition("/")[2], _data_title(row.task, row.split)
     return f"{name:<25}{data:<18}{POOLING_TITLES[row.pooling]:<9}{measure_title(row.measure):<10}{row.n:>7,}"

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    from components.retrieval.index import open_index
+    from components.retrieval.index.folder import open_index
 
     index = open_index(options.folder)
     if options.model is not None and options.model != index.info.model:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)
     engine = index.engine(layer, pooling)
     from components.model.backend import Backend
-    from components.retrieval.query import query_vectors
+    from components.retrieval.search.query import query_vectors
 
     backend = Backend.load(index.info.model)
     vectors = query_vectors(backend, [options.query], index.info)

@@ -23,16 +23,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    from components.retrieval import evaluation
-    from components.retrieval.corpus import read_corpus
+    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.evaluation import sts
 
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence1", limits=None)
-    pairs = evaluation.scored_pairs(corpus)
+    pairs = sts.scored_pairs(corpus)
     shared.tell_left_out(pairs.bad_rows, len(pairs.first))
     backend = shared.load(options)
     chosen = shared.embed_options(backend, options, None)
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        found = evaluation.similarity_runs(backend, pairs, chosen, bar.update)
+        found = sts.similarity_runs(backend, pairs, chosen, bar.update)
     runs = [
         {
             "model": run.model,

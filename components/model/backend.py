@@ -17,26 +17,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
-from components.model import architecture, device, inside, loading, sources
+from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model, with_facts
-from components.model.embedding import Embedder, EmbedOptions, EmbedReport, Precision, Sink
-from components.model.hub import Progress
+from components.model.embedding.embedder import Embedder, EmbedOptions, EmbedReport, Precision, Sink
+from components.model.embedding.token_vectors import TokenVectors, token_vectors
+from components.model.files import sources
+from components.model.files.hub import Progress
+from components.model.files.sentence_config import Role, SentenceConfig, read_sentence_config
 from components.model.inside import InsideBlocks, OutputProjection
-from components.model.published import Published, Role, read_published
 from components.model.store import TraceStore
-from components.model.token_vectors import TokenVectors, token_vectors
 from components.model.tokenization import Tokenization, check_texts
-from components.model.trace import (
-    EmbeddingParts,
-    Float32,
-    Int64,
-    MaskLogits,
-    Pooling,
-    TokenizedSentence,
-    Trace,
-    read_only,
-)
+from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
 
 
 @dataclass(frozen=True)
@@ -80,10 +73,10 @@ class Backend:
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
         self.has_pooler = getattr(model, "pooler", None) is not None
         self.parameter_parts = tuple(architecture.parameter_parts(model))
-        self.published: Published = read_published(folder)
-        self.own_pooling: Pooling = self.published.pooling or "mean"
+        self.sentence_config: SentenceConfig = read_sentence_config(folder)
+        self.own_pooling: Pooling = self.sentence_config.pooling or "mean"
         self.own_max_length = min(
-            self.published.max_length or self.tokenization.max_length, self.tokenization.max_length
+            self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
         )
         self.forward_passes = 0
         self.embedder = Embedder(self)
@@ -213,7 +206,7 @@ class Backend:
     ) -> TokenVectors:
         """Vectors of a seeded sample of a corpus's tokens, or of every occurrence of `word`.
 
-        Options are those of components.model.token_vectors.token_vectors: a limit, a seed, a folder, progress, cancel.
+        Options are those of components.model.embedding.token_vectors: a limit, a seed, a folder, progress, cancel.
         """
         return token_vectors(self, texts, layers, word, **options)
 

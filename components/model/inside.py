@@ -32,9 +32,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from components.arrays import Float32, read_only
 from components.model.architecture import BlockModules, block_modules
 from components.model.catalog import ModelFacts
-from components.model.trace import Float32, TokenizedSentence, read_only
+from components.model.trace import TokenizedSentence
 
 # One array of the record for each module hooked: [block, token, dim], and those that the heads divide up.
 _WHOLE = {

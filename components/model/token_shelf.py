@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.errors import PeopleError
-from components.model.embedding import EmbeddingCancelled
-from components.model.token_vectors import TokenVectors
+from components.errors import UserError
+from components.model.embedding.embedder import EmbeddingCancelled
+from components.model.embedding.token_vectors import TokenVectors
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -114,7 +114,7 @@ class TokenShelf:
                 )
         except EmbeddingCancelled as stopped:
             job.error = stopped.with_traceback(None)
-        except PeopleError as problem:  # meant for a person, and no fault of the server
+        except UserError as problem:  # meant for a person, and no fault of the server
             job.error = problem.with_traceback(None)
         except Exception as problem:
             log.warning("no token vectors", exc_info=problem)

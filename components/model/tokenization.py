@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from components.arrays import Int64
 from components.errors import InputError, ModelError
-from components.model.trace import Dropped, Int64, Token, TokenizedSentence
+from components.model.trace import Dropped, Token, TokenizedSentence
 
 MAX_SENTENCES = 64
 MAX_CHARACTERS = 20_000

@@ -17,16 +17,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-Float32 = NDArray[np.float32]
-Int64 = NDArray[np.int64]
+from components.arrays import Float32, Int64, read_only
+
 Pooling = Literal["mean", "cls", "max"]  # how token vectors become one vector: see components.analysis.pooling
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """Mark an array as not writeable and return it; sharing it between sessions is then safe."""
-    array.flags.writeable = False
-    return array
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""One file a page; each reads like a table of contents."""
+"""One folder a page: page.py is its table of contents, the other files its sections."""

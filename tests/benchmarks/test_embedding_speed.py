@@ -16,8 +16,9 @@ import pytest
 
 from components.model.trace import POOLINGS
 from tests.benchmarks.test_speed import report
+from tests.places import DATA
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "sentences-36k.txt"
+DATA = DATA / "sentences-36k.txt"
 LINES = 4_000
 
 

@@ -14,15 +14,16 @@ import psutil
 import pytest
 
 from components.model.trace import POOLINGS
-from components.retrieval.corpus import read_corpus
-from components.retrieval.evaluation import retrieval_runs
-from components.retrieval.index_job import build_index
-from components.retrieval.pair_runs import grid_ranks, pairs_of_corpus
-from components.retrieval.ranks import gold_ranks
-from components.retrieval.texts import Texts
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.grid import retrieval_runs
+from components.retrieval.evaluation.pair_runs import grid_ranks, pairs_of_corpus
+from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.index.build import build_index
 from tests.benchmarks.test_speed import report
+from tests.places import DATA
 
-PAIRS = Path(__file__).resolve().parents[3] / "shared" / "data" / "compression-pairs.jsonl"
+PAIRS = DATA / "compression-pairs.jsonl"
 COUNT, DIM = 36_000, 384
 
 

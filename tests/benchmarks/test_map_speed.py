@@ -6,19 +6,19 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from components.analysis import map_shelf
-from components.analysis.map_shelf import MapShelf
-from components.analysis.projection import MapOptions, layer_map, start_map
-from components.analysis.token_set import of_corpus
+from components.analysis.maps import map_shelf
+from components.analysis.maps.map_shelf import MapShelf
+from components.analysis.maps.projection import MapOptions, layer_map, start_map
+from components.analysis.maps.token_set import of_corpus
 from tests.benchmarks.test_speed import report
+from tests.places import ASSETS
 
-CORPUS = Path(__file__).parents[2] / "assets" / "demo_corpus.jsonl"
+CORPUS = ASSETS / "demo_corpus.jsonl"
 
 
 @pytest.fixture(scope="module")

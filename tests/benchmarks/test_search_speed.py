@@ -11,7 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser
 
-from components.retrieval.search import ExactSearch
+from components.retrieval.search.exact import ExactSearch
 from tests.benchmarks.test_speed import median_time, report, servers, trivial_interaction  # noqa: F401 - fixtures
 from tests.browser.conftest import Server, settle
 

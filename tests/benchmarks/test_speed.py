@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import Server, figure, settle, start_server, stop_server
+from tests.places import ROOT
 
 ROUNDS = 15
 
@@ -114,7 +115,7 @@ def test_the_first_figure_comes_within_one_and_a_half_plain_starts(
     tmp_path: Path,
 ) -> None:
     """From process start to the drawn figure, against a script that imports, loads and runs one sentence."""
-    root = Path(__file__).resolve().parents[2]
+    root = ROOT
     plain, ours = [], []
     for number in range(4):
         started = time.perf_counter()

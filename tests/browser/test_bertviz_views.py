@@ -12,7 +12,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
-from components.charts.bertviz_views import frame_height, head_view, model_view, neuron_view
+from components.charts.bertviz.views import frame_height, head_view, model_view, neuron_view
 from components.charts.quantise import WEIGHT_ERROR
 from tests import tiny
 from tests.browser.conftest import Watch

@@ -13,7 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosine
-from dashboard import caching, feedback, ready_made, sidebar
+from dashboard import caching, ready_made
+from dashboard.ui import figures as feedback
+from dashboard.ui import sidebar
 from tests.dashboard.conftest import Open, chips, figures, texts, traces
 from tests.tiny import save_tiny
 
@@ -454,7 +456,7 @@ def test_a_fault_is_said_without_a_traceback_and_logged(
     def broken(*_: Any) -> None:
         raise RuntimeError("secret path /x/y")
 
-    monkeypatch.setattr("dashboard.token_sections.pieces", broken)
+    monkeypatch.setattr("dashboard.views.tokens.sections.pieces", broken)
     app.run()
     assert "Something went wrong while drawing the tokens" in texts(app)
     assert "secret" not in texts(app)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.errors import PeopleError
+from components.errors import UserError
 from dashboard import ready_made, settings
 
 EXAMPLES = {
@@ -144,7 +144,7 @@ def test_short_keys_are_unique_on_every_page() -> None:
     ],
 )
 def test_nonsense_is_refused(name: str, values: list[str]) -> None:
-    with pytest.raises((ValueError, PeopleError)):
+    with pytest.raises((ValueError, UserError)):
         SETTINGS[name].parse(values)
 
 

@@ -299,8 +299,8 @@ def test_one_text_has_itself_and_no_second():
     for which in ("ab", "ba", "bb"):
         with pytest.raises(InputError) as caught:
             select_pair(attention, one, which)
-        assert "only one text" in caught.value.given
-        assert "sentence B" in caught.value.mend
+        assert "only one text" in caught.value.problem
+        assert "sentence B" in caught.value.fix
 
 
 def test_other_selections_and_other_tokens_are_refused(question):

@@ -1,13 +1,12 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from components.analysis.baseline import PAIRS, SEED, Band, draw_pairs, measure
 from components.analysis.pooling import POOLINGS, pool
 from tests.components.analysis.handmade import trace, words
+from tests.places import ASSETS
 
-SAMPLE = (Path(__file__).parents[3] / "assets" / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
+SAMPLE = (ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
 TINY = ("the cat sat on the bank", "a dog ran by the river .", "the red hat", "we will put money in a bank !")
 
 

@@ -226,9 +226,9 @@ def test_unrelated_vectors_with_few_tokens_look_the_same_and_are_refused():
     assert by_definition(x[0], y[0]) > 0.9
     with pytest.raises(InputError) as caught:
         layer_cka(x, y)
-    assert "20 tokens" in caught.value.given
+    assert "20 tokens" in caught.value.problem
     assert "hundred" in caught.value.expected
-    assert "Add sentences" in caught.value.mend
+    assert "Add sentences" in caught.value.fix
     with pytest.raises(InputError):
         linear_cka(x[0], y[0])
 

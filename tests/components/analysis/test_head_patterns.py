@@ -1,5 +1,4 @@
 import unicodedata
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,9 @@ from components.errors import InputError
 from components.model.backend import TraceOptions
 from components.model.trace import TokenizedSentence
 from tests.components.analysis.handmade import sentence, words
+from tests.places import ASSETS
 
-SAMPLE = (Path(__file__).parents[3] / "assets" / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
+SAMPLE = (ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
 BLOCKS, HEADS = 3, 4
 TARGETED = tuple(pattern for pattern in PATTERNS if pattern != "broad")
 

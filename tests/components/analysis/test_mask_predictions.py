@@ -172,7 +172,7 @@ def test_a_token_alone_is_masked_or_refused_but_never_changes_its_neighbours(tok
         try:
             masked = mask_token(tokenization, sentence, token.position)
         except InputError as problem:
-            refused.append((token.position, problem.mend))
+            refused.append((token.position, problem.fix))
         else:
             assert masked.positions == (token.position,)
             assert_masked(tokenization, sentence, masked)
@@ -246,8 +246,8 @@ def test_a_first_piece_alone_cannot_be_said_in_text(tokenizations):
     sentence = tokenization.tokenize("walking")
     with pytest.raises(InputError) as caught:
         mask_token(tokenization, sentence, 1)
-    assert "'walk' at position 1" in caught.value.given
-    assert "whole word" in caught.value.mend
+    assert "'walk' at position 1" in caught.value.problem
+    assert "whole word" in caught.value.fix
     assert mask_token(tokenization, sentence, 1, whole_word=True).text == "[MASK][MASK]"
 
 
@@ -256,7 +256,7 @@ def test_a_special_token_is_not_masked(tokenizations, position):
     tokenization = tokenizations["bert"]
     with pytest.raises(InputError) as caught:
         mask_token(tokenization, tokenization.tokenize("the cat"), position)
-    assert "stands for no text" in caught.value.given
+    assert "stands for no text" in caught.value.problem
 
 
 @pytest.mark.parametrize("position", [-1, 4])
@@ -272,4 +272,4 @@ def test_a_tokenizer_without_a_mask_token():
     tokenization = Tokenization(tokenizer, 64, True)
     with pytest.raises(InputError) as caught:
         mask_token(tokenization, tokenization.tokenize("the cat"), 1)
-    assert "no mask token" in caught.value.given
+    assert "no mask token" in caught.value.problem

@@ -1,14 +1,14 @@
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from components.analysis.pooling import POOLINGS, pool
 from components.analysis.sentence_similarity import SentencePair, SentenceSimilarity, sentence_similarity
+from tests.places import ASSETS
 
-SETS = json.loads((Path(__file__).parents[3] / "assets" / "sets.json").read_text(encoding="utf-8"))
+SETS = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))
 THREE_GROUPS = next(entry["sentences"] for entry in SETS if entry["key"] == "three-groups")
 GROUP = np.repeat([0, 1, 2], 3)
 SHUFFLED = [4, 0, 8, 2, 6, 5, 1, 7, 3]  # no two of a group side by side

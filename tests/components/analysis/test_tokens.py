@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import pytest
 from tokenizers import decoders
@@ -16,9 +15,10 @@ from components.analysis.tokens import (
 from components.model.tokenization import Tokenization
 from components.model.trace import Dropped
 from tests.components.analysis.handmade import UNKNOWN_ID, sentence, words
+from tests.places import ASSETS
 from tests.tiny import byte_level_tokenizer
 
-SETS = json.loads((Path(__file__).parents[3] / "assets" / "sets.json").read_text(encoding="utf-8"))
+SETS = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))
 SENTENCES_OF = {entry["key"]: entry["sentences"] for entry in SETS}
 
 

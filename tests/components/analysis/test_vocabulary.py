@@ -50,9 +50,9 @@ def test_empty_text_matches_nothing(mode, text):
 def test_what_is_not_an_id_is_refused_with_what_was_expected(text):
     with pytest.raises(InputError) as caught:
         search(PIECES, text, "id")
-    assert repr(text) in caught.value.given
+    assert repr(text) in caught.value.problem
     assert "0 to 9" in caught.value.expected
-    assert "beginning" in caught.value.mend
+    assert "beginning" in caught.value.fix
 
 
 def test_the_limit_cuts_the_list_but_not_the_count():

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from components.analysis import token_set, word_senses
-from components.analysis.projection import unit
+from components.analysis import word_senses
+from components.analysis.maps import token_set
+from components.analysis.maps.projection import unit
 from components.analysis.word_senses import clusters, nearest_neighbour_accuracy, sense_curve
-from components.retrieval.senses import meant_occurrences, read_senses
+from components.retrieval.corpora.senses import meant_occurrences, read_senses
+from tests.places import ASSETS
 
-SENSES = Path(__file__).parents[3] / "assets" / "senses.jsonl"
+SENSES = ASSETS / "senses.jsonl"
 
 
 @pytest.fixture

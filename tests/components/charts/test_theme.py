@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
 
 from components.charts import theme
+from tests.places import ROOT
 
-CONFIG = tomllib.loads((Path(__file__).resolve().parents[3] / ".streamlit" / "config.toml").read_text())
+CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
 
 
 def luminance(colour: str) -> float:

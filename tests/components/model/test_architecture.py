@@ -141,19 +141,19 @@ def test_a_decoder_of_another_family_is_refused(tmp_path):
     GPT2Model(GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=40, n_positions=16)).save_pretrained(tmp_path)
     tiny.byte_level_tokenizer().save_pretrained(tmp_path)
     problem = refusal(tmp_path)
-    assert problem.problem == "unsupported"
-    assert "'gpt2'" in problem.given
+    assert problem.kind == "unsupported"
+    assert "'gpt2'" in problem.problem
     assert "bert, distilbert, roberta" in problem.expected
 
 
 def test_a_bert_that_decodes_is_refused(folder):
-    assert refusal(with_config(folder, is_decoder=True)).problem == "unsupported"
+    assert refusal(with_config(folder, is_decoder=True)).kind == "unsupported"
 
 
 def test_relative_positions_are_refused(folder):
     problem = refusal(with_config(folder, position_embedding_type="relative_key"))
-    assert problem.problem == "unsupported"
-    assert "'relative_key'" in problem.given
+    assert problem.kind == "unsupported"
+    assert "'relative_key'" in problem.problem
 
 
 def test_a_model_that_needs_code_of_its_own_is_refused_and_the_code_is_not_run(folder, tmp_path):
@@ -161,8 +161,8 @@ def test_a_model_that_needs_code_of_its_own_is_refused_and_the_code_is_not_run(f
     (folder / "modeling_own.py").write_text(f"open({str(trace)!r}, 'w').close()\n")
     own = {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
     problem = refusal(with_config(folder, model_type="own-bert", auto_map=own))
-    assert problem.problem == "unsupported"
-    assert "'own-bert'" in problem.given
+    assert problem.kind == "unsupported"
+    assert "'own-bert'" in problem.problem
     assert not trace.exists()
 
 
@@ -177,13 +177,13 @@ def test_code_beside_a_supported_model_is_not_run(folder, tmp_path):
 
 def test_a_model_type_that_transformers_does_not_know_is_refused(folder):
     problem = refusal(with_config(folder, model_type="of next year"))
-    assert problem.problem == "unsupported"
-    assert "'of next year'" in problem.given
+    assert problem.kind == "unsupported"
+    assert "'of next year'" in problem.problem
 
 
 def test_a_configuration_that_names_no_type_is_refused(folder):
     (folder / "config.json").write_text("{}")
-    assert refusal(folder).problem == "damaged"
+    assert refusal(folder).kind == "damaged"
 
 
 def test_every_supported_type_has_a_tiny_model():

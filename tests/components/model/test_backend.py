@@ -471,8 +471,8 @@ def test_a_model_without_a_head_gives_no_logits(embedded, backend):
         passes = model.forward_passes
         with pytest.raises(ModelError) as caught:
             model.trace(["the [MASK]"], mask_logits=True)
-        assert caught.value.problem == "unsupported"
-        assert model.spec.title in caught.value.given
+        assert caught.value.kind == "unsupported"
+        assert model.spec.title in caught.value.problem
         assert model.forward_passes == passes
 
 
@@ -483,7 +483,7 @@ def test_a_head_that_was_promised_but_not_saved_is_not_made_up(folder):
     assert backend.spec.masked_lm
     with pytest.raises(ModelError) as caught:
         backend.trace(["the [MASK]"], mask_logits=True)
-    assert caught.value.problem == "unsupported"
+    assert caught.value.kind == "unsupported"
     assert backend.trace(["the [MASK]"]).mask_logits is None
 
 
@@ -508,8 +508,8 @@ def test_a_block_that_was_not_saved_is_not_made_up(folder):
     model.save_pretrained(folder, state_dict=state)
     with pytest.raises(ModelError) as caught:
         Backend.load(str(folder), device_name="cpu")
-    assert caught.value.problem == "damaged"
-    assert "layer.1.attention" in caught.value.given
+    assert caught.value.kind == "damaged"
+    assert "layer.1.attention" in caught.value.problem
 
 
 @pytest.mark.parametrize(
@@ -532,7 +532,7 @@ def test_input_that_cannot_be_shown_says_why_and_costs_nothing(backend, texts, o
     for ask in (backend.trace, backend.tokenize):
         with pytest.raises(InputError) as caught:
             ask(texts, **options)
-        assert given in caught.value.given
+        assert given in caught.value.problem
     assert backend.forward_passes == 0
     assert backend.store.statistics.entries == 0
 
@@ -550,8 +550,8 @@ def test_a_result_larger_than_the_store_is_refused_before_it_is_computed(tiny_fo
     backend = Backend.load(str(tiny_folder("bert")), store=store, device_name="cpu")
     with pytest.raises(InputError) as caught:
         backend.trace(["the cat sat on the bank"])
-    assert "1 sentences of up to 8 tokens" in caught.value.given
-    assert "attentions" not in caught.value.mend
+    assert "1 sentences of up to 8 tokens" in caught.value.problem
+    assert "attentions" not in caught.value.fix
     assert backend.forward_passes == 0
     assert store.max_bytes - 200 <= backend.run(["the cat sat"]).nbytes <= store.max_bytes
     with pytest.raises(InputError):

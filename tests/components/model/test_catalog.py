@@ -168,9 +168,9 @@ def test_text_that_is_no_models_name(text, tmp_path, monkeypatch):
         monkeypatch.setattr(Path, "is_dir", lambda self: False)
     with pytest.raises(InputError) as caught:
         parse_model(text)
-    assert len(caught.value.given) < 300
-    assert caught.value.given.isprintable()
-    assert "hub" in caught.value.expected + caught.value.mend
+    assert len(caught.value.problem) < 300
+    assert caught.value.problem.isprintable()
+    assert "hub" in caught.value.expected + caught.value.fix
 
 
 def test_what_is_learnt_at_loading_is_added(embedded):

@@ -50,10 +50,10 @@ def test_a_model_is_loaded_onto_the_device_of_the_environment(two_gpus, monkeypa
 def test_a_device_this_machine_does_not_have(only_a_cpu, name):
     with pytest.raises(ModelError) as caught:
         choose_device(name)
-    assert caught.value.problem == "device"
-    assert repr(name) in caught.value.given
+    assert caught.value.kind == "device"
+    assert repr(name) in caught.value.problem
     assert caught.value.expected == "This machine has: cpu."
-    assert DEVICE_VARIABLE in caught.value.mend
+    assert DEVICE_VARIABLE in caught.value.fix
 
 
 def test_the_devices_there_are_named(two_gpus):
@@ -66,7 +66,7 @@ def test_a_missing_device_is_found_out_before_anything_is_loaded(only_a_cpu, mon
     monkeypatch.setenv(DEVICE_VARIABLE, "cuda")
     with pytest.raises(ModelError) as caught:
         Backend.load("nobody/nothing")
-    assert caught.value.problem == "device"
+    assert caught.value.kind == "device"
 
 
 def test_memory_of_a_cpu():

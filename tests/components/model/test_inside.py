@@ -363,7 +363,7 @@ def test_a_text_beyond_the_models_maximum_is_cut_there(backend):
 def test_input_that_cannot_be_shown_says_why_and_costs_nothing(tiny_bert, arguments, given):
     with pytest.raises(InputError) as caught:
         tiny_bert.inside(*arguments)
-    assert given in caught.value.given
+    assert given in caught.value.problem
     assert tiny_bert.forward_passes == 0
     assert tiny_bert.store.statistics.entries == 0
 
@@ -376,5 +376,5 @@ def test_a_record_larger_than_the_store_is_refused_before_it_is_computed(tiny_fo
     assert backend.store.statistics.entries == 1
     with pytest.raises(InputError) as caught:
         backend.inside("the cat sat on the red bank")
-    assert "1 sentences of up to 9 tokens" in caught.value.given
+    assert "1 sentences of up to 9 tokens" in caught.value.problem
     assert backend.forward_passes == 1

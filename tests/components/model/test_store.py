@@ -194,8 +194,8 @@ def test_sizes_are_read(text, expected):
 def test_sizes_that_cannot_be_read(text):
     with pytest.raises(InputError) as caught:
         parse_bytes(text)
-    assert repr(text) in caught.value.given
-    assert "BERT_INTERNALS_TRACE_BYTES" in caught.value.mend
+    assert repr(text) in caught.value.problem
+    assert "BERT_INTERNALS_TRACE_BYTES" in caught.value.fix
 
 
 def test_the_environment_sets_the_size(monkeypatch):

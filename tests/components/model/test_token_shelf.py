@@ -42,7 +42,7 @@ def test_a_cancelled_job_says_so(tmp_path):
         revision = "1"
 
         def token_vectors(self, texts, *, progress, cancelled, **_):
-            from components.model.embedding import EmbeddingCancelled
+            from components.model.embedding.embedder import EmbeddingCancelled
 
             progress(1, len(texts))
             gate.wait(10)

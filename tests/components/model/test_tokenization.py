@@ -295,7 +295,7 @@ def test_a_length_outside_the_models_range_is_refused(pair, least):
     for length in (least - 1, 0, -1, 65):
         with pytest.raises(InputError) as caught:
             tokenization.tokenize("the cat sat", pair, length)
-        assert str(length) in caught.value.given
+        assert str(length) in caught.value.problem
         assert f"{least} to 64" in caught.value.expected
 
 
@@ -305,7 +305,7 @@ def test_a_slow_tokenizer_is_refused():
 
     with pytest.raises(ModelError) as caught:
         Tokenization(Slow(), 64, True)
-    assert caught.value.problem == "unsupported"
+    assert caught.value.kind == "unsupported"
 
 
 @pytest.mark.parametrize(
@@ -325,10 +325,10 @@ def test_a_slow_tokenizer_is_refused():
 def test_texts_that_cannot_be_shown(texts, pairs, given):
     with pytest.raises(InputError) as caught:
         check_texts(texts, pairs)
-    assert given in caught.value.given
-    assert str(caught.value) == f"{caught.value.given} {caught.value.expected} {caught.value.mend}"
+    assert given in caught.value.problem
+    assert str(caught.value) == f"{caught.value.problem} {caught.value.expected} {caught.value.fix}"
     assert caught.value.expected.endswith(".")
-    assert caught.value.mend.endswith(".")
+    assert caught.value.fix.endswith(".")
 
 
 def test_misuse_is_no_message_for_people():

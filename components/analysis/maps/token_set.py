@@ -1,0 +1,160 @@
+"""The tokens that a map shows: where each stands, what is known of it, and its vectors at every layer.
+
+One record for the tokens of a few sentences (out of a Trace) and for those of a corpus (out of
+`Backend.token_vectors`), so that maps, neighbours and lists need not know which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import read_only
+
+if TYPE_CHECKING:
+    from components.model.embedding.token_vectors import TokenVectors
+    from components.model.trace import Trace
+
+NUMBERS = ("position", "frequency")  # what a token is coloured by as a number; all else is a category
+
+
+@dataclass(frozen=True)
+class MapToken:
+    """One point of a map."""
+
+    sentence: int  # from 0
+    position: int  # in the model's input, [CLS] at 0; of a whole word its first piece's
+    text: str  # as typed; a special token's own spelling
+    word: str  # the whole word around it, as typed
+    start: int  # characters of the sentence; both 0 for a special token
+    end: int
+    special: bool
+
+
+@dataclass(frozen=True)
+class InContext:
+    """A token in its sentence, for a keyword-in-context list."""
+
+    before: str
+    text: str
+    after: str
+
+
+@dataclass(frozen=True, eq=False)
+class TokenSet:
+    """Tokens and their vectors. `key` says what they are of, so that results can be kept under it."""
+
+    key: tuple[str, ...]
+    texts: Sequence[str]
+    tokens: tuple[MapToken, ...]
+    layers: tuple[int, ...]
+    vectors: NDArray[Any]  # [layer, token, dim], float32 or float16; may be a memory map
+    found: int  # how many there were to choose from
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column to each token's label
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def at(self, layer: int) -> NDArray[Any]:
+        """The vectors at one layer, [token, dim]."""
+        return self.vectors[self.layers.index(layer)]
+
+    def category(self, by: str) -> list[str]:
+        """What each token is coloured by: "sentence", "token", "word", "special", or a label column."""
+        if by in self.labels:
+            return list(self.labels[by])
+        makers = {
+            "sentence": lambda token: str(token.sentence + 1),
+            "token": lambda token: token.text.casefold(),
+            "word": lambda token: token.word.casefold(),
+            "special": lambda token: "special token" if token.special else "text",
+        }
+        return [makers[by](token) for token in self.tokens]
+
+    def number(self, by: str) -> NDArray[np.float32]:
+        """What each token is coloured by as a number: "position", or "frequency" of its text among these tokens."""
+        if by == "position":
+            return np.array([token.position for token in self.tokens], np.float32)
+        counts = Counter(token.text.casefold() for token in self.tokens)
+        return np.array([counts[token.text.casefold()] for token in self.tokens], np.float32)
+
+    def in_context(self, row: int, width: int = 60) -> InContext:
+        """A token with up to `width` characters of its sentence on each side."""
+        token, text = self.tokens[row], self.texts[self.tokens[row].sentence]
+        if token.special:
+            return InContext("", token.text, _cut(text, width))
+        before, after = text[: token.start], text[token.end :]
+        return InContext(before if len(before) <= width else "…" + before[-width:], token.text, _cut(after, width))
+
+    def matching(self, text: str) -> tuple[int, ...]:
+        """The tokens whose text or word is this, in any case."""
+        wanted = text.strip().casefold()
+        return tuple(
+            row for row, token in enumerate(self.tokens) if wanted in (token.text.casefold(), token.word.casefold())
+        )
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[:width] + "…"
+
+
+def of_trace(trace: Trace, special: bool = True) -> TokenSet:
+    """The tokens of a trace's sentences, with special tokens or without."""
+    tokens, rows, places = [], [], []
+    for row, sentence in enumerate(trace.sentences):
+        for token in sentence.tokens:
+            if token.special and not special:
+                continue
+            text = token.piece if token.special else sentence.surface(token.position)
+            word = sentence.word_text(token.position)
+            tokens.append(MapToken(row, token.position, text, word, token.start, token.end, token.special))
+            rows.append(row)
+            places.append(token.position)
+    vectors = np.ascontiguousarray(trace.hidden_states[:, rows, places])
+    texts = tuple(sentence.text for sentence in trace.sentences)
+    content = hashlib.sha256("\n".join(texts).encode() + trace.input_ids.tobytes()).hexdigest()
+    key = (trace.model, trace.revision, "sentences", str(special), content)
+    return TokenSet(key, texts, tuple(tokens), tuple(range(trace.n_layers + 1)), read_only(vectors), len(tokens))
+
+
+def of_corpus(
+    key: tuple[str, ...], found: TokenVectors, texts: Sequence[str], columns: Mapping[str, Sequence[str]]
+) -> TokenSet:
+    """The chosen tokens of a corpus; each carries its sentence's labels."""
+    tokens = tuple(
+        MapToken(
+            token.sentence,
+            token.positions[0],
+            token.text,
+            word_around(texts[token.sentence], token.start, token.end),
+            token.start,
+            token.end,
+            special=False,
+        )
+        for token in found.tokens
+    )
+    labels = {name: tuple(column[token.sentence] for token in tokens) for name, column in columns.items()}
+    return TokenSet(key, texts, tokens, found.layers, found.vectors, found.found, labels)
+
+
+def word_around(text: str, start: int, end: int) -> str:
+    """The characters from `start` to `end` with the letters and digits that continue them on either side."""
+    piece = text[start:end]
+    before = re.search(r"\w*$", text[:start]) if re.match(r"\w", piece) else None
+    after = re.match(r"\w*", text[end:]) if re.search(r"\w$", piece) else None
+    return (before.group() if before else "") + piece + (after.group() if after else "")
+
+
+def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]]) -> TokenSet:
+    """Some of the tokens, with labels of their own instead."""
+    key = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
+    picked = [tokens.tokens[row] for row in rows]
+    vectors = read_only(np.ascontiguousarray(tokens.vectors[:, list(rows)]))
+    return TokenSet((*tokens.key, key), tokens.texts, tuple(picked), tokens.layers, vectors, len(picked), dict(labels))

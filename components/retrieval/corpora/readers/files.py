@@ -1,0 +1,198 @@
+"""A file's bytes to a table: one list a column, the row each value came from, and the rows that could not be read.
+
+Formats: .txt (one sentence a line), .csv and .tsv (with a header), .jsonl and .json (objects, plain strings, or
+lists, which are sets of sentences that belong together), .parquet; each also packed by gzip. A row that breaks the
+format is set aside with its number and the reason, and reading goes on behind it. Nothing here runs what it reads:
+no pickles.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from components.errors import InputError
+from components.retrieval.corpora.readers.csv_files import column_names, read_separated
+from components.retrieval.corpora.readers.encoding import Decoded, decode
+from components.retrieval.corpora.readers.parquet_files import read_parquet
+from components.retrieval.corpora.readers.table import (
+    LINE_COLUMN,
+    MOST_COLUMNS,
+    SET_COLUMN,
+    BadRow,
+    Limits,
+    Table,
+    lines_of,
+    unreadable,
+)
+
+FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+SHAPE_ROWS = 1_000  # the columns of JSON objects are those of the first rows
+
+# How files begin that are not what their ending says.
+_FOREIGN = (
+    (b"PAR1", "a parquet file"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive or an Office document"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"\x7fELF", "a program"),
+    (b"BZh91AY", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (b"\x80\x04\x95", "a pickle, which could run code when it is read,"),
+)
+_GZIP = b"\x1f\x8b"
+
+
+def read_table(
+    source: Path | bytes,
+    name: str,
+    encoding: str | None = None,
+    limits: Limits | None = None,
+    max_rows: int | None = None,
+) -> Table:
+    """The table of a file, or its first `max_rows` rows. Raises InputError where it is no such file, or too large.
+
+    Only the bytes' limit is looked at: how many sentences there are is known after the bad rows are out.
+    """
+    ending = format_of(source, name)
+    if ending == ".parquet":
+        if isinstance(source, Path):
+            _check_file(source, name, limits)
+        packed = not isinstance(source, Path) or source.name.lower().endswith(".gz")
+        return _named(read_parquet(_content(source, name, limits) if packed else source, name, limits, max_rows))
+    decoded = read_text(source, name, encoding, limits)
+    if ending == ".txt":
+        lines = lines_of(decoded.text)[:max_rows]
+        table = Table({LINE_COLUMN: lines}, range(1, len(lines) + 1))
+    elif ending in {".csv", ".tsv"}:
+        table = read_separated(decoded.text, name, "\t" if ending == ".tsv" else None, max_rows)
+    else:
+        table = _named(_read_json(decoded, name, ending == ".json", max_rows))
+    table.encoding, table.encoding_guessed = decoded.encoding, decoded.guessed
+    table.has_broken_bytes = decoded.has_broken_bytes
+    return table
+
+
+def read_text(source: Path | bytes, name: str, encoding: str | None = None, limits: Limits | None = None) -> Decoded:
+    """The text of a file, unpacked. Raises InputError where it is no text, or too large."""
+    if isinstance(source, Path):
+        _check_file(source, name, limits)
+    content = _content(source, name, limits)
+    foreign = next((what for start, what in _FOREIGN if content.startswith(start)), None)
+    if foreign is not None:
+        raise InputError(
+            f"{name} is {foreign}, whatever its name says.",
+            f"A file in one of these formats was expected: {', '.join(FORMATS)}.",
+            "Export the sentences in one of them, under its own ending.",
+        )
+    return decode(content, name, encoding)
+
+
+def _named(table: Table) -> Table:
+    """The table with names of columns that every part can carry."""
+    table.columns = dict(zip(column_names(list(table.columns)), table.columns.values(), strict=True))
+    return table
+
+
+def format_of(source: Path | bytes, name: str) -> str:
+    """The ending that says the format: of the path, else of the name; ".gz" does not count."""
+    names = [source.name, name] if isinstance(source, Path) else [name]
+    for candidate in names:
+        ending = Path(candidate.lower().removesuffix(".gz")).suffix
+        if ending in FORMATS:
+            return ending
+    raise InputError(
+        f"The format of {name} is not known.",
+        f"A name with one of these endings was expected: {', '.join(FORMATS)}, or one of them with .gz behind.",
+        "Rename the file after what it holds, or export the sentences in one of these formats.",
+    )
+
+
+def _content(source: Path | bytes, name: str, limits: Limits | None) -> bytes:
+    """The bytes of a file, unpacked. No more than the limit are ever unpacked: a small file can hold very many."""
+    if isinstance(source, Path):
+        try:
+            content = source.read_bytes()
+        except OSError as problem:
+            raise unreadable(name, problem) from problem
+    else:
+        content = source
+    if content.startswith(_GZIP):
+        try:
+            with gzip.open(io.BytesIO(content)) as packed:
+                content = packed.read(-1 if limits is None else limits.bytes + 1)
+        except (OSError, EOFError, zlib.error) as problem:
+            raise unreadable(name, problem) from problem
+    if limits is not None and len(content) > limits.bytes:
+        raise limits.exceeded(name, f"more than {limits.bytes / (1 << 20):,.0f} MB")
+    return content
+
+
+def _check_file(path: Path, name: str, limits: Limits | None) -> None:
+    """Raise InputError unless this is a plain file within the limit."""
+    try:
+        size = path.stat().st_size if path.is_file() else None
+    except (OSError, ValueError) as problem:  # not permitted, a name that is none
+        raise unreadable(name, problem) from problem
+    if size is None:
+        raise InputError(f"There is no file {str(path)!r}.", "The path of a file was expected.", "Check the path.")
+    if limits is not None and size > limits.bytes:
+        raise limits.exceeded(name, f"{size / (1 << 20):,.0f} MB")
+
+
+def _read_json(decoded: Decoded, name: str, is_array: bool, max_rows: int | None) -> Table:
+    if is_array:
+        try:
+            values = json.loads(decoded.text)
+        except (ValueError, RecursionError):
+            values = None  # many .json files hold one object a line
+        if isinstance(values, list):
+            return _of_values(list(enumerate(values[:max_rows], start=1)), [])
+    rows: list[tuple[int, Any]] = []
+    bad: list[BadRow] = []
+    for number, line in enumerate(lines_of(decoded.text), start=1):
+        if not line or line.isspace():
+            bad.append(BadRow(number, "empty"))
+            continue
+        try:
+            rows.append((number, json.loads(line)))
+        except (ValueError, RecursionError):
+            bad.append(BadRow(number, "broken JSON"))
+        if max_rows is not None and len(rows) >= max_rows:
+            break
+    if is_array and not rows:
+        raise InputError(
+            f"{name} could not be read as JSON.",
+            "An array of objects was expected, or one object a line.",
+            "Check it with a JSON validator, or export the sentences as .csv or .txt.",
+        )
+    return _of_values(rows, bad)
+
+
+def _of_values(rows: Sequence[tuple[int, Any]], bad: list[BadRow]) -> Table:
+    """A table of JSON values: objects give columns, a string is a text, a list a set of sentences."""
+    objects: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    for number, value in rows:
+        if isinstance(value, str):
+            value = {LINE_COLUMN: value}
+        elif isinstance(value, list):
+            value = {SET_COLUMN: value}
+        if isinstance(value, dict) and value:
+            objects.append(value)
+            numbers.append(number)
+        else:
+            bad.append(BadRow(number, "no object, text or list"))
+    bad.sort(key=lambda row: row.row)
+    found = dict.fromkeys(key for row in objects[:SHAPE_ROWS] for key in row)
+    names = list(found)[:MOST_COLUMNS]
+    columns: dict[str, Sequence[Any]] = {name: [row.get(name) for row in objects] for name in names}
+    return Table(columns, numbers, bad, left_out=tuple(list(found)[MOST_COLUMNS:]))

@@ -1,0 +1,93 @@
+"""Sentences with an ambiguous word and the sense it has there: columns word, sense, sentence, and perhaps index.
+
+`index` says which word of the sentence is meant, counted from 0 between spaces, as word-in-context data has it; without
+it the first occurrence of the word is meant. The word has to stand in the sentence as it is written in its column,
+in any case: inflected forms are other words here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from components.errors import InputError
+from components.retrieval.corpora.corpus import read_corpus
+
+COLUMNS = ("word", "sense", "sentence")
+
+
+@dataclass(frozen=True)
+class SenseRow:
+    """One labelled sentence."""
+
+    word: str
+    sense: str
+    sentence: str
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class SenseFile:
+    """The rows of a file that can be used, and how many cannot."""
+
+    rows: tuple[SenseRow, ...]
+    bad_rows: int
+    content_hash: str
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words in lower case, in the order they come."""
+        return tuple(dict.fromkeys(row.word.casefold() for row in self.rows))
+
+    def of(self, word: str) -> tuple[SenseRow, ...]:
+        """The rows of one word."""
+        return tuple(row for row in self.rows if row.word.casefold() == word.casefold())
+
+
+def read_senses(source: Path | bytes, name: str) -> SenseFile:
+    """Read a file of any kind that a corpus may have. Raises InputError where a column is missing."""
+    corpus = read_corpus(source, name, "sentence")
+    missing = [column for column in ("word", "sense") if column not in corpus.columns]
+    if missing:
+        raise InputError(
+            f"{name} has no column {' and no column '.join(missing)}.",
+            f"The columns {', '.join(COLUMNS)} were expected, and perhaps index.",
+            "Rename its columns.",
+        )
+    rows, bad = [], corpus.report.bad_count
+    indexes = corpus.columns.get("index", ("",) * len(corpus))
+    for sentence, word, sense, index in zip(
+        corpus.texts, corpus.columns["word"], corpus.columns["sense"], indexes, strict=True
+    ):
+        number = index.strip().removesuffix(".0")  # tables with gaps turn whole numbers into fractions
+        if not word.strip() or not sense.strip() or (number and not number.isdecimal()):
+            bad += 1
+            continue
+        rows.append(SenseRow(word.strip(), sense.strip(), sentence, int(number) if number else None))
+    if not rows:
+        raise InputError(
+            f"{name} has no row with a word, a sense and a sentence.", "At least one was expected.", "Look at the file."
+        )
+    return SenseFile(tuple(rows), bad, corpus.content_hash)
+
+
+def meant_occurrences(rows: Sequence[SenseRow], found: Sequence[tuple[int, int, int]]) -> tuple[list[int], list[int]]:
+    """Which of the found occurrences (row, first character, last + 1) are meant, and the rows without one."""
+    by_row: dict[int, list[int]] = {}
+    for at, (owner, _, _) in enumerate(found):
+        by_row.setdefault(owner, []).append(at)
+    chosen, missing = [], []
+    for number, row in enumerate(rows):
+        candidates = sorted(by_row.get(number, ()), key=lambda at: found[at][1])
+        if row.index is not None:
+            words = [match.span() for match in re.finditer(r"\S+", row.sentence)]
+            start, end = words[row.index] if row.index < len(words) else (-1, -1)
+            candidates = [at for at in candidates if start <= found[at][1] and found[at][2] <= end]
+        if candidates:
+            chosen.append(candidates[0])
+        else:
+            missing.append(number)
+    return chosen, missing

@@ -1,0 +1,1 @@
+"""How good a ranking is: pairs, sentence similarity, measures, and runs as records."""

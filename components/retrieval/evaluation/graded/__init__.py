@@ -1,0 +1,1 @@
+"""Evaluation on queries with several right answers, some more relevant than others."""

@@ -1,0 +1,244 @@
+"""A test collection with graded relevance: documents, queries, and how relevant which document is to which query.
+
+Where each query has one right answer (components.retrieval.evaluation), a document that is just as good counts as
+wrong. Here people have judged many documents a query, from 0 (not relevant) upwards, as at TREC (Voorhees and Harman
+2005) and in BEIR (Thakur et al. 2021). What nobody judged counts as not relevant, as trec_eval has it.
+
+What is left out is counted: judgements of documents or queries that are not there, and queries without a single
+relevant document, of which no measure says anything. Relevant documents that are not in the corpus do not count as
+missed, unlike in trec_eval: no ranking could find them.
+
+What it does not show: how relevant the documents are that nobody looked at. Judges mostly saw what the systems of
+their time found, so that a new kind of system can be underrated (Buckley et al. 2007).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+
+from components.errors import InputError
+from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.readers.table import BROWSER_LIMITS, BadRow, Limits, browser_limits, unreadable
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.graded.files import (
+    Entries,
+    Judgements,
+    Part,
+    Source,
+    find_parts,
+    read_entries,
+    read_judgements,
+)
+
+OWN, SAME_TOPIC = 2, 1  # grades in the demo
+EXAMPLES = 5
+_COMMAND = "evaluate FOLDER"
+
+
+@dataclass(frozen=True)
+class GradedReport:
+    """What became of the files' rows. The judgements are the sum of the six numbers below them."""
+
+    judgements: int
+    relevant: int  # kept
+    not_relevant: int = 0  # grade 0 or below
+    unknown_queries: int = 0
+    unknown_documents: int = 0
+    duplicate_judgements: int = 0  # a later line about the same pair counts
+    bad_lines: int = 0
+    queries_without_relevant: int = 0
+    bad_documents: int = 0  # without an id or text, or with an id that came before
+    bad_queries: int = 0
+    examples: tuple[str, ...] = ()  # of bad rows: "qrels.tsv, line 3: 2 fields instead of 3"
+    files: Mapping[Part, str] = field(default_factory=dict)  # empty for the demo
+    unused_files: tuple[str, ...] = ()
+    guessed_encodings: tuple[str, ...] = ()  # files of which a person may know better
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What was left out, in words, with its number; nothing that was not."""
+        counts = {
+            "queries without a relevant document": self.queries_without_relevant,
+            "judgements of unknown queries": self.unknown_queries,
+            "judgements of unknown documents": self.unknown_documents,
+            "judgements of a pair that is judged again": self.duplicate_judgements,
+            "lines that are no judgement": self.bad_lines,
+            "documents without an id or text, or with an id twice": self.bad_documents,
+            "queries without an id or text, or with an id twice": self.bad_queries,
+        }
+        return {what: count for what, count in counts.items() if count}
+
+
+@dataclass(frozen=True, eq=False)
+class GradedSet:
+    """Documents, queries and grades, aligned: documents[i] has document_ids[i], grades[q] belongs to queries[q].
+
+    `grades[q]` maps the place of a document among `documents` to its grade, 1 or more; no query is without.
+    """
+
+    name: str
+    document_ids: tuple[str, ...]
+    documents: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    queries: tuple[str, ...]
+    grades: tuple[Mapping[int, int], ...]
+    report: GradedReport
+
+    @cached_property
+    def document_texts(self) -> Texts:
+        """The documents, as an index wants them."""
+        return Texts(self.name, self.documents)
+
+    @cached_property
+    def query_texts(self) -> Texts:
+        return Texts(f"queries of {self.name}", self.queries)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of texts and grades, their numbers, order and borders included; name and ids do not count."""
+        digest = hashlib.sha256()
+        for texts in (self.documents, self.queries):
+            digest.update(json.dumps([len(text) for text in texts]).encode())
+            digest.update("".join(texts).encode("utf-8", "surrogatepass"))
+        digest.update(json.dumps([sorted(grades.items()) for grades in self.grades]).encode())
+        return digest.hexdigest()
+
+
+def read_graded(
+    files: Mapping[str, Source], name: str = "Uploaded files", limits: Limits | None = BROWSER_LIMITS
+) -> GradedSet:
+    """The collection of three files by their names, as bytes or paths, in BEIR's or TREC's form, packed by gzip or not.
+
+    BROWSER_LIMITS stands for what the operator set (`browser_limits`), each file for itself; None reads any size.
+    Raises InputError for files that are missing, there twice, unreadable, too large, or do not belong together.
+    """
+    return _read(files, name, None, limits)
+
+
+def read_graded_folder(path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS) -> GradedSet:
+    """The collection in a folder: BEIR's (corpus.jsonl, queries.jsonl, qrels/test.tsv) or three files in TREC's form.
+
+    Of several files with judgements (or queries) the one with `split` in its name is read; one alone is read whatever
+    it is called. Raises InputError as `read_graded` does.
+    """
+    try:
+        if not path.is_dir():
+            raise InputError(f"There is no folder {str(path)!r}.", "The path of a folder was expected.", "Check it.")
+        found = [*path.iterdir(), *(each for each in path.glob("qrels/*"))]
+        sources = {
+            each.relative_to(path).as_posix(): each
+            for each in sorted(found)
+            if each.is_file() and not each.name.startswith(".")
+        }
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise unreadable(str(path), problem) from problem
+    return _read(sources, path.resolve().name, split, limits)
+
+
+def demo_graded(corpus: Corpus) -> GradedSet:
+    """Every compressed text asks; its own sentence has grade 2, the other sentences of its topic grade 1.
+
+    For a corpus with columns "compressed" and "topic", such as the demo corpus. Rows without a compressed text do not
+    ask, rows without a topic have no others of it. Raises InputError where a column, or every query, is missing.
+    """
+    missing = [name for name in ("compressed", "topic") if name not in corpus.columns]
+    asking = [] if missing else [at for at, text in enumerate(corpus.columns["compressed"]) if text.strip()]
+    if not asking:
+        raise InputError(
+            f"{corpus.name} has no {' and no '.join(f'column {name}' for name in missing) or 'compressed text'}.",
+            "Sentences with the columns compressed and topic were expected.",
+            "Choose the demo corpus, or bring judgements of your own.",
+        )
+    topics: dict[str, list[int]] = {}
+    for at, topic in enumerate(corpus.columns["topic"]):
+        if topic.strip():
+            topics.setdefault(topic, []).append(at)
+    grades: list[Mapping[int, int]] = []
+    for own in asking:
+        others = topics.get(corpus.columns["topic"][own], [])
+        grades.append(MappingProxyType({at: OWN if at == own else SAME_TOPIC for at in sorted({own, *others})}))
+    relevant = sum(map(len, grades))
+    report = GradedReport(relevant, relevant, bad_queries=len(corpus) - len(asking))
+    ids = tuple(str(at + 1) for at in range(len(corpus)))
+    queries = tuple(corpus.columns["compressed"][at] for at in asking)
+    return GradedSet(corpus.name, ids, corpus.texts, tuple(ids[at] for at in asking), queries, tuple(grades), report)
+
+
+def _read(sources: Mapping[str, Source], name: str, split: str | None, limits: Limits | None) -> GradedSet:
+    if limits is not None:
+        limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, elsewhere=_COMMAND)
+    parts, unused = find_parts(sources, split)
+    judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits)
+    queries = read_entries(sources[parts["queries"]], parts["queries"], limits)
+    corpus = read_entries(sources[parts["corpus"]], parts["corpus"], limits)
+    return _matched(name, corpus, queries, judgements, parts, unused)
+
+
+def _matched(
+    name: str,
+    corpus: Entries,
+    queries: Entries,
+    judgements: Judgements,
+    parts: Mapping[Part, str],
+    unused: tuple[str, ...],
+) -> GradedSet:
+    """Judgements brought together with the texts they are about."""
+    places = {key: place for place, key in enumerate(corpus.texts)}
+    grades: dict[str, dict[int, int]] = {}
+    not_relevant = unknown_queries = unknown_documents = 0
+    for (query, document), grade in judgements.grades.items():
+        if query not in queries.texts:
+            unknown_queries += 1
+        elif document not in places:
+            unknown_documents += 1
+        elif grade <= 0:
+            not_relevant += 1
+        else:
+            grades.setdefault(query, {})[places[document]] = grade
+    if not grades:
+        raise InputError(
+            f"Of {len(judgements.grades):,} judgements in {parts['judgements']} {unknown_queries:,} name no query of "
+            f"{parts['queries']}, {unknown_documents:,} no document of {parts['corpus']}, {not_relevant:,} have grade 0.",
+            "At least one of a relevant document was expected.",
+            "Check that the three files belong together.",
+        )
+    kept = [key for key in queries.texts if key in grades]
+    read: dict[Part, Entries | Judgements] = {"corpus": corpus, "queries": queries, "judgements": judgements}
+    report = GradedReport(
+        judgements.lines,
+        sum(map(len, grades.values())),
+        not_relevant,
+        unknown_queries,
+        unknown_documents,
+        judgements.duplicates,
+        len(judgements.bad),
+        len(queries.texts) - len(kept),
+        len(corpus.bad),
+        len(queries.bad),
+        _examples([(parts[part], read[part].bad) for part in parts]),
+        MappingProxyType(dict(parts)),
+        unused,
+        tuple(parts[part] for part in parts if read[part].encoding_guessed),
+    )
+    return GradedSet(
+        name,
+        tuple(corpus.texts),
+        tuple(corpus.texts.values()),
+        tuple(kept),
+        tuple(queries.texts[key] for key in kept),
+        tuple(MappingProxyType(grades[key]) for key in kept),
+        report,
+    )
+
+
+def _examples(bad: Sequence[tuple[str, Sequence[BadRow]]]) -> tuple[str, ...]:
+    """The first bad rows of each file, in words."""
+    return tuple(f"{name}, line {row.row}: {row.reason}" for name, rows in bad for row in rows[:EXAMPLES])

@@ -1,0 +1,154 @@
+"""Retrieval measures of ranks where each query has one right document, and how sure one can be of them.
+
+Recall@k: the share of queries whose document is among the first k. MRR: the mean of 1 / rank. nDCG@10: the mean of
+1 / log2(1 + rank) for ranks up to 10, for the ideal gain of one document is 1 (Jarvelin and Kekalainen 2002).
+
+Intervals are percentile bootstraps over queries (Efron 1979; Sakai 2006 for retrieval), seeded. Two runs over the same
+queries are compared by a randomisation test (Smucker, Allan and Carterette 2007): the p-value is how often a
+difference at least as large appears when each query's two results are swapped at random.
+
+What they do not show: anything of other queries than these, drawn in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Int64
+
+CUTOFFS = (1, 5, 10, 20, 50)
+RESAMPLES = 1_000
+LEVEL = 0.95
+ALPHA = 0.05  # p-values below count as significant
+_AT_ONCE = 4_000_000  # numbers drawn together
+
+Float64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over queries and its bootstrap interval; all 0..1."""
+
+    value: float
+    low: float
+    high: float
+
+
+def recall(ranks: Int64, k: int) -> Float64:
+    """1 for each query whose document is among the first k, else 0, float64 [query]."""
+    if k < 1:
+        raise ValueError(f"k is {k}, at least 1 was expected")
+    return (ranks <= k).astype(np.float64)
+
+
+def reciprocal_rank(ranks: Int64) -> Float64:
+    """1 / rank, float64 [query]."""
+    return 1 / ranks.astype(np.float64)
+
+
+def ndcg(ranks: Int64, k: int = 10) -> Float64:
+    """Discounted gain of the one right document, float64 [query]; 0 beyond rank k."""
+    return np.where(ranks <= k, 1 / np.log2(1 + ranks.astype(np.float64)), 0.0)
+
+
+def recall_curve(ranks: Int64, most: int) -> Float64:
+    """Recall@1 to Recall@most, float64 [most]."""
+    counts = np.bincount(np.minimum(ranks, most + 1), minlength=most + 2)[1 : most + 1]
+    return counts.cumsum() / max(1, len(ranks))
+
+
+MEASURES: Mapping[str, Callable[[Int64], Float64]] = {
+    **{f"Recall@{k}": partial(recall, k=k) for k in CUTOFFS},
+    "MRR": reciprocal_rank,
+    "nDCG@10": ndcg,
+}
+
+
+def recall_band(ranks: Int64, most: int, seed: int = 0, resamples: int = RESAMPLES) -> tuple[Float64, Float64]:
+    """The 95 % bootstrap interval of each point of the recall curve, two float64 [most].
+
+    Drawing queries with replacement draws how many of them have each rank, which is one multinomial draw.
+    """
+    counts = np.bincount(np.minimum(ranks, most + 1), minlength=most + 2)[1:].astype(np.float64)
+    drawn = np.random.default_rng(seed).multinomial(len(ranks), counts / counts.sum(), size=resamples)
+    curves = drawn[:, :most].cumsum(axis=1) / len(ranks)  # [resample, k]
+    low, high = np.quantile(curves, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return low, high
+
+
+def holm(p_values: Sequence[float], among: int | None = None) -> list[float]:
+    """p-values of several comparisons adjusted so that the chance of any false one stays below the level (Holm 1979).
+
+    `among` is how many comparisons these were picked from, by default their own number. Whoever compares k runs with the
+    best of them has looked at all k (k - 1) / 2 pairs: the best was found on the same queries. Raises ValueError for fewer
+    than there are.
+    """
+    tests = len(p_values) if among is None else among
+    if tests < len(p_values):
+        raise ValueError(f"{len(p_values)} comparisons of {tests}")
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for place, at in enumerate(np.argsort(p_values, kind="stable")):
+        highest = max(highest, min(1.0, (tests - place) * p_values[at]))
+        adjusted[at] = highest
+    return adjusted
+
+
+def shown_p(value: float, raw: float, resamples: int = 10 * RESAMPLES) -> str:
+    """An adjusted p-value as it is read; where the test itself (`raw`) found its least, a bound."""
+    number = f"{value:.3f}" if value >= 0.001 else f"{value:.4f}"
+    return f"< {number}" if raw <= 1.5 / (resamples + 1) and value < 1 else number
+
+
+def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+    """The mean of per-query values with its 95 % bootstrap interval. Raises ValueError without a query."""
+    if not len(values):
+        raise ValueError("no query to take a mean of")
+    # Drawing queries with replacement draws how many of them have each value: one multinomial draw a resample.
+    found, counts = np.unique(values, return_counts=True)
+    numbers, means = np.random.default_rng(seed), np.empty(resamples)
+    step = max(1, _AT_ONCE // len(found))
+    for start in range(0, resamples, step):
+        drawn = numbers.multinomial(len(values), counts / len(values), size=min(step, resamples - start))
+        means[start : start + len(drawn)] = drawn @ found / len(values)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(values.mean()), float(low), float(high))
+
+
+def randomisation_test(first: Float64, second: Float64, seed: int = 0, resamples: int = 10 * RESAMPLES) -> float:
+    """Two-sided p-value of the difference of two runs' means over the same queries, [query] each.
+
+    Never 0: with n swaps the least is 1 / (n + 1). Raises ValueError for runs over other numbers of queries.
+    """
+    if len(first) != len(second) or not len(first):
+        raise ValueError(f"{len(first)} and {len(second)} queries: as many of both, at least one, were expected")
+    differences = first - second
+    differences = differences[differences != 0]  # a swap of equal results changes nothing
+    observed_sum = float(differences.sum())
+    numbers = np.random.default_rng(seed)
+    as_large, step = 0, max(1, _AT_ONCE // max(1, len(differences)))
+    for start in range(0, resamples, step):
+        count = min(step, resamples - start)
+        bits = np.frombuffer(numbers.bytes(-(-count * len(differences) // 8)), np.uint8)
+        swapped = np.unpackbits(bits, count=count * len(differences)).reshape(count, len(differences))
+        sums = observed_sum - 2 * (swapped.astype(np.float64) @ differences)
+        as_large += int(np.count_nonzero(np.abs(sums) >= abs(observed_sum) - 1e-9))
+    return (as_large + 1) / (resamples + 1)
+
+
+def summary(ranks: Int64, cutoffs: Sequence[int] = CUTOFFS) -> dict[str, object]:
+    """Recall at the cut-offs, MRR and nDCG@10, in per cent with two decimals, and the number of queries."""
+
+    def per_cent(values: Float64) -> float:
+        return round(100 * float(values.mean()), 2)
+
+    return {
+        "recall": {str(k): per_cent(recall(ranks, k)) for k in cutoffs},
+        "mrr": per_cent(reciprocal_rank(ranks)),
+        "ndcg@10": per_cent(ndcg(ranks)),
+        "n": len(ranks),
+    }

@@ -1,0 +1,210 @@
+"""Retrieval on pairs from indexes that lie on disk, and by words: the ranks that the Evaluate page compares.
+
+Documents and queries are two indexes of one model (components.retrieval.index.folder), float32, so that every layer and pooling
+comes from one embedding pass, a stopped one goes on, and nothing is embedded twice. What is kept of a run are the ranks
+of each query's own document, from which every measure follows.
+
+How long a query takes is measured one query at a time, as a person waits for it: embedding or counting, scoring all
+documents, and sorting out the first ten. It depends on the machine; the order of methods does far less.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Int64, read_only
+from components.errors import InputError
+from components.model.trace import Pooling
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.ranks import EvaluationCancelled, gold_ranks
+from components.retrieval.search.exact import top
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.lexical import Ranker
+
+QUERY_COLUMN = "compressed"
+TIED = 1e-6  # scores by words this close, relative to their size, are equal
+TIMED_QUERIES = 12
+OPERATIONS_A_SECOND = 1.2e11  # of float32 products, seen on two cores with their comparisons
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Queries and documents: query i's right document is document i."""
+
+    name: str
+    documents: Texts
+    queries: Texts
+    left_out: int  # rows that lack one of the two
+    repeated: int  # documents whose text another one has too: their queries cannot have rank 1
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @cached_property
+    def content_hash(self) -> str:
+        return hashlib.sha256(f"{self.documents.content_hash} {self.queries.content_hash}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class GridRanks:
+    """Ranks of every layer and pooling of one model."""
+
+    layers: tuple[int, ...]
+    poolings: tuple[Pooling, ...]
+    ranks: NDArray[np.int32]  # [layer, pooling, query], from 1, read-only
+
+    @property
+    def nbytes(self) -> int:
+        return self.ranks.nbytes
+
+    def of(self, layer: int, pooling: str) -> Int64:
+        """Ranks of one layer and pooling, int64 [query]. Raises KeyError for one that was not run."""
+        if layer not in self.layers or pooling not in self.poolings:
+            raise KeyError(f"layer {layer}, {pooling}")
+        return self.ranks[self.layers.index(layer), self.poolings.index(pooling)].astype(np.int64)
+
+
+def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
+    """The corpus's sentences as documents, a column's texts as queries. Raises InputError without such a column."""
+    if column not in corpus.columns:
+        raise InputError(
+            f"{corpus.name} has the columns {', '.join([corpus.report.text_column, *corpus.columns])}.",
+            f"The columns sentence and {column} (a query for each sentence) were expected.",
+            "Rename them, or choose another column or file.",
+        )
+    rows = [at for at, query in enumerate(corpus.columns[column]) if query.strip()]
+    if not rows:
+        raise InputError(
+            f"{corpus.name} has no row with both texts.",
+            "At least one was expected.",
+            "Choose another column or corpus.",
+        )
+    documents = tuple(corpus.texts[at] for at in rows)
+    queries = tuple(corpus.columns[column][at] for at in rows)
+    return Pairs(
+        corpus.name,
+        Texts(corpus.name, documents),
+        Texts(f"queries of {corpus.name}", queries),
+        len(corpus) - len(rows),
+        _repeated(documents),
+    )
+
+
+def _repeated(texts: Sequence[str]) -> int:
+    return sum(count for count in Counter(texts).values() if count > 1)
+
+
+def first_pairs(pairs: Pairs, most: int) -> Pairs:
+    """The first `most` pairs: only their sentences are searched."""
+    if len(pairs) <= most:
+        return pairs
+    documents = Texts(pairs.documents.name, pairs.documents.texts[:most])
+    queries = Texts(pairs.queries.name, pairs.queries.texts[:most])
+    return Pairs(pairs.name, documents, queries, pairs.left_out, _repeated(documents.texts))
+
+
+def grid_ranks(
+    documents: VectorIndex,
+    queries: VectorIndex,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> GridRanks:
+    """Ranks for every layer and pooling that both indexes have, by cosine. Query i's right document is document i.
+
+    `progress(done, total)` counts queries over all layers and poolings. Raises EvaluationCancelled.
+    """
+    options = queries.info.options
+    layers = tuple(layer for layer in options.layers if layer in documents.info.options.layers)
+    poolings = tuple(name for name in options.poolings if name in documents.info.options.poolings)
+    count, cells = queries.info.sentences, len(layers) * len(poolings)
+    ranks = np.empty((len(layers), len(poolings), count), np.int32)
+    for at, layer in enumerate(layers):
+        for place, pooling in enumerate(poolings):
+            before = (at * len(poolings) + place) * count
+
+            def tell(done: int, _: int, before: int = before) -> None:
+                if progress is not None:
+                    progress(before + done, cells * count)
+
+            ranks[at, place] = gold_ranks(
+                queries.engine(layer, pooling).vectors,
+                documents.engine(layer, pooling).vectors,
+                progress=tell,
+                cancelled=cancelled,
+            )
+    return GridRanks(layers, poolings, read_only(ranks))
+
+
+def ranking_seconds(pairs: int, dim: int, cells: int) -> float:
+    """About how long `grid_ranks` takes on a small machine: every query against every document, for each cell."""
+    return 2.0 * pairs * pairs * dim * cells / OPERATIONS_A_SECOND
+
+
+def ranker_ranks(
+    ranker: Ranker,
+    queries: Sequence[str],
+    gold: Int64 | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Int64:
+    """Ranks from 1, int64 [query], by a ranking of words; documents that score the same stand before the right one."""
+    places = np.arange(len(queries)) if gold is None else gold
+    ranks = np.empty(len(queries), np.int64)
+    for at, (query, place) in enumerate(zip(queries, places, strict=True)):
+        if cancelled():
+            raise EvaluationCancelled
+        scores = ranker.scores(query)
+        own = float(scores[place])
+        # Itself is one of them; what is no number counts against the query.
+        ranks[at] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
+        if progress is not None and at % 64 == 0:
+            progress(at, len(queries))
+    if progress is not None:
+        progress(len(queries), len(queries))
+    return ranks
+
+
+def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Sequence[str]) -> float:
+    """Median milliseconds of one query: embedding it, scoring every document, and the first ten.
+
+    Timed at one layer and pooling of the index, for it is the same at all of them: the whole model runs, and the vectors
+    are as long.
+    """
+    layer, pooling = list(documents.engines)[-1]  # the last layer that is there
+    options = backend.embed_options([layer], [pooling], documents.info.options.max_length, "float32", role="query")
+    engine = documents.engine(layer, pooling)
+
+    def ask(query: str) -> None:
+        top(engine.scores(backend.embed([query], options=options)[0, 0, 0]), 10)
+
+    return _median_milliseconds(ask, queries)
+
+
+def ranker_milliseconds(ranker: Ranker, queries: Sequence[str]) -> float:
+    """Median milliseconds of one query: scoring every document, and the first ten."""
+    return _median_milliseconds(lambda query: top(ranker.scores(query), 10), queries)
+
+
+def _median_milliseconds(ask: Callable[[str], object], queries: Sequence[str]) -> float:
+    chosen = [queries[at] for at in np.linspace(0, len(queries) - 1, min(TIMED_QUERIES, len(queries))).astype(int)]
+    ask(chosen[0])  # warms up
+    seconds = []
+    for query in chosen:
+        started = time.perf_counter()
+        ask(query)
+        seconds.append(time.perf_counter() - started)
+    return 1000 * float(np.median(seconds))

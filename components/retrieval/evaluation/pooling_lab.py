@@ -1,0 +1,350 @@
+"""What pooling and projection do to retrieval and to similarity: five poolings, five treatments, every pair of them.
+
+Poolings of one layer L (special tokens count in each, as sentence-transformers has it; Reimers and Gurevych 2019):
+mean, [CLS] and max of its token vectors; `last4`, the mean over layers max(0, L - 3) to L of their mean-pooled vectors,
+the same as pooling the layers' averaged hidden states (the last four together are among the choices of table 7 of Devlin
+et al. 2019); `idf`, a mean in which a word piece that few documents have counts for more: ln((1 + n) / (1 + df)) + 1, where
+df of the n documents have it (Arora et al. 2017 weight words by rarity too).
+
+Treatments of the pooled vectors, all compared by cosine but one:
+- cosine   as they are, scaled to length 1
+- dot      as they are and not scaled: plain dot products, where a long vector wins more often, wherever it points
+- random   a Gaussian random projection to d numbers, blind to the data (Johnson and Lindenstrauss 1984: distances survive)
+- pca      minus the documents' mean, turned to their d directions of largest variance (Pearson 1901)
+- whitened the same, and each direction divided by its standard deviation, so that the documents' vectors have mean 0
+           and covariance 1: common directions that all sentences share count no more than others do (Su et al. 2021,
+           "Whitening sentence representations for better semantics and faster retrieval")
+
+PCA and whitening are fitted on the documents alone, then applied to queries and scored sentences too. d is at most
+min(dim, documents - 1), for all three so that they can be compared, and for pca and whitened at most the number of
+directions in which the documents differ by more than rounding, which whitening would blow up: none for [CLS] at layer 0;
+one less than dim for means and [CLS], since layer normalisation leaves token vectors in one hyperplane; and at the embedded
+model's last layer, where three numbers are the same for every token, 381 of 384.
+
+What it does not show: what a projection that was trained for the task would do; and fitted on few documents, a
+whitening to as many directions as there are documents says more about them than about the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Float32, Int64, read_only
+from components.errors import InputError
+from components.model.embedding.embedder import EmbeddingCancelled, EmbedOptions
+from components.model.files.sentence_config import Role
+from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.ranks import EvaluationCancelled, gold_ranks
+from components.retrieval.evaluation.sts import ScoredPairs, correlations, pair_cosines
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+LabPooling = Literal["mean", "cls", "max", "last4", "idf"]
+Treatment = Literal["cosine", "dot", "random", "pca", "whitened"]
+POOLINGS: tuple[LabPooling, ...] = get_args(LabPooling)
+TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
+PROJECTIONS: tuple[Treatment, ...] = ("random", "pca", "whitened")
+SWEEP = (8, 16, 32, 64, 128, 256, 384)
+ROUNDING = float(np.finfo(np.float32).eps)  # of a vector's length: differences below it are rounding
+MOST_PAIRS, MOST_BYTES = 5_000, 512 << 20
+_KEPT: tuple[LabPooling, ...] = ("mean", "cls", "max", "idf")  # idf by a pass of its own; last4 is made of means
+_BLOCK = 4096  # texts tokenized together
+Texts = Sequence[str]
+Progress = Callable[[int, int], None]
+Cancelled = Callable[[], bool]
+Float64 = NDArray[np.float64]
+Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
+
+
+@dataclass(frozen=True, eq=False)
+class LabVectors:
+    """Everything the lab compares: vectors of each pooling, read-only; query i's right document is document i."""
+
+    model: str
+    revision: str
+    layer: int
+    documents: Pooled
+    queries: Pooled
+    first: Pooled  # of the scored pairs; no rows without any
+    second: Pooled
+
+    @property
+    def most_dims(self) -> int:
+        """The most numbers a projection can keep: min(dim, documents - 1)."""
+        count, dim = self.documents["mean"].shape
+        return min(dim, count - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class LabLayers:
+    """What `LabVectors` of any of some layers are made of, read-only, each [layer, text, dim]; last4 follows from the means."""
+
+    model: str
+    revision: str
+    layers: tuple[int, ...]
+    documents: Pooled
+    queries: Pooled
+    pairs: Pooled  # the first sentences of all scored pairs, then the second ones
+
+    def of(self, layer: int) -> LabVectors:
+        """Vectors at one layer, without a forward pass. Raises ValueError where it or one that last4 needs is not held."""
+        at, start = self.layers.index(layer), self.layers.index(max(0, layer - 3))
+        half = self.pairs["mean"].shape[1] // 2
+
+        def pooled(side: Pooled, rows: slice = slice(None)) -> Pooled:
+            last4 = read_only(side["mean"][start : at + 1, rows].mean(axis=0))
+            return MappingProxyType({name: last4 if name == "last4" else side[name][at, rows] for name in POOLINGS})
+
+        pairs = pooled(self.pairs, slice(half)), pooled(self.pairs, slice(half, None))
+        return LabVectors(self.model, self.revision, layer, pooled(self.documents), pooled(self.queries), *pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class LabCell:
+    """What one pooling and treatment reach. Correlations are None where all pairs score the same, or there are none."""
+
+    pooling: LabPooling
+    treatment: Treatment
+    dims: int  # numbers a vector really has after the treatment; 0 where the documents do not differ at all
+    ranks: Int64  # [query], from 1
+    spearman: float | None
+    pearson: float | None
+
+    def recall_at(self, k: int) -> float:
+        """The share of queries whose document is among the first k, 0..1."""
+        return float(metrics.recall(self.ranks, k).mean())
+
+    @property
+    def recall_at_1(self) -> float:
+        """Recall@1, 0..1."""
+        return self.recall_at(1)
+
+    @property
+    def recall_at_10(self) -> float:
+        """Recall@10, 0..1."""
+        return self.recall_at(10)
+
+    @property
+    def mrr(self) -> float:
+        """The mean of 1 / rank, 0..1."""
+        return float(metrics.reciprocal_rank(self.ranks).mean())
+
+    @property
+    def ndcg_at_10(self) -> float:
+        """nDCG@10, 0..1."""
+        return float(metrics.ndcg(self.ranks).mean())
+
+
+def most_pairs(backend: Backend, scored_pairs: ScoredPairs | None = None) -> int:
+    """For how many pairs, beside the scored ones, the vectors of all layers take no more than MOST_BYTES; 3 to 5,000."""
+    text = 4 * len(_KEPT) * (backend.facts.layers + 1) * backend.facts.hidden_size  # bytes of float32
+    scored = 0 if scored_pairs is None else 2 * len(scored_pairs.first)
+    return max(3, min(MOST_PAIRS, (MOST_BYTES // text - scored) // 2))
+
+
+def lab_vectors(
+    backend: Backend,
+    documents: Texts,
+    queries: Texts,
+    scored_pairs: ScoredPairs | None,
+    layer: int,
+    max_length: int | None = None,
+    progress: Progress | None = None,
+    cancelled: Cancelled = lambda: False,
+) -> LabVectors:
+    """One layer's vectors, from no more layers than last4 takes; arguments and errors are those of `lab_layers`."""
+    backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
+    wanted = range(max(0, layer - 3), layer + 1)
+    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, cancelled).of(layer)
+
+
+def lab_layers(
+    backend: Backend,
+    documents: Texts,
+    queries: Texts,
+    scored_pairs: ScoredPairs | None,
+    layers: Sequence[int] | None = None,
+    max_length: int | None = None,
+    progress: Progress | None = None,
+    cancelled: Cancelled = lambda: False,
+) -> LabLayers:
+    """Embed in float32 at all layers (or some) at once: one pass for all poolings but idf, and one for idf.
+
+    Documents and queries get the model's own prompts, scored pairs none. `progress(done, total)` counts texts over both
+    passes. Raises InputError for fewer than two documents or a layer the model does not have, EmbeddingCancelled.
+    """
+    if len(documents) != len(queries):
+        raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
+    if len(documents) < 2:
+        given = f"There {'is 1 document' if len(documents) else 'are no documents'} to search."
+        raise InputError(given, "At least two were expected, to be told apart.", "Choose a corpus with more pairs.")
+    pairs = () if scored_pairs is None else (*scored_pairs.first, *scored_pairs.second)
+    sides: tuple[tuple[Texts, Role | None], ...] = ((documents, "document"), (queries, "query"), (pairs, None))
+    wanted = range(backend.facts.layers + 1) if layers is None else layers
+    options = [backend.embed_options(wanted, _KEPT[:3], max_length, "float32", role) for _, role in sides]
+    weights = idf_weights(backend, documents, options[0], cancelled)
+    total, before = 2 * sum(len(texts) for texts, _ in sides), 0
+    found: list[Pooled] = []
+    for (texts, _), each in zip(sides, options, strict=True):
+        stored = np.empty((len(_KEPT), len(each.layers), len(texts), backend.facts.hidden_size), np.float32)
+
+        def keep(rows: Int64, vectors: Float32, stored: Float32 = stored) -> None:
+            stored[:3, :, rows] = vectors.swapaxes(0, 1)  # [pooling, layer, n, dim]
+
+        backend.embed_into(texts, each, keep, progress=_part(progress, before, total), cancelled=cancelled)
+        tell = _part(progress, before + len(texts), total)
+        stored[3] = backend.embed_weighted(texts, weights, each, tell, cancelled)
+        found.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
+        before += 2 * len(texts)
+    return LabLayers(backend.spec.key, backend.revision, options[0].layers, *found)
+
+
+def idf_weights(
+    backend: Backend, documents: Texts, options: EmbedOptions, cancelled: Cancelled = lambda: False
+) -> Float32:
+    """ln((1 + n) / (1 + df)) + 1 for each piece, float32 [vocabulary]: 1 if all documents have it, most if none has.
+
+    df counts the documents that have the piece as the model reads them: with prompt and special tokens, cut to its length.
+    """
+    counts = np.zeros(backend.facts.vocabulary_size, np.int64)
+    for start in range(0, len(documents), _BLOCK):
+        if cancelled():
+            raise EmbeddingCancelled
+        block = [options.prompt + text for text in documents[start : start + _BLOCK]]
+        for ids in backend.tokenization.encode_many(block, options.max_length)[0]:
+            counts[list(set(ids))] += 1
+    return (np.log((1 + len(documents)) / (1 + counts)) + 1).astype(np.float32)
+
+
+def lab_cells(
+    vectors: LabVectors,
+    scores: Sequence[float],
+    dims: int = 128,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: Cancelled = lambda: False,
+) -> Iterator[LabCell]:
+    """A cell for each pooling x treatment, poolings outermost; `scores` are those of the scored pairs.
+
+    `dims` is what random, pca and whitened keep, or as many as can be; `seed` decides the random projection.
+    `progress(done, total)` counts queries over all cells. Raises EvaluationCancelled.
+    """
+    _check(vectors, scores, (dims,))
+    count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
+    for at, pooling in enumerate(POOLINGS):
+        axes = _fitted_axes(vectors.documents[pooling], count, cancelled)
+        for place, treatment in enumerate(TREATMENTS):
+            apply = _applied(treatment, axes, count, seed)
+            before = (at * len(TREATMENTS) + place) * queries
+            tell = _part(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
+            yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
+
+
+def dimension_sweep(
+    vectors: LabVectors,
+    pooling: LabPooling,
+    scores: Sequence[float],
+    dims: Sequence[int] = SWEEP,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: Cancelled = lambda: False,
+) -> Iterator[LabCell]:
+    """Cells of random, pca and whitened at each of the numbers of dims up to `vectors.most_dims`, smallest first.
+
+    Where the documents differ in fewer directions, pca and whitened end with these: at 381 instead of 384, say. The axes
+    are fitted once: the first d of them are those of a PCA to d numbers. Progress and errors as in `lab_cells`.
+    """
+    _check(vectors, scores, dims)
+    possible = sorted({count for count in dims if count <= vectors.most_dims})
+    axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), cancelled)
+    real = sorted({min(count, len(axes.spread)) for count in possible} - {0})
+    cells = [(name, count) for name in PROJECTIONS for count in (possible if name == "random" else real)]
+    queries = len(vectors.queries["mean"])
+    for at, (treatment, count) in enumerate(cells):
+        apply, tell = _applied(treatment, axes, count, seed), _part(progress, at * queries, len(cells) * queries)
+        yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
+
+
+def _check(vectors: LabVectors, scores: Sequence[float], dims: Sequence[int]) -> None:
+    if len(scores) != len(vectors.first["mean"]):
+        raise ValueError(f"{len(scores)} scores of {len(vectors.first['mean'])} pairs: as many of both were expected")
+    if min(dims, default=1) < 1:
+        raise ValueError(f"{min(dims)} numbers a vector were asked for, at least 1 was expected")
+
+
+@dataclass(frozen=True, eq=False)
+class _Axes:
+    """Directions of largest variance of some documents, largest first."""
+
+    mean: Float64  # [dim]
+    directions: Float64  # [axis, dim], of length 1
+    spread: Float64  # [axis], standard deviations
+
+    def place(self, vectors: Float32, count: int, whitened: bool) -> Float32:
+        """Vectors on the first `count` axes, float32 [text, axis]."""
+        placed = (vectors - self.mean) @ self.directions[:count].T
+        return (placed / self.spread[:count] if whitened else placed).astype(np.float32)
+
+
+def _fitted_axes(documents: Float32, count: int, cancelled: Cancelled) -> _Axes:
+    """At most `count` axes: those in which the documents differ by more than rounding."""
+    from sklearn.decomposition import PCA
+
+    if cancelled():
+        raise EvaluationCancelled
+    exact = documents.astype(np.float64)
+    mean = exact.mean(axis=0)
+    # By the covariance where there are many documents: quick, and in float64 of centred vectors exact enough.
+    solver = "covariance_eigh" if len(exact) > exact.shape[1] else "full"
+    with np.errstate(invalid="ignore"):  # shares of a variance of 0, which nobody reads
+        found = PCA(count, svd_solver=solver).fit(exact - mean)
+    spread = np.sqrt(found.explained_variance_)
+    real = int(np.count_nonzero(spread > ROUNDING * np.sqrt(np.mean(np.sum(exact * exact, axis=1)))))
+    return _Axes(mean, found.components_[:real], spread[:real])
+
+
+def _applied(treatment: Treatment, axes: _Axes, count: int, seed: int) -> Callable[[Float32], Float32]:
+    """What a treatment does to vectors [text, dim], before they are compared."""
+    if treatment in ("cosine", "dot"):
+        return lambda vectors: vectors
+    if treatment != "random":
+        return lambda vectors: axes.place(vectors, count, treatment == "whitened")
+    from sklearn.random_projection import GaussianRandomProjection
+
+    # Only the number of columns of what it is fitted on matters.
+    drawn = GaussianRandomProjection(count, random_state=seed).fit(axes.mean[None])
+    return lambda vectors: (vectors @ drawn.components_.T).astype(np.float32)
+
+
+def _cell(
+    vectors: LabVectors,
+    pooling: LabPooling,
+    treatment: Treatment,
+    apply: Callable[[Float32], Float32],
+    scores: Sequence[float],
+    progress: Progress,
+    cancelled: Cancelled,
+) -> LabCell:
+    sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
+    documents, queries, first, second = (apply(side[pooling]) for side in sides)
+    ranks = gold_ranks(queries, documents, None, progress, cancelled, cosine=treatment != "dot")
+    predicted = _pair_products(first, second) if treatment == "dot" else pair_cosines(first, second)
+    return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *correlations(predicted, scores))
+
+
+def _pair_products(first: Float32, second: Float32) -> Float64:
+    """Dot products row by row in shares of the largest, [pair]: no correlation changes, and `correlations` rounds."""
+    found = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
+    return found / (np.abs(found).max(initial=0) or 1)
+
+
+def _part(progress: Progress | None, before: int, total: int) -> Progress:
+    """Progress within a part of some work, of which `before` was done when the part began, as progress over all."""
+    return lambda done, _: None if progress is None else progress(before + done, total)

@@ -1,0 +1,124 @@
+"""The rank of each query's own document among all, by cosine or dot product, without keeping the similarities.
+
+Ties count against the query: a document that scores as much as the right one stands before it. Otherwise vectors that
+do not tell sentences apart at all (the [CLS] vector at layer 0 is the same for every sentence) would read as a
+perfect retrieval. Float32 sums differ by some 1e-7 with their order, and [CLS] vectors of low layers differ by no
+more: whatever lies within 1e-5 of the right document's score is computed again in float64 and settled there.
+
+Dot products are taken with queries of length 1 and documents divided by the length of the longest, which changes no
+rank: then none is larger than 1, and the same distances hold, relative to the largest product a query could have.
+
+What it does not show: whether another document would have been just as good an answer. Only the own one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Float32, Int64
+from components.errors import InputError
+
+NEAR = 1e-5  # float32 scores this close are settled in float64
+SAME = 1e-12  # float64 scores this close are equal
+_QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
+_FEW = 0.02  # share of a block up to which pairs are looked at one by one
+
+
+class EvaluationCancelled(Exception):
+    """Somebody stopped the run."""
+
+
+def gold_ranks(
+    queries: NDArray[np.floating],
+    documents: NDArray[np.floating],
+    gold: Int64 | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    cosine: bool = True,
+) -> Int64:
+    """Ranks from 1, int64 [query], of document `gold[query]` (by default the one with the query's own number).
+
+    Vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0. With `cosine` false they are
+    ranked by the plain dot product, where a longer document's counts for more. `progress(done, total)` counts queries.
+    Raises EvaluationCancelled once `cancelled()` is true, asked before each block of queries.
+    """
+    gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
+    if len(gold) != len(queries) or (len(gold) and not 0 <= gold.min() <= gold.max() < len(documents)):
+        raise ValueError(f"{len(queries)} places among {len(documents)} documents were expected")
+    longest = None if cosine else _longest(documents)
+    directions = np.empty(documents.shape, np.float32)
+    for start in range(0, len(documents), _DOCUMENTS):
+        directions[start : start + _DOCUMENTS] = exact_directions(documents[start : start + _DOCUMENTS], longest)
+    ranks = np.empty(len(queries), np.int64)
+    for start in range(0, len(queries), _QUERIES):
+        if cancelled():
+            raise EvaluationCancelled
+        rows = slice(start, start + _QUERIES)
+        ranks[rows] = _ranks_of(np.asarray(queries[rows], np.float32), directions, documents, gold[rows], longest)
+        if progress is not None:
+            progress(min(start + _QUERIES, len(queries)), len(queries))
+    return ranks
+
+
+def _ranks_of(
+    queries: Float32, directions: Float32, documents: NDArray[np.floating], gold: Int64, longest: float | None
+) -> Int64:
+    exact_asked, exact_gold = exact_directions(queries), exact_directions(documents[gold], longest)
+    asked = exact_asked.astype(np.float32)
+    targets = np.einsum("qd,qd->q", exact_asked, exact_gold)  # float64 [query]
+    low, high = (targets - NEAR).astype(np.float32)[:, None], (targets + NEAR).astype(np.float32)[:, None]
+    before = np.zeros(len(queries), np.int64)
+    # The same memory for every block: fresh pages would cost as much as the comparison.
+    size = len(queries) * min(_DOCUMENTS, len(directions))
+    room, marks = np.empty(size, np.float32), np.empty(size, np.bool_)
+    for start in range(0, len(directions), _DOCUMENTS):
+        block = directions[start : start + _DOCUMENTS]
+        shape, cells = (len(queries), len(block)), len(queries) * len(block)
+        scores = np.matmul(asked, block.T, out=room[:cells].reshape(shape))  # [query, document of the block]
+        np.greater_equal(scores, low, out=marks[:cells].reshape(shape))
+        near_or_above = np.flatnonzero(marks[:cells])  # of two axes it would take as long as the products
+        if len(near_or_above) <= _FEW * cells:
+            rows, columns = np.divmod(near_or_above, len(block))
+            above = scores[rows, columns] > high[rows, 0]
+            np.add.at(before, rows[above], 1)
+            rows, columns = rows[~above], columns[~above] + start
+            own = columns != gold[rows]
+            rows, columns = rows[own], columns[own]
+            found = np.einsum("pd,pd->p", exact_asked[rows], exact_directions(documents[columns], longest))
+            np.add.at(before, rows[found >= targets[rows] - SAME], 1)
+            continue
+        # Hardly anything can be told apart here: the block once more in float64.
+        exact = exact_asked @ exact_directions(documents[start : start + _DOCUMENTS], longest).T
+        ahead = exact >= targets[:, None] - SAME
+        here = (gold >= start) & (gold < start + _DOCUMENTS)
+        ahead[here, gold[here] - start] = False
+        before += np.count_nonzero(ahead, axis=1)
+    return before + 1
+
+
+def _longest(documents: NDArray[np.floating]) -> float:
+    """The length of the longest vector; 1 where all are zeros."""
+    blocks = range(0, len(documents), _DOCUMENTS)
+    lengths = (np.linalg.norm(np.asarray(documents[at : at + _DOCUMENTS], np.float64), axis=-1) for at in blocks)
+    return max((float(found.max()) for found in lengths), default=0.0) or 1.0
+
+
+def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> NDArray[np.float64]:
+    """Vectors in float64 divided by `longest`, or else each by its own length; zeros stay zeros.
+
+    Raises InputError for vectors with NaN or infinity in them: nothing would stand before such a one.
+    """
+    doubled = np.asarray(vectors, np.float64)
+    lengths = np.linalg.norm(doubled, axis=-1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise InputError(
+            "Some vectors hold values that are not finite.",
+            "Finite numbers were expected: nothing can be ranked by others.",
+            "Choose another model or precision.",
+        )
+    if longest is not None:
+        return doubled / longest
+    return doubled / np.where(lengths == 0, 1, lengths)

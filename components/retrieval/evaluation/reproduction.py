@@ -1,0 +1,312 @@
+"""Published figures measured again: the same models, data and measures, and how far ours lie from theirs.
+
+The data come from local files where these are given, else from the hub. Which 36,000 pairs the published retrieval
+figures are of is not known: a seeded sample of that size stands for them. Recall falls as the corpus grows, so that
+ours over another number of pairs is shown beside theirs and not judged.
+
+The embedded model is run on whatever data there are, with or without a published figure. What cannot be had (a model,
+a data set) is left out with the reason, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.errors import InputError, UserError
+from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.model.files import hub
+from components.model.trace import Pooling
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.hub_datasets import fetch_dataset
+from components.retrieval.corpora.readers.files import read_table
+from components.retrieval.corpora.readers.table import SET_COLUMN
+from components.retrieval.evaluation import grid, metrics
+from components.retrieval.evaluation import sts as sts_module
+from components.retrieval.evaluation.grid import Progress
+from components.retrieval.evaluation.published_figures import (
+    PAIRS_DATASET,
+    PUBLISHED,
+    STS_DATASET,
+    TOLERANCE,
+    PublishedResult,
+    Task,
+    hub_id_of,
+    published_for,
+)
+from components.retrieval.evaluation.sts import ScoredPairs
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+MOST_PAIRS = 36_000  # as many as the published retrieval figures are of
+STS_SPLITS = ("validation", "test")
+NEEDS_TRAINING = "The figure belongs to the Training page: the model has to be fine-tuned on {} first."
+FAILURES = (UserError, OSError, RuntimeError, MemoryError)  # of one model; torch's own are RuntimeErrors
+BarMaker = Callable[[str, str], AbstractContextManager[Progress]]  # label and unit to a progress callback
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Local files instead of the hub's data sets; None where there is none."""
+
+    pairs: Path | None = None
+    sts: Path | None = None
+    sts_split: str = "validation"  # which split of STS-B the file is
+    seed: int = 0  # of the sample of pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A data set as it is used."""
+
+    task: Task
+    split: str
+    name: str  # the file, or the data set's hub id and split
+    of: int  # usable rows, of which `n` are used
+    bad_rows: int
+    documents: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    scored: ScoredPairs | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.documents) if self.scored is None else len(self.scored.first)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of one model and pooling: ours, and theirs where there is one; points of a hundred."""
+
+    theirs: PublishedResult | None
+    task: Task
+    split: str
+    data: str
+    model: str  # hub id
+    revision: str  # of the weights that were run
+    layer: int
+    pooling: Pooling
+    measure: str
+    ours: float | None  # None where all similarities are equal
+    n: int
+
+    @property
+    def published(self) -> float | None:
+        return None if self.theirs is None else self.theirs.value(self.measure)
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less theirs."""
+        if self.published is None or self.ours is None:
+            return None
+        return round(self.ours - self.published, 2)
+
+    @property
+    def within(self) -> bool | None:
+        """Whether ours is within 1.5 points of theirs; None where there is none, or over another number of pairs."""
+        if self.theirs is None or self.difference is None or not self.theirs.is_comparable(self.n):
+            return None
+        return abs(self.difference) <= TOLERANCE
+
+    @property
+    def note(self) -> str:
+        if self.theirs is None or self.theirs.is_comparable(self.n):
+            return ""
+        return f"over {self.n:,} pairs, theirs over {self.theirs.n:,}: not to be compared"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What was not measured."""
+
+    figure: str
+    why: str
+    fix: str = ""
+    needs_training: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    rows: tuple[Row, ...]
+    data: tuple[Data, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+@contextmanager
+def no_bar(label: str, unit: str) -> Iterator[Progress]:
+    """A progress bar that is not drawn."""
+    yield lambda done, total: None
+
+
+def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
+    """Every published figure that can be measured here, and what the embedded model does on the same data.
+
+    Raises InputError for a local file, or a seed, that cannot be used. All else that fails is in `left_out`.
+    """
+    if sources.seed < 0:
+        raise InputError(
+            f"The seed {sources.seed} was given.", "A whole number from 0 on was expected.", "Leave it out for 0."
+        )
+    data, missing = _all_data(sources, bar)
+    rows: list[Row] = []
+    left_out: list[LeftOut] = []
+    for model in dict.fromkeys([EMBEDDED_KEY, *(result.model for result in published_for())]):
+        if model == hub_id_of(EMBEDDED_KEY):
+            continue  # it has been run as the embedded model
+        results = published_for(model=model)
+        left_out += [
+            _left_out(result.title, missing[result.task, result.split])
+            for result in results
+            if (result.task, result.split) in missing
+        ]
+        wanted = [found for found in data if model == EMBEDDED_KEY or _theirs(results, found)]
+        if not wanted:
+            continue
+        try:
+            backend = _load(model, bar)
+        except FAILURES as problem:
+            left_out += _failed(model, results, wanted, problem)
+            continue
+        for found in wanted:
+            try:
+                rows += _measure(backend, found, _theirs(results, found), bar)
+            except FAILURES as problem:
+                left_out += _failed(model, results, [found], problem)
+    left_out += [
+        LeftOut(result.title, NEEDS_TRAINING.format(result.trained_on), needs_training=True)
+        for result in published_for(trained=True)
+    ]
+    order = {result: place for place, result in enumerate(PUBLISHED)}
+    rows.sort(key=lambda row: len(order) if row.theirs is None else order[row.theirs])  # stable: theirs first
+    return Outcome(tuple(rows), data, tuple(left_out))
+
+
+def _theirs(results: Sequence[PublishedResult], data: Data) -> tuple[PublishedResult, ...]:
+    return tuple(result for result in results if (result.task, result.split) == (data.task, data.split))
+
+
+def _failed(
+    model: str, results: Sequence[PublishedResult], data: Sequence[Data], problem: Exception
+) -> Iterator[LeftOut]:
+    for found in data:
+        titles = [result.title for result in _theirs(results, found)]
+        for title in titles or [f"{hub_id_of(model).rpartition('/')[2]} on {found.name}"]:
+            yield _left_out(title, problem)
+
+
+def _left_out(figure: str, problem: Exception) -> LeftOut:
+    if isinstance(problem, UserError):
+        return LeftOut(figure, " ".join(problem.problem.split()), " ".join(problem.fix.split()))
+    return LeftOut(figure, " ".join(f"{type(problem).__name__}: {problem}".split())[:300])
+
+
+def _load(model: str, bar: BarMaker) -> Backend:
+    """The model, fetched if need be. Raises UserError; quickly where the hub is out of reach."""
+    from components.model.backend import Backend
+
+    spec = parse_model(model)
+    if spec.source == "hub" and hub.cached_folder(spec.key) is None and not hub.is_reachable():
+        raise hub.offline(spec.key)
+    with bar(f"Fetching {spec.title}", "B") as progress:
+        return Backend.load(spec, progress=progress)
+
+
+def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], bar: BarMaker) -> list[Row]:
+    """A row for each published pooling and measure of the task, from one embedding pass of the last layer in float32."""
+    # Without a published figure: the poolings that the others have.
+    poolings = tuple(dict.fromkeys(result.pooling for result in results or published_for(data.task)))
+    theirs = {result.pooling: result for result in results}
+
+    def row(layer: int, pooling: Pooling, measure: str, ours: float | None) -> Row:
+        return Row(
+            theirs=theirs.get(pooling),
+            task=data.task,
+            split=data.split,
+            data=data.name,
+            model=hub_id_of(backend.spec.key),
+            revision=backend.revision,
+            layer=layer,
+            pooling=pooling,
+            measure=measure,
+            ours=ours,
+            n=data.n,
+        )
+
+    with bar(f"Embedding by {backend.spec.title}", " sentences") as progress:
+        if data.scored is not None:
+            options = backend.embed_options(None, poolings, precision="float32")
+            return [
+                row(run.layer, run.pooling, "spearman", None if run.spearman is None else round(100 * run.spearman, 2))
+                for run in sts_module.similarity_runs(backend, data.scored, options, progress)
+            ]
+        documents = backend.embed_options(None, poolings, precision="float32", role="document")
+        queries = backend.embed_options(None, poolings, precision="float32", role="query")
+        return [
+            row(run.layer, run.pooling, f"recall@{k}", round(100 * float(metrics.recall(run.ranks, k).mean()), 2))
+            for run in grid.retrieval_runs(backend, data.documents, data.queries, documents, queries, progress)
+            for k in metrics.CUTOFFS
+        ]
+
+
+def _all_data(sources: Sources, bar: BarMaker) -> tuple[tuple[Data, ...], dict[tuple[Task, str], UserError]]:
+    """The data that can be had, and for the others why not. Local files are read first: a bad one ends it all."""
+    files: dict[tuple[Task, str], Data] = {}
+    if sources.pairs is not None:
+        files["retrieval", "test"] = pairs_data([sources.pairs], str(sources.pairs), sources.seed)
+    if sources.sts is not None:
+        files["similarity", sources.sts_split] = sts_data([sources.sts], str(sources.sts), sources.sts_split)
+    found: list[Data] = []
+    missing: dict[tuple[Task, str], UserError] = {}
+    wanted: tuple[tuple[Task, str], ...] = (("retrieval", "test"), *(("similarity", split) for split in STS_SPLITS))
+    for task, split in wanted:
+        try:
+            found.append(files[task, split] if (task, split) in files else _of_hub(task, split, sources.seed, bar))
+        except UserError as problem:
+            missing[task, split] = problem
+    return tuple(found), missing
+
+
+def _of_hub(task: Task, split: str, seed: int, bar: BarMaker) -> Data:
+    dataset = PAIRS_DATASET if task == "retrieval" else STS_DATASET
+    with bar(f"Fetching {dataset}", "B") as progress:
+        # The pairs have no splits on the hub: the test split is a sample of all.
+        paths = fetch_dataset(dataset, None if task == "retrieval" else split, progress=progress)
+    return pairs_data(paths, dataset, seed) if task == "retrieval" else sts_data(paths, dataset, split)
+
+
+def pairs_data(paths: Sequence[Path], name: str, seed: int = 0) -> Data:
+    """Pairs of columns sentence and compressed, or of a column "set" with lists of both; of more than 36,000 a sample.
+
+    Raises InputError.
+    """
+    columns = read_table(paths[0], name, max_rows=1).columns
+    corpus = read_corpus(paths, name, SET_COLUMN if set(columns) == {SET_COLUMN} else "sentence", limits=None)
+    documents, queries, without = grid.compressed_pairs(corpus)
+    rows = sample(len(documents), MOST_PAIRS, seed)
+    return Data(
+        "retrieval",
+        "test",
+        name,
+        len(documents),
+        without + corpus.report.bad_count,
+        tuple(documents[row] for row in rows),
+        tuple(queries[row] for row in rows),
+    )
+
+
+def sts_data(paths: Sequence[Path], name: str, split: str) -> Data:
+    """Scored pairs of columns sentence1, sentence2 and score. Raises InputError."""
+    scored = sts_module.scored_pairs(read_corpus(paths, name, "sentence1", limits=None))
+    return Data("similarity", split, name, len(scored.first), scored.bad_rows, scored=scored)
+
+
+def sample(total: int, most: int, seed: int) -> list[int]:
+    """Which of `total` rows are used: all, or a seeded choice of `most` of them, in their order."""
+    if total <= most:
+        return list(range(total))
+    return sorted(np.random.default_rng(seed).choice(total, most, replace=False).tolist())

@@ -1,0 +1,182 @@
+"""A run as a record: what ran on what, and the rank of every query's document; saved as JSON and read again.
+
+From the ranks follow all measures, the curves, and the comparison query by query, so a run made elsewhere or last year
+stands beside today's. Two runs are paired only if their data have the same hash: the same queries and documents in the
+same order.
+
+A file is data and nothing else: it is parsed as JSON, every value is checked, nothing in it is evaluated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from components.arrays import Int64, read_only
+from components.errors import InputError
+from components.retrieval.corpora.texts import clean_text
+from components.retrieval.evaluation import metrics
+
+KIND, FORMAT = "BERT Internals runs", 1
+MOST_RUNS, MOST_RANKS = 200, 5_000_000
+MOST_BYTES = 64 << 20
+_LONGEST = 300  # characters of a name
+_MOST_WHOLE = 2**53  # whole numbers up to here are exact as float too
+
+
+@dataclass(frozen=True)
+class RunData:
+    """What a run was made on."""
+
+    name: str
+    documents: int
+    queries: int
+    content_hash: str
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One system on one set of pairs."""
+
+    name: str
+    system: Mapping[str, str | int | float]  # kind, model, revision, layer, pooling ...
+    data: RunData
+    settings: Mapping[str, str | int | float]  # precision, max_length, similarity, seed ...
+    versions: Mapping[str, str]
+    ranks: Int64  # [query], from 1
+    milliseconds: float | None = None  # a query, on the machine that made the run
+    index_bytes: int | None = None
+    made: str = ""  # when, by the clock of the machine that made it (UTC)
+
+    @property
+    def key(self) -> str:
+        """Equal for runs of one system with one outcome on one set of data, 16 hexadecimal digits."""
+        text = json.dumps([dict(self.system), dict(self.settings), self.data.content_hash], sort_keys=True)
+        return hashlib.sha256(text.encode() + np.asarray(self.ranks, "<i8").tobytes()).hexdigest()[:16]
+
+
+def now() -> str:
+    """The time, as a run has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write_runs(runs: Sequence[Run]) -> bytes:
+    """The runs as JSON, UTF-8; their measures stand in it for whoever reads it without this program."""
+    content = {
+        "kind": KIND,
+        "format": FORMAT,
+        "runs": [
+            {
+                "name": run.name,
+                "made": run.made,
+                "system": dict(run.system),
+                "data": vars(run.data),
+                "settings": dict(run.settings),
+                "versions": dict(run.versions),
+                "milliseconds": run.milliseconds,
+                "index_bytes": run.index_bytes,
+                "measures": metrics.summary(run.ranks),
+                "ranks": run.ranks.tolist(),
+            }
+            for run in runs
+        ],
+    }
+    return json.dumps(content, ensure_ascii=False).encode("utf-8")
+
+
+def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
+    """The runs of a file. Raises InputError with the reason for one that cannot be used."""
+    if len(content) > MOST_BYTES:
+        raise _refused(name, f"has {len(content) / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are read")
+    try:
+        parsed = json.loads(content.decode("utf-8-sig"), parse_constant=_no_number)
+        if not isinstance(parsed, dict) or parsed.get("kind") != KIND:
+            raise _refused(name, "holds something else")
+        if parsed.get("format") != FORMAT:
+            raise _refused(name, f"has format {str(parsed.get('format'))[:20]}; this program reads format {FORMAT}")
+        rows = parsed["runs"]
+        if not isinstance(rows, list) or not 0 < len(rows) <= MOST_RUNS:
+            raise _refused(name, f"has not between 1 and {MOST_RUNS} runs")
+        if sum(len(row["ranks"]) for row in rows) > MOST_RANKS:
+            raise _refused(name, f"has more than {MOST_RANKS:,} ranks")
+        return tuple(_run(row) for row in rows)
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
+        raise _refused(name, f"is damaged ({type(problem).__name__}: {str(problem)[:80]})") from problem
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    data = RunData(
+        _text(row["data"]["name"]),
+        _whole(row["data"]["documents"]),
+        _whole(row["data"]["queries"]),
+        _text(row["data"]["content_hash"])[:64],
+    )
+    ranks = np.array([_whole(rank) for rank in row["ranks"]], np.int64)
+    if len(ranks) != data.queries or not len(ranks):
+        raise ValueError(f"{len(ranks)} ranks of {data.queries} queries")
+    if ranks.min() < 1 or ranks.max() > data.documents:
+        raise ValueError(f"ranks outside 1 to {data.documents}")
+    milliseconds, size = row.get("milliseconds"), row.get("index_bytes")
+    return Run(
+        name=_text(row["name"]),
+        system=_flat(row["system"]),
+        data=data,
+        settings=_flat(row["settings"]),
+        versions={key: str(value) for key, value in _flat(row["versions"]).items()},
+        ranks=read_only(ranks),
+        milliseconds=None if milliseconds is None else _time(milliseconds),
+        index_bytes=None if size is None else _whole(size),
+        made=_text(row["made"])[:40],
+    )
+
+
+def _text(value: object) -> str:
+    """Cut to a length, and without half characters, which could not be shown or saved again."""
+    return clean_text(str(value)[:_LONGEST])
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_WHOLE:
+        raise ValueError(f"{str(value)[:20]!r} is no whole number, or too large")
+    return value
+
+
+def _time(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_WHOLE:
+        raise ValueError(f"{str(value)[:20]!r} is no time")
+    return float(value)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
+    """Names with texts and numbers; anything nested is refused."""
+    if len(values) > 50:
+        raise ValueError("more than 50 entries")
+    found: dict[str, str | int | float] = {}
+    for key, value in values.items():
+        if not isinstance(value, str | int | float):
+            raise TypeError(f"{key[:20]} is neither text nor number")
+        if not isinstance(value, str) and not math.isfinite(value):
+            raise ValueError(f"{key[:20]} is no finite number")
+        found[_text(key)] = _text(value) if isinstance(value, str) else value
+    return found
+
+
+def _refused(name: str, reason: str) -> InputError:
+    return InputError(
+        f"{name} {reason}.",
+        "A file of runs that this dashboard saved was expected.",
+        "Choose another file.",
+    )

@@ -1,0 +1,200 @@
+"""Semantic textual similarity: the cosine of each pair of sentences against the score that people gave.
+
+Agreement is Spearman's and Pearson's correlation, at every layer and pooling from one embedding pass (STS benchmark,
+Cer et al. 2017). Embeddings are float32: bfloat16 moves near neighbours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from components.arrays import Float32, read_only
+from components.errors import InputError
+from components.model.embedding.embedder import EmbedOptions
+from components.model.trace import Pooling
+from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.texts import hash_of
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.search.lexical import Ranker
+
+from components.retrieval.evaluation.grid import Progress
+
+PAIRS_AT_ONCE = 1_024  # of scored pairs
+
+
+@dataclass(frozen=True)
+class SimilarityRun:
+    """The correlations of one layer and pooling; None where all pairs have the same cosine."""
+
+    model: str
+    revision: str
+    layer: int
+    pooling: Pooling
+    spearman: float | None
+    pearson: float | None
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityGrid:
+    """Cosines of every pair at every layer and pooling, and how they agree with people."""
+
+    layers: tuple[int, ...]
+    poolings: tuple[Pooling, ...]
+    cosines: NDArray[np.float64]  # [layer, pooling, pair], read-only
+    spearman: NDArray[np.float64]  # [layer, pooling]; NaN where all pairs have the same cosine
+    pearson: NDArray[np.float64]  # the same
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Sentence pairs with a human score each."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    scores: tuple[float, ...]
+    bad_rows: int = 0
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of texts and scores."""
+        texts = hash_of((*self.first, *self.second))
+        return hashlib.sha256(f"{texts} {self.scores}".encode()).hexdigest()
+
+
+def similarity_grid(
+    backend: Backend,
+    pairs: ScoredPairs,
+    options: EmbedOptions,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> SimilarityGrid:
+    """Every layer and pooling of the options, from one pass over both sides. Raises EmbeddingCancelled.
+
+    Pairs are embedded some at a time, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
+    """
+    count, shape = len(pairs.first), (len(options.layers), len(options.poolings))
+    cosines, found = np.empty((*shape, count)), np.empty((*shape, 2))
+    for start in range(0, count, PAIRS_AT_ONCE):
+        first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
+
+        def tell(done: int, _: int, before: int = 2 * start) -> None:
+            if progress is not None:
+                progress(before + done, 2 * count)
+
+        grid = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
+        for at, place in np.ndindex(shape):
+            vectors = grid[at, place]
+            cosines[at, place, start : start + len(first)] = pair_cosines(vectors[: len(first)], vectors[len(first) :])
+    for at, place in np.ndindex(shape):
+        found[at, place] = [
+            np.nan if value is None else value for value in correlations(cosines[at, place], pairs.scores)
+        ]
+    return SimilarityGrid(
+        options.layers, options.poolings, read_only(cosines), read_only(found[..., 0]), read_only(found[..., 1])
+    )
+
+
+def similarity_runs(
+    backend: Backend,
+    pairs: ScoredPairs,
+    options: EmbedOptions,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[SimilarityRun]:
+    """A run for each layer and pooling of the options."""
+    grid = similarity_grid(backend, pairs, options, progress, cancelled)
+    return [
+        SimilarityRun(
+            backend.spec.key,
+            backend.revision,
+            layer,
+            pooling,
+            _known(grid.spearman[at, place]),
+            _known(grid.pearson[at, place]),
+            len(pairs.first),
+        )
+        for at, layer in enumerate(grid.layers)
+        for place, pooling in enumerate(grid.poolings)
+    ]
+
+
+def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> NDArray[np.float64]:
+    """How similar a ranking by words finds the two texts of each pair, float64 [pair].
+
+    The corpus that words are counted over is all texts of all pairs. Either text is once the query, and the two scores
+    are averaged: BM25 and the language model are not symmetric.
+    """
+    count = len(pairs.first)
+    ranker = make([*pairs.first, *pairs.second])
+    first, second = np.arange(count), np.arange(count, 2 * count)
+    forth, back = ranker.pair_scores(pairs.first, second), ranker.pair_scores(pairs.second, first)
+    return (forth.astype(np.float64) + back) / 2
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def pair_cosines(first: Float32, second: Float32) -> NDArray[np.float64]:
+    """Cosines of vectors row by row, in float64, [pair]; of a zero vector 0."""
+    one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    return np.einsum("pd,pd->p", one, other) / np.where(lengths == 0, 1, lengths)
+
+
+def correlations(predicted: NDArray[np.float64], gold: Sequence[float]) -> tuple[float | None, float | None]:
+    """Spearman's and Pearson's correlation; None where either side is the same throughout."""
+    rounded = np.round(predicted, 9)  # vectors that are equal give cosines that differ in the last digit
+    if len(gold) < 2 or np.ptp(rounded) == 0 or np.ptp(np.asarray(gold)) == 0:
+        return None, None
+    return float(stats.spearmanr(rounded, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
+
+
+def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
+    """The pairs of a corpus read by its column sentence1, with columns sentence2 and score; at most so many."""
+    missing = [name for name in ("sentence2", "score") if name not in corpus.columns]
+    if missing:
+        raise InputError(
+            f"{corpus.name} has no column {' and no column '.join(missing)}.",
+            "The columns sentence1, sentence2 and score were expected.",
+            "Rename its columns, or choose another file.",
+        )
+    kept = []
+    for first, second, text in zip(corpus.texts, corpus.columns["sentence2"], corpus.columns["score"], strict=True):
+        try:
+            score = float(text)
+        except ValueError:
+            continue
+        if second.strip() and np.isfinite(score):
+            kept.append((first, second, score))
+    if len(kept) < 2:
+        raise InputError(
+            f"{corpus.name} has {len(kept)} rows with two sentences and a number.",
+            "At least two were expected.",
+            "Choose another file.",
+        )
+    if len({score for *_, score in kept}) == 1:
+        raise InputError(
+            f"All pairs of {corpus.name} have the score {kept[0][2]:g}.",
+            "Scores that differ were expected: there is no order to agree with.",
+            "Choose another file.",
+        )
+    if most is not None and len(kept) > most:
+        raise InputError(
+            f"{corpus.name} has {len(kept):,} pairs.",
+            f"At most {most:,} are compared in the browser.",
+            "Choose a part of it, or use `python -m components sts`.",
+        )
+    first_texts, second_texts, scores = zip(*kept, strict=True)
+    return ScoredPairs(first_texts, second_texts, scores, len(corpus) - len(kept) + corpus.report.bad_count)

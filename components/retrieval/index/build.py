@@ -1,0 +1,253 @@
+"""Building an index so that nothing is lost: block by block, resumable, and moved into place when it is whole.
+
+The folder grows as `NAME.part`. Its vectors are files of their final size from the start, so that a full disk is
+found out first and not in the middle. After each block (4,096 sentences) the vectors are flushed and then a small
+record says how many blocks are done: whoever is killed, or cancelled, goes on after the last whole block and gets
+the same bytes as without the break, for the batches are the same. One lock file keeps two processes apart.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from components.arrays import Float32, Int64
+from components.errors import InputError
+from components.model.embedding.disk import reserve_array
+from components.model.embedding.embedder import BLOCK, EmbedOptions
+from components.retrieval.corpora.texts import write_texts
+from components.retrieval.index import folder as index_folder
+from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+JOB, DONE = "job.json", "done.json"
+
+
+class HasTexts(Protocol):
+    """What is indexed: a Corpus (components.retrieval.corpora.corpus)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def texts(self) -> Sequence[str]: ...
+    @property
+    def columns(self) -> Mapping[str, Sequence[str]]: ...
+    @property
+    def content_hash(self) -> str: ...
+
+
+def needed_bytes(sentences: int, dim: int, options: EmbedOptions, dtype: DType) -> int:
+    """Bytes of vectors and lengths on disk, without the texts."""
+    each = dim * (4 if dtype == "float32" else 2) + 4
+    return sentences * each * len(options.layers) * len(options.poolings)
+
+
+def columns_hash(corpus: HasTexts) -> str:
+    """SHA-256 of the names and contents of the columns beside the texts; empty where there are none."""
+    if not corpus.columns:
+        return ""
+    digest = hashlib.sha256()
+    for name, values in sorted(corpus.columns.items()):
+        for part in (name, *values):
+            digest.update(len(part).to_bytes(8, "little") + part.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def job_identity(backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> str:
+    """The name of an index with all that it holds, the columns included: what may be gone on with, or found again."""
+    return _identity(backend.spec.key, backend.revision, options, corpus.content_hash, columns_hash(corpus), dtype)
+
+
+def _identity(model: str, revision: str, options: EmbedOptions, texts: str, columns: str, dtype: DType) -> str:
+    return index_folder.identity(model, revision, options, f"{texts} {columns}".strip(), dtype)
+
+
+def lock_of(folder: Path) -> FileLock:
+    """The lock that whoever builds or removes this index holds; it never waits."""
+    return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0)
+
+
+def build_index(
+    backend: Backend,
+    corpus: HasTexts,
+    folder: Path,
+    options: EmbedOptions,
+    dtype: str = "auto",
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> VectorIndex:
+    """Embed a corpus into a folder, or go on where a broken run stopped; an index already there is opened.
+
+    `progress(done, total)` counts sentences. Raises InputError for a folder that holds something else, for a full
+    disk, or while another process builds the same; EmbeddingCancelled leaves a state to go on from.
+    """
+    resolved = index_folder.resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
+    job = job_identity(backend, corpus, options, resolved)
+    folder = folder.expanduser().absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with lock_of(folder):
+            if folder.exists():
+                return _already_there(folder, job)
+            part = folder.with_name(folder.name + ".part")
+            _prepare(part, job, backend, corpus, options, resolved)
+            tokens, truncated = _embed(part, backend, corpus.texts, options, resolved, progress, cancelled)
+            info = IndexInfo(
+                model=backend.spec.key,
+                revision=backend.revision,
+                options=options,
+                dtype=resolved,
+                dim=backend.facts.hidden_size,
+                sentences=len(corpus.texts),
+                tokens=tokens,
+                truncated=truncated,
+                corpus=corpus.name,
+                corpus_hash=corpus.content_hash,
+                columns=tuple(corpus.columns),
+                columns_hash=columns_hash(corpus),
+                versions=versions(),
+            )
+            index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
+            part.rename(folder)
+            for name in (JOB, DONE):  # after the move: a run killed in between leaves an index, and no riddle
+                (folder / name).unlink()
+            return open_index(folder)
+    except Timeout as problem:
+        raise InputError(
+            f"Another process is building {folder} at this moment.",
+            "One builder at a time was expected.",
+            "Wait until it is done, or name another folder.",
+        ) from problem
+    except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(folder, len(corpus.texts), backend.facts.hidden_size, options, resolved) from problem
+        raise InputError(
+            f"{folder} could not be written: {problem.strerror or problem}.",
+            "A folder was expected in which files may be made.",
+            "Name another one.",
+        ) from problem
+
+
+def _already_there(folder: Path, job: str) -> VectorIndex:
+    if folder.is_dir() and not any(folder.iterdir()):
+        raise InputError(
+            f"{folder} is there already, and is empty.",
+            "A name was expected that is not taken: the folder is moved into place when it is whole.",
+            "Remove it, or name another one.",
+        )
+    found = open_index(folder)  # refuses what is no index
+    info = found.info
+    if _identity(info.model, info.revision, info.options, info.corpus_hash, info.columns_hash, info.dtype) != job:
+        raise InputError(
+            f"{folder} holds another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
+            "The same model, corpus and options were expected, or a name that is not taken.",
+            "Name another folder, or remove this one.",
+        )
+    return found
+
+
+def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> None:
+    """The unfinished folder: as an earlier run of the same job left it, or made anew."""
+    if part.exists():
+        if _read(part / JOB).get("job") == job and (part / DONE).exists():
+            return
+        if not (part / JOB).exists() and any(part.iterdir()):
+            raise InputError(
+                f"{part} holds something that is not an unfinished index.",
+                "That name was expected to be free.",
+                "Remove it, or name another folder.",
+            )
+        shutil.rmtree(part)  # an unfinished index of another corpus, model or choice
+    need = needed_bytes(len(corpus.texts), backend.facts.hidden_size, options, dtype)
+    if need > shutil.disk_usage(part.parent).free:
+        raise _full(part, len(corpus.texts), backend.facts.hidden_size, options, dtype)
+    part.mkdir()
+    try:
+        # The record of whose folder this is comes first: a run killed here leaves nothing that looks foreign.
+        index_folder.write_json(part / JOB, {"job": job})
+        for layer in options.layers:
+            for pooling in options.poolings:
+                shape = (len(corpus.texts), backend.facts.hidden_size)
+                reserve_array(part / vector_file(layer, pooling), shape, dtype)
+                reserve_array(part / norm_file(layer, pooling), shape[:1], "float32")
+        write_texts(part / "texts", corpus.texts)
+        for at, column in enumerate(corpus.columns.values()):
+            write_texts(part / f"column-{at}", column)
+        index_folder.write_json(part / DONE, {"blocks": 0, "tokens": 0, "truncated": 0})
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _embed(
+    part: Path,
+    backend: Backend,
+    texts: Sequence[str],
+    options: EmbedOptions,
+    dtype: DType,
+    progress: Callable[[int, int], None] | None,
+    cancelled: Callable[[], bool],
+) -> tuple[int, int]:
+    """All blocks that are not there yet; the counts of tokens and of truncated sentences."""
+    done = _read(part / DONE)
+    blocks, tokens, truncated = (int(done.get(name, 0)) for name in ("blocks", "tokens", "truncated"))
+    places = [(layer, pooling) for layer in options.layers for pooling in options.poolings]
+    vectors = [np.load(part / vector_file(*place), mmap_mode="r+", allow_pickle=False) for place in places]
+    norms = [np.load(part / norm_file(*place), mmap_mode="r+", allow_pickle=False) for place in places]
+    if progress is not None:
+        progress(min(blocks * BLOCK, len(texts)), len(texts))
+    for start in range(blocks * BLOCK, len(texts), BLOCK):
+
+        def keep(rows: Int64, found: Float32, start: int = start) -> None:
+            flat = found.reshape(-1, *found.shape[2:])  # [place, sentence, dim]
+            for at, values in enumerate(flat):
+                stored = values.astype(dtype)
+                vectors[at][start + rows] = stored
+                norms[at][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
+
+        def tell(now: int, _: int, start: int = start) -> None:
+            if progress is not None:
+                progress(start + now, len(texts))
+
+        report = backend.embed_into(texts[start : start + BLOCK], options, keep, progress=tell, cancelled=cancelled)
+        for array in (*vectors, *norms):
+            array.flush()
+        blocks, tokens, truncated = blocks + 1, tokens + report.tokens, truncated + report.truncated
+        index_folder.write_json(part / DONE, {"blocks": blocks, "tokens": tokens, "truncated": truncated})
+    return tokens, truncated
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _full(folder: Path, sentences: int, dim: int, options: EmbedOptions, dtype: DType) -> InputError:
+    need = needed_bytes(sentences, dim, options, dtype)
+    free = shutil.disk_usage(folder.parent).free
+    return InputError(
+        f"The disk of {folder.parent} has {free / 1e9:,.2f} GB free.",
+        f"{need / 1e9:,.2f} GB were expected: {sentences:,} sentences, {len(options.layers)} layers, "
+        f"{len(options.poolings)} poolings.",
+        "Choose fewer layers or poolings, free some room, or name a folder on another disk.",
+    )
+
+
+def versions(names: Sequence[str] = ("torch", "transformers", "numpy")) -> dict[str, str]:
+    """The versions of what a result depends on, by default of what vectors do, by name."""
+    return {name: version(name) for name in names}

@@ -1,0 +1,213 @@
+"""The index: a folder with the vectors of a corpus by layer and pooling, its texts, and a manifest.
+
+    manifest.json            what this is: model, revision, options, versions, corpus, sizes of all files
+    layer-06-mean.npy        vectors [sentence, dim], float32 or float16, mapped into memory when opened
+    layer-06-mean.norms.npy  their lengths, float32 [sentence]: cosine and dot product from one set of vectors
+    texts.utf8, texts.offsets.npy, column-0.utf8, ...   the sentences and what else the corpus says of them
+
+Vectors are stored as they come, not normalised. float16 rounds a cosine by less than 0.001 and halves the disk;
+float32 is searched two to three times faster. "auto" takes float32 up to 2 GB in all.
+
+A folder is opened only if every file has the size its manifest says: a damaged, unfinished or foreign one is refused
+with the reason. Nothing in it is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from components.errors import InputError
+from components.model.embedding.embedder import EmbedOptions
+from components.model.trace import POOLINGS, Pooling
+from components.retrieval.corpora.texts import StoredTexts, open_texts
+from components.retrieval.search.exact import ExactSearch
+
+FORMAT = 2
+KIND = "BERT Internals index"
+MANIFEST = "manifest.json"
+DType = Literal["float32", "float16"]
+FLOAT32_BYTES = 2 << 30  # "auto" stores float32 up to here
+
+
+@dataclass(frozen=True)
+class IndexInfo:
+    """The manifest."""
+
+    model: str
+    revision: str
+    options: EmbedOptions
+    dtype: DType
+    dim: int
+    sentences: int
+    tokens: int  # after truncation
+    truncated: int
+    corpus: str  # its name
+    corpus_hash: str
+    columns: tuple[str, ...] = ()
+    columns_hash: str = ""  # of their names and contents
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorIndex:
+    """An opened index. Arrays and texts are mapped into memory and shared by all who have it open."""
+
+    folder: Path
+    info: IndexInfo
+    texts: StoredTexts
+    columns: Mapping[str, StoredTexts]
+    engines: Mapping[tuple[int, Pooling], ExactSearch]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.iterdir())
+
+    def engine(self, layer: int, pooling: Pooling) -> ExactSearch:
+        """The search over one layer's and pooling's vectors. Raises InputError for one that was not stored."""
+        found = self.engines.get((layer, pooling))
+        if found is None:
+            raise InputError(
+                f"Layer {layer} with {pooling} pooling was asked for.",
+                f"This index has layers {', '.join(map(str, self.info.options.layers))} with "
+                f"{', '.join(self.info.options.poolings)}.",
+                "Choose one of these, or build the index again with more.",
+            )
+        return found
+
+
+def vector_file(layer: int, pooling: Pooling) -> str:
+    return f"layer-{layer:02d}-{pooling}.npy"
+
+
+def norm_file(layer: int, pooling: Pooling) -> str:
+    return f"layer-{layer:02d}-{pooling}.norms.npy"
+
+
+def resolve_dtype(dtype: str, sentences: int, dim: int, options: EmbedOptions) -> DType:
+    """float32 or float16, "auto" resolved. Raises InputError for another name."""
+    if dtype == "auto":
+        size = 4 * sentences * dim * len(options.layers) * len(options.poolings)
+        return "float32" if size <= FLOAT32_BYTES else "float16"
+    if dtype == "float32":
+        return "float32"
+    if dtype == "float16":
+        return "float16"
+    raise InputError(
+        f"The number format {dtype!r} was asked for.",
+        "An index keeps float32, float16, or auto, which chooses.",
+        "Choose one of these.",
+    )
+
+
+def identity(model: str, revision: str, options: EmbedOptions, corpus_hash: str, dtype: DType) -> str:
+    """The name of what an index holds: equal for equal content, 16 hexadecimal digits."""
+    text = json.dumps([FORMAT, model, revision, asdict(options), corpus_hash, dtype], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def write_manifest(folder: Path, info: IndexInfo, leave_out: Sequence[str] = ()) -> None:
+    """The last file of an index: it lists the others with their sizes."""
+    apart = {MANIFEST, *leave_out}
+    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name not in apart}
+    write_json(folder / MANIFEST, {"kind": KIND, "format": FORMAT, **asdict(info), "files": files})
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Written whole or not at all: first beside it, then moved over it."""
+    part = path.with_name(path.name + ".new")
+    with part.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def read_manifest(folder: Path) -> IndexInfo:
+    """The manifest alone, its files' sizes checked. Raises InputError with the reason for a folder that is no index."""
+    if not folder.is_dir():
+        raise _refused(folder, "is not there" if not folder.exists() else "is a file")
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or content.get("kind") != KIND:
+            raise _refused(folder, "holds something else: its manifest is not that of an index")
+        if content.get("format") != FORMAT:
+            raise _refused(folder, f"has format {content.get('format')!r}; this program reads format {FORMAT}")
+        info = _info(content)
+        files: dict[str, int] = dict(content["files"])
+    except FileNotFoundError as problem:
+        raise _refused(folder, f"has no {MANIFEST}: it is no index, or an unfinished one") from problem
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise _refused(folder, f"has a damaged {MANIFEST} ({problem})") from problem
+    for name, size in files.items():
+        path = folder / name
+        if Path(name).name != name or not path.is_file():
+            raise _refused(folder, f"lacks {Path(name).name}")
+        if path.stat().st_size != size:
+            raise _refused(folder, f"is damaged: {name} has {path.stat().st_size:,} bytes instead of {size:,}")
+    return info
+
+
+def _info(content: Mapping[str, Any]) -> IndexInfo:
+    options = content["options"]
+    layers = tuple(int(layer) for layer in options["layers"])
+    poolings = tuple(name for name in POOLINGS if name in options["poolings"])
+    if not layers or not poolings or content["dtype"] not in ("float32", "float16"):
+        raise ValueError("layers, poolings or number format make no sense")
+    return IndexInfo(
+        model=str(content["model"]),
+        revision=str(content["revision"]),
+        options=EmbedOptions(
+            layers, poolings, int(options["max_length"]), options["precision"], str(options["prompt"])
+        ),
+        dtype=content["dtype"],
+        dim=int(content["dim"]),
+        sentences=int(content["sentences"]),
+        tokens=int(content["tokens"]),
+        truncated=int(content["truncated"]),
+        corpus=str(content["corpus"]),
+        corpus_hash=str(content["corpus_hash"]),
+        columns=tuple(map(str, content["columns"])),
+        columns_hash=str(content["columns_hash"]),
+        versions=dict(content["versions"]),
+    )
+
+
+def open_index(folder: Path) -> VectorIndex:
+    """The index in a folder, mapped into memory. Raises InputError with the reason for one that cannot be used."""
+    info = read_manifest(folder)
+    try:
+        texts = open_texts(folder / "texts")
+        columns = {name: open_texts(folder / f"column-{at}") for at, name in enumerate(info.columns)}
+        engines = {}
+        for layer in info.options.layers:
+            for pooling in info.options.poolings:
+                vectors = np.load(folder / vector_file(layer, pooling), mmap_mode="r", allow_pickle=False)
+                norms = np.load(folder / norm_file(layer, pooling), allow_pickle=False)
+                if vectors.shape != (info.sentences, info.dim) or str(vectors.dtype) != info.dtype:
+                    raise ValueError(f"{vector_file(layer, pooling)} is not what the manifest says")
+                if norms.shape != (info.sentences,) or norms.dtype != np.float32:
+                    raise ValueError(f"{norm_file(layer, pooling)} is not what the manifest says")
+                engines[layer, pooling] = ExactSearch(vectors, norms)
+    except (OSError, ValueError) as problem:
+        raise _refused(folder, f"is damaged: {problem}") from problem
+    if any(len(column) != info.sentences for column in (texts, *columns.values())):
+        raise _refused(folder, "is damaged: it has not one text for each vector")
+    return VectorIndex(folder, info, texts, columns, engines)
+
+
+def _refused(folder: Path, reason: str) -> InputError:
+    return InputError(
+        f"{folder} {reason}.",
+        "A folder written by `python -m components index` was expected.",
+        "Name another folder, or build the index again.",
+    )

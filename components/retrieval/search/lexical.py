@@ -1,0 +1,255 @@
+"""Rankings by shared words: what search was before vectors, and still the baseline to beat.
+
+- bag of words: cosine of word counts. Frequent words count like rare ones.
+- TF-IDF: counts weighted by how few sentences have the word (Salton and Buckley 1988), cosine.
+- LSA: TF-IDF squeezed into a few dimensions by SVD (Deerwester et al. 1990), so that words which occur together match.
+- BM25: TF-IDF with saturation and length normalisation (Robertson and Zaragoza 2009; Lucene's variant, k1 1.5, b 0.75).
+- Jelinek-Mercer: the log-probability of the query under each sentence's smoothed word model (Zhai and Lafferty 2001).
+- static vectors: the mean of context-free word vectors, cosine (components.retrieval.search.static_vectors).
+
+All but LSA and static vectors see no further than the words themselves: "erupted" and "eruption" have nothing in
+common. One tokenizer serves all, so that rankings differ by method alone: runs of letters and digits, lower case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from scipy import sparse
+
+from components.arrays import Float32, Int64
+from components.errors import InputError
+
+Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TITLES: dict[str, str] = {
+    "bow": "Bag of words",
+    "tfidf": "TF-IDF",
+    "lsa": "LSA",
+    "bm25": "BM25",
+    "jm": "Jelinek-Mercer",
+    "static": "Static word vectors",
+}
+LSA_DIMENSIONS = 100
+K1, B = 1.5, 0.75
+LAMBDA = 0.1  # the corpus's share in Jelinek-Mercer: 0.1 suits short queries (Zhai and Lafferty 2001)
+_WORD = re.compile(r"\w+", re.UNICODE)
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters, digits and underscores, in lower case."""
+    return _WORD.findall(text.lower())
+
+
+class Ranker(Protocol):
+    """A way to score every sentence of a corpus for a query."""
+
+    title: str
+
+    def scores(self, query: str) -> Float32:
+        """float32 [sentence], the higher the better."""
+        ...
+
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        """The score of one sentence [pair] for each query [pair], float32 [pair], without scoring all others."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept of the corpus."""
+        ...
+
+
+def make_ranker(kind: Kind, texts: Sequence[str]) -> Ranker:
+    """A ranker over these sentences. Raises InputError for a corpus without a single word."""
+    makers: dict[str, Callable[[Sequence[str]], Ranker]] = {
+        "bow": BagOfWords,
+        "tfidf": TfIdf,
+        "lsa": LatentSemantics,
+        "bm25": BM25,
+        "jm": JelinekMercer,
+    }
+    if kind not in makers:
+        raise ValueError(f"unknown ranker {kind!r}; expected one of {', '.join(KINDS)}")
+    try:
+        return makers[kind](texts)
+    except ValueError as problem:
+        if "empty vocabulary" not in str(problem):
+            raise
+        raise InputError(
+            "The corpus has not a single word.", "Sentences with words were expected.", "Choose another corpus."
+        ) from problem
+
+
+class BagOfWords:
+    """Cosine of word counts; with idf weights it is TF-IDF."""
+
+    title = TITLES["bow"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        self._vectorizer = CountVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
+        self._matrix = _normalised(self._vectorizer.fit_transform(texts))  # [sentence, word]
+
+    def scores(self, query: str) -> Float32:
+        asked = _normalised(self._vectorizer.transform([query]))
+        return np.asarray((self._matrix @ asked.T).todense(), np.float32).ravel()
+
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        asked = _normalised(self._vectorizer.transform(queries))
+        return np.asarray(asked.multiply(self._matrix[sentences]).sum(axis=1), np.float32).ravel()
+
+    @property
+    def nbytes(self) -> int:
+        return _sparse_bytes(self._matrix)
+
+
+class TfIdf(BagOfWords):
+    """TF-IDF with scikit-learn's smoothed idf, ln((1 + n) / (1 + df)) + 1."""
+
+    title = TITLES["tfidf"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self._vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
+        self._matrix = _normalised(self._vectorizer.fit_transform(texts))
+
+
+class LatentSemantics:
+    """TF-IDF in at most 100 dimensions; seeded, so that the same corpus gives the same scores."""
+
+    title = TITLES["lsa"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self._vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
+        matrix = self._vectorizer.fit_transform(texts)
+        self._svd = TruncatedSVD(max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1)), random_state=0)
+        # One word has nothing to be squeezed into.
+        self._fold = self._svd.transform if matrix.shape[1] > 1 else sparse.csr_matrix.toarray
+        if matrix.shape[1] > 1:
+            with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance of texts that are all alike
+                self._svd.fit(matrix)
+        self._vectors = _unit_rows(self._fold(matrix))
+
+    def scores(self, query: str) -> Float32:
+        asked = _unit_rows(self._fold(self._vectorizer.transform([query])))[0]
+        return np.asarray(self._vectors @ asked, np.float32)
+
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        asked = _unit_rows(self._fold(self._vectorizer.transform(queries)))
+        return np.asarray(np.einsum("pd,pd->p", asked, self._vectors[sentences]), np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        folding = getattr(self._svd, "components_", np.empty(0))  # what turns a query's words into dimensions
+        return self._vectors.nbytes + folding.nbytes
+
+
+class BM25:
+    """Robertson and Zaragoza 2009 in Lucene's form, by bm25s."""
+
+    title = TITLES["bm25"]
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        import bm25s
+
+        tokens = [words(text) for text in texts]
+        if not any(tokens):
+            raise ValueError("empty vocabulary")
+        self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
+        self._index.index(tokens, show_progress=False)
+        self._known = set().union(*tokens)
+        self._count = len(texts)
+
+    def scores(self, query: str) -> Float32:
+        asked = [word for word in words(query) if word in self._known]
+        if not asked:
+            return np.zeros(self._count, np.float32)
+        return np.asarray(self._index.get_scores(asked), np.float32)
+
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        kept, places = self._index.scores, self._index.vocab_dict
+        shape = (self._count, len(kept["indptr"]) - 1)
+        rows = sparse.csc_matrix((kept["data"], kept["indices"], kept["indptr"]), shape=shape).tocsr()
+        asked = [[places[word] for word in words(query) if word in self._known] for query in queries]
+        return np.array([_row_sum(rows, at, columns) for at, columns in zip(sentences, asked, strict=True)], np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._index.scores.values() if isinstance(part, np.ndarray))
+
+
+class JelinekMercer:
+    """log P(query | sentence) with P(w) = (1 - lambda) count(w) / length + lambda corpus share of w.
+
+    Words that the corpus does not have say nothing about any sentence and are left out. Scores are negative; an
+    empty query gives 0 for all.
+    """
+
+    title = TITLES["jm"]
+
+    def __init__(self, texts: Sequence[str], mixing: float = LAMBDA) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        vectorizer = CountVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float64)
+        counts = vectorizer.fit_transform(texts)  # [sentence, word]
+        lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1)
+        self._vocabulary: dict[str, int] = vectorizer.vocabulary_
+        self._corpus = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()  # [word]
+        self._shares = sparse.csc_matrix(sparse.diags(1 / lengths) @ counts)  # [sentence, word]
+        self._mixing = mixing
+        self._count = len(texts)
+
+    def scores(self, query: str) -> Float32:
+        total = np.zeros(self._count)
+        for word in words(query):
+            place = self._vocabulary.get(word)
+            if place is not None:
+                share = self._shares[:, [place]].toarray().ravel()
+                total += np.log((1 - self._mixing) * share + self._mixing * self._corpus[place])
+        return total.astype(np.float32)
+
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        rows = self._shares.tocsr()
+        result = np.zeros(len(queries))
+        for at, (query, place) in enumerate(zip(queries, sentences, strict=True)):
+            columns = [self._vocabulary[word] for word in words(query) if word in self._vocabulary]
+            shares = np.array([_row_sum(rows, place, [column]) for column in columns])
+            result[at] = (
+                np.log((1 - self._mixing) * shares + self._mixing * self._corpus[columns]).sum() if columns else 0
+            )
+        return result.astype(np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        return _sparse_bytes(self._shares) + self._corpus.nbytes
+
+
+def _row_sum(rows: sparse.csr_matrix, at: int, columns: Sequence[int]) -> float:
+    """The sum of some columns of a row; a column that is named twice counts twice."""
+    start, end = rows.indptr[at], rows.indptr[at + 1]
+    values = dict(zip(rows.indices[start:end].tolist(), rows.data[start:end].tolist(), strict=True))
+    return sum(values.get(column, 0.0) for column in columns)
+
+
+def _sparse_bytes(matrix: sparse.csr_matrix | sparse.csc_matrix) -> int:
+    return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+
+
+def _normalised(matrix: sparse.spmatrix) -> sparse.csr_matrix:
+    from sklearn.preprocessing import normalize
+
+    return normalize(matrix)
+
+
+def _unit_rows(vectors: np.ndarray) -> Float32:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0).astype(np.float32)

@@ -1,0 +1,90 @@
+"""The most similar pairs of a corpus (paraphrase mining), without ever holding all similarities.
+
+36,000 sentences have 648 million pairs: as one matrix 5 GB. Here blocks of rows meet blocks of columns above the
+diagonal, and only pairs that could still be among the best are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Float32
+
+_ROWS = 2048
+
+
+class MiningCancelled(Exception):
+    """Somebody stopped it."""
+
+
+@dataclass(frozen=True)
+class SimilarPair:
+    first: int  # numbers in the corpus, first < second
+    second: int
+    cosine: float
+
+
+def most_similar_pairs(
+    vectors: NDArray[np.floating],
+    norms: Float32,
+    k: int = 100,
+    texts: Sequence[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[SimilarPair, ...]:
+    """The k pairs of different sentences with the highest cosine, best first; ties by number.
+
+    With `texts`, pairs of sentences that are letter by letter the same are left out. `progress(done, total)` counts
+    blocks. Raises MiningCancelled.
+    """
+    count = len(vectors)
+    starts = range(0, count, _ROWS)
+    total, done = len(starts) * (len(starts) + 1) // 2, 0
+    best = np.empty((0, 2), np.int64)
+    scores = np.empty(0, np.float32)
+    least = np.float32(-np.inf)
+    kinds = None if texts is None else _kinds(texts)
+    for row in starts:
+        left = _unit(vectors, norms, row)
+        for column in starts[starts.index(row) :]:
+            if cancelled():
+                raise MiningCancelled
+            block = left @ _unit(vectors, norms, column).T  # [row, column]
+            if row == column:
+                block[np.tril_indices(len(block))] = -np.inf
+            if kinds is not None:
+                block[kinds[row : row + _ROWS, None] == kinds[None, column : column + _ROWS]] = -np.inf
+            least_here = least
+            if least == -np.inf:  # not k pairs yet: the block's own k best are enough
+                wanted = min(k, block.size)
+                least_here = np.partition(block, block.size - wanted, axis=None)[block.size - wanted]
+            found = np.argwhere((block >= least_here) & (block > -np.inf))
+            values = block[found[:, 0], found[:, 1]]
+            found += (row, column)
+            best, scores = np.vstack([best, found]), np.concatenate([scores, values])
+            order = np.lexsort((best[:, 1], best[:, 0], -scores))[:k]
+            best, scores = best[order], scores[order]
+            if len(scores) == k:
+                least = scores[-1]
+            done += 1
+            if progress is not None:
+                progress(done, total)
+    return tuple(
+        SimilarPair(int(first), int(second), float(score)) for (first, second), score in zip(best, scores, strict=True)
+    )
+
+
+def _kinds(texts: Sequence[str]) -> NDArray[np.int64]:
+    """A number for each text, the same for the same text, int64 [sentence]."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+
+
+def _unit(vectors: NDArray[np.floating], norms: Float32, start: int) -> Float32:
+    part = np.asarray(vectors[start : start + _ROWS], np.float32)
+    lengths = norms[start : start + _ROWS, None]
+    return np.divide(part, lengths, out=np.zeros_like(part), where=lengths > 0)

@@ -1,0 +1,37 @@
+"""A query's vectors, as they have to be for an index: same model, revision and length, and the model's query prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from components.arrays import Float32
+from components.errors import InputError
+from components.model.trace import Pooling
+from components.retrieval.index.folder import IndexInfo
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+
+def query_vectors(backend: Backend, queries: Sequence[str], info: IndexInfo) -> Mapping[tuple[int, Pooling], Float32]:
+    """(layer, pooling) to vectors [query, dim], for every layer and pooling of the index, from one pass.
+
+    In float32: for a few short texts that costs nothing. Raises InputError for another model or revision than the
+    index was made by.
+    """
+    if (backend.spec.key, backend.revision) != (info.model, info.revision):
+        raise InputError(
+            f"The index was made by {info.model} at revision {info.revision}.",
+            f"The model here is {backend.spec.key} at revision {backend.revision}: their vectors do not compare.",
+            "Build the index again.",
+        )
+    prompt = backend.embed_options(role="query", precision="float32").prompt
+    options = replace(info.options, precision="float32", prompt=prompt)
+    vectors = backend.embed(queries, options=options)  # [layer, pooling, query, dim]
+    return {
+        (layer, pooling): vectors[at, place]
+        for at, layer in enumerate(options.layers)
+        for place, pooling in enumerate(options.poolings)
+    }

@@ -1,0 +1,168 @@
+"""Context-free word vectors: one vector a word, whatever stands around it (word2vec, GloVe, fastText).
+
+A sentence is the mean of its words' vectors; words that are not known are left out. A BERT has such vectors too: its
+input embeddings, one for each piece, before any block has mixed in a context. They serve where no file is at hand.
+
+Text files are read: one word a line, then its numbers; a first line with two numbers (how many, how long) is skipped,
+as word2vec and fastText write it and GloVe does not. Binary files are refused: they can be converted, and unpickling
+is never an answer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.arrays import Float32, Int64
+from components.errors import InputError
+from components.retrieval.corpora.readers.table import unreadable
+from components.retrieval.search.lexical import TITLES, words
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+MAX_WORDS = 200_000
+MAX_BYTES = 2 << 30  # unpacked
+_BLOCK = 4_096  # texts encoded at once
+
+
+@dataclass(frozen=True, eq=False)
+class StaticVectors:
+    """Vectors of words."""
+
+    name: str
+    places: Mapping[str, int]
+    matrix: Float32  # [word, dim]
+    bad_lines: int = 0
+
+    def find(self, word: str) -> int | None:
+        """A word's row: as typed, else in lower case."""
+        place = self.places.get(word)
+        return self.places.get(word.lower()) if place is None else place
+
+
+class StaticRanker:
+    """Cosine of mean word vectors."""
+
+    title = TITLES["static"]
+
+    def __init__(self, vectors: Float32, encode: _Encode, unknown: int) -> None:
+        self._vectors = vectors  # [sentence, dim], length 1 or 0
+        self._encode = encode
+        self.unknown = unknown  # sentences without a known word: their score is 0
+
+    def scores(self, query: str) -> Float32:
+        return np.asarray(self._vectors @ self._encode(query), np.float32)
+
+    def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
+        asked = np.stack([self._encode(query) for query in queries])
+        return np.asarray(np.einsum("pd,pd->p", asked, self._vectors[sentences]), np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        return self._vectors.nbytes
+
+    @classmethod
+    def of_words(cls, vectors: StaticVectors, texts: Sequence[str]) -> StaticRanker:
+        """From a file of word vectors."""
+
+        def encode(text: str) -> Float32:
+            found = [place for word in words(text) if (place := vectors.find(word)) is not None]
+            return _unit(vectors.matrix[found].mean(axis=0) if found else np.zeros(vectors.matrix.shape[1]))
+
+        return cls._of(texts, encode)
+
+    @classmethod
+    def of_model(cls, backend: Backend, texts: Sequence[str]) -> StaticRanker:
+        """From a model's own input embeddings: the mean over a text's pieces, special tokens left out."""
+        matrix = backend.word_embeddings()  # [piece, dim]
+        tokenization = backend.tokenization  # and not the backend: a ranker that is kept must not keep a model
+        before, after = (len(part) for part in tokenization.frame)
+
+        def mean(ids: Sequence[int]) -> Float32:
+            inner = list(ids)[before : len(ids) - after]
+            return _unit(matrix[inner].mean(axis=0) if inner else np.zeros(matrix.shape[1]))
+
+        vectors = np.empty((len(texts), matrix.shape[1]), np.float32)
+        for start in range(0, len(texts), _BLOCK):
+            rows, _ = tokenization.encode_many(texts[start : start + _BLOCK])
+            for at, ids in enumerate(rows, start=start):
+                vectors[at] = mean(ids)
+        return cls(
+            vectors,
+            lambda text: mean(tokenization.encode_many([text])[0][0]),
+            int((~vectors.any(axis=1)).sum()),
+        )
+
+    @classmethod
+    def _of(cls, texts: Sequence[str], encode: _Encode) -> StaticRanker:
+        vectors = np.array([encode(text) for text in texts], np.float32)
+        return cls(vectors, encode, int((~vectors.any(axis=1)).sum()))
+
+
+def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WORDS) -> StaticVectors:
+    """Word vectors from a text file (or its bytes), also gzipped; the first `max_words`. Raises InputError."""
+    try:
+        raw = source if isinstance(source, bytes) else source.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            with gzip.open(io.BytesIO(raw)) as file:
+                raw = file.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise unreadable(name, problem) from problem
+    if len(raw) > MAX_BYTES:
+        raise InputError(
+            f"{name} has more than {MAX_BYTES / 1e9:,.0f} GB of text.",
+            "Less was expected: only the first words are used.",
+            "Cut the file after some 200,000 lines.",
+        )
+    if b"\x00" in raw[:4096]:
+        raise InputError(
+            f"{name} is a binary file.",
+            "Word vectors as text were expected: a word, then its numbers, on each line.",
+            "Convert it, for example with gensim: KeyedVectors.load_word2vec_format(..., binary=True), then "
+            "save_word2vec_format(..., binary=False).",
+        )
+    places: dict[str, int] = {}
+    rows: list[np.ndarray] = []
+    bad, dim = 0, 0
+    for line in raw.decode("utf-8-sig", "replace").split("\n"):
+        parts = line.rstrip().split(" ")
+        if not line.strip() or (not rows and len(parts) == 2 and all(part.isdigit() for part in parts)):
+            continue
+        try:
+            numbers = np.array(parts[1:], np.float32)
+        except ValueError:
+            numbers = np.empty(0, np.float32)
+        if len(numbers) < 2 or len(numbers) != (dim or len(numbers)) or not np.isfinite(numbers).all():
+            bad += 1
+            continue
+        dim = len(numbers)
+        if places.setdefault(parts[0], len(rows)) == len(rows):
+            rows.append(numbers)
+        if len(rows) >= max_words:
+            break
+    if not rows:
+        raise InputError(
+            f"{name} has no line with a word and its numbers.",
+            "Word vectors as text were expected, such as GloVe's or fastText's .vec files.",
+            "Choose another file.",
+        )
+    return StaticVectors(name, places, np.vstack(rows), bad)
+
+
+def _unit(vector: np.ndarray) -> Float32:
+    length = np.linalg.norm(vector)
+    return (vector / length if length else vector).astype(np.float32)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Encode = Callable[[str], Float32]

@@ -1,0 +1,1 @@
+"""The session's corpus: which one it is, choosing another, and uploads."""

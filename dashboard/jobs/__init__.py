@@ -1,0 +1,1 @@
+"""What a session waits for, and how its progress is drawn."""

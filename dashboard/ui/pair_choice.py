@@ -1,0 +1,47 @@
+"""Choosing sentence A, and B or none: what Heatmaps and Attention look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import ready_made, state
+from dashboard.ui import controls
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.trace import TokenizedSentence, Trace
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Sentence A, and B where the model reads both as one input."""
+
+    first: str
+    second: str | None
+
+    def trace(self, backend: Backend, attentions: bool = False) -> Trace:
+        """One forward pass over this input alone."""
+        return backend.trace(
+            [self.first], [self.second], attentions=attentions, max_length=controls.length_for(backend)
+        )
+
+
+def choose(none: str = "none: A alone") -> Pair:
+    """Two pickers. B starts as none, or as the second sentence where the ready-made set is a pair."""
+    texts = state.get("sentences")
+    left, right = st.columns(2)
+    with left:
+        first = controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
+    with right:
+        second = controls.sentence_of(
+            texts, "sentence_b", "Sentence B", 2 if ready_made.is_pair(texts) else 0, none=none
+        )
+    return Pair(texts[first], texts[second - 1] if second else None)
+
+
+def labels(sentence: TokenizedSentence) -> list[str]:
+    """The tokens' pieces, in order."""
+    return [token.piece for token in sentence.tokens]

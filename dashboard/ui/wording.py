@@ -1,0 +1,18 @@
+"""How values are written for people: poolings, durations, sizes."""
+
+from __future__ import annotations
+
+POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max"}
+
+
+def duration(seconds: float) -> str:
+    """A time in words: "12 s", "3 min", "1 h 20 min"."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(count: float) -> str:
+    """Bytes in words: "3 MB", "1.20 GB"."""
+    return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{count / 1e9:.2f} GB"

@@ -1,0 +1,1 @@
+"""Attention: which token attends to which."""

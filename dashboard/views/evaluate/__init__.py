@@ -1,0 +1,1 @@
+"""Evaluate: which layer and pooling retrieve best."""

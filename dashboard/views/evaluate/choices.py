@@ -1,0 +1,212 @@
+"""What the Evaluate page works on: the pairs, the measure, and the runs that are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import pandas as pd
+import streamlit as st
+
+from components.errors import InputError
+from components.model.trace import POOLINGS, Pooling
+from components.retrieval.evaluation import pair_runs
+from components.retrieval.evaluation.metrics import MEASURES
+from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
+from components.retrieval.search.lexical import TITLES
+from dashboard import caching, settings, state
+from dashboard.corpora import chooser, current
+from dashboard.ui import controls, messages
+from dashboard.ui.wording import POOLING_NAMES
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.evaluation.pair_runs import Pairs
+
+CODES = {
+    "r1": "Recall@1",
+    "r5": "Recall@5",
+    "r10": "Recall@10",
+    "r20": "Recall@20",
+    "r50": "Recall@50",
+    "mrr": "MRR",
+    "ndcg": "nDCG@10",
+}
+MEASURE_HELP = (
+    "Recall@k: the share of queries whose own sentence is among the first k. MRR: the mean of 1 / rank. nDCG@10: the mean of "
+    "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
+)
+assert set(CODES.values()) == set(MEASURES)
+MANY_QUERIES, FEW_QUERIES = 50_000, 30
+
+
+@dataclass(frozen=True)
+class VectorCode:
+    """A run of one of the session's models: `which` is "m" or "m2"."""
+
+    which: str
+    layer: int
+    pooling: Pooling
+
+
+def current_pairs() -> Pairs:
+    """The pairs of the session's corpus. Raises InputError where it has no queries, or a single one."""
+    corpus = current.corpus()
+    column = query_column(corpus)
+    if column is None:
+        others = ", ".join(corpus.columns)
+        raise InputError(
+            f"{corpus.name} has sentences{' and the columns ' + others if others else ' only'}.",
+            "A column with a query for each sentence was expected.",
+            "Choose it, or another corpus, under “Data”.",
+        )
+    key = f"{state.get('corpus')} {column}"
+    kept = caching.pair_sets().get(key)
+    if kept is None:
+        kept = pair_runs.pairs_of_corpus(corpus, column)
+        caching.pair_sets().put(key, kept)
+    if len(kept) < 2:
+        raise InputError(
+            f"{corpus.name} has one pair.",
+            "At least two were expected: a single sentence is found by whatever one asks.",
+            "Choose another corpus under “Data”.",
+        )
+    return kept
+
+
+def query_column(corpus: Corpus) -> str | None:
+    """The column that holds the queries: the chosen one, else "compressed", else the only one there is."""
+    names = list(corpus.columns)
+    chosen = state.get("query_column")
+    if chosen and chosen not in names:
+        st.warning(f"There is no column “{messages.escape(chosen)}” here.", icon=":material/link_off:")
+        state.put("query_column", "")
+    elif chosen:
+        return str(chosen)
+    return QUERY_COLUMN if QUERY_COLUMN in names else names[0] if len(names) == 1 else None
+
+
+def about(pairs: Pairs, where: str = " Change it under “Data”.") -> None:
+    """One line on what is evaluated, with what was left out."""
+    text = f"**{messages.escape(pairs.name)}**: {len(pairs):,} queries"
+    text += " (headlines)" if not state.get("corpus") else ""
+    text += ", each with one right answer among as many sentences."
+    if pairs.left_out:
+        text += f" {pairs.left_out:,} rows have no query and are left out."
+    st.caption(text + where)
+    if pairs.repeated:
+        st.warning(
+            f"{pairs.repeated:,} rows have a sentence that another row has too. A tie counts against the query, so their "
+            "queries never have rank 1."
+        )
+    if len(pairs) < FEW_QUERIES:
+        st.info(
+            f"With {len(pairs)} queries one of them is worth {100 / len(pairs):.0f} points: differences say little."
+        )
+
+
+def data(backend: Backend) -> None:
+    """Choose the corpus, and the column that holds the queries."""
+    chooser.choose()
+    corpus = current.corpus()
+    st.subheader(messages.escape(corpus.name), anchor=False)
+    names = list(corpus.columns)
+    if not names:
+        st.warning(
+            f"**{messages.escape(corpus.name)} has sentences only.** To measure retrieval, each needs a query: a file with two "
+            f"columns (such as sentence and {QUERY_COLUMN}), or lists of two texts.",
+            icon=":material/table:",
+        )
+        return
+    column = query_column(corpus)
+    st.session_state["w_query_column"] = column
+    st.selectbox(
+        "Column with the queries",
+        names,
+        key="w_query_column",
+        placeholder="Choose one",
+        on_change=_column_chosen,
+        help=f"The text column “{messages.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
+    )
+    if column is None:
+        st.info("Choose the column that holds a query for each sentence.")
+        return
+    pairs = current_pairs()
+    about(pairs, where="")
+    st.markdown("**The first pairs**")
+    table = pd.DataFrame({"query": pairs.queries.texts[:8], "right answer": pairs.documents.texts[:8]})
+    st.table(table.map(messages.escape), hide_index=True)
+
+
+def _column_chosen() -> None:
+    state.put("query_column", st.session_state["w_query_column"] or "")
+    state.put("opened", None)
+
+
+def measure() -> str:
+    """The measure by which runs are judged: a key of `MEASURES`."""
+    return CODES[controls.pick("measure", "Measure", CODES, MEASURE_HELP)]
+
+
+def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[str]:
+    """The runs to compare, picked from every layer and pooling of the models and the baselines."""
+    offered = [*TITLES]
+    for which, model in (("m2", second), ("m", backend)):
+        if model is not None:
+            layers = range(model.facts.layers, -1, -1)
+            offered[:0] = [f"{which}.{layer}.{pooling}" for layer in layers for pooling in POOLINGS]
+    asked = state.get("runs")
+    chosen = [code for code in (default_runs(backend, second, queries) if asked is None else asked) if code in offered]
+    if asked is not None and len(chosen) < len(asked):
+        gone = ", ".join(code for code in asked if code not in offered)
+        st.warning(
+            f"These runs are not to be had with the models chosen: {messages.escape(gone)}.", icon=":material/link_off:"
+        )
+        state.put("runs", tuple(chosen))
+    names = {code: name_of(code, backend, second) for code in offered}
+    st.session_state["w_runs"] = chosen
+    st.multiselect(
+        "Runs",
+        offered,
+        format_func=names.__getitem__,
+        key="w_runs",
+        max_selections=settings.MOST_RUNS,
+        on_change=lambda: state.put("runs", tuple(st.session_state["w_runs"])),
+        placeholder="Add a run: a layer and pooling, or a baseline",
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling or a baseline.",
+    )
+    return chosen
+
+
+def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
+    """The model's own choice, its last [CLS], its input embeddings, and the baselines people know.
+
+    Counting words takes milliseconds a query: where there are very many, baselines are run only when they are asked for.
+    """
+    last = backend.facts.layers
+    found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
+    if queries <= MANY_QUERIES:
+        found += ["bow", "tfidf", "bm25", "static"]
+    if second is not None:
+        found.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
+    return tuple(dict.fromkeys(found))
+
+
+def parsed(code: str) -> VectorCode | None:
+    """What a run's code says; None for a baseline's."""
+    parts = code.split(".")
+    if len(parts) != 3:
+        return None
+    return VectorCode(parts[0], int(parts[1]), cast(Pooling, parts[2]))
+
+
+def name_of(code: str, backend: Backend, second: Backend | None) -> str:
+    """A run's short name: the model is named only where there are two."""
+    found = parsed(code)
+    if found is None:
+        return TITLES[code]
+    name = f"ayer {found.layer}, {POOLING_NAMES[found.pooling]}"
+    if second is None:
+        return f"L{name}"
+    return f"{(backend if found.which == 'm' else second).spec.title}, l{name}"

@@ -1,0 +1,223 @@
+"""The Evaluate page's comparison: runs side by side, how sure the differences are, and where each run fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import evaluation as charts
+from components.retrieval.evaluation import metrics
+from dashboard import state
+from dashboard.jobs import evaluation
+from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.views.evaluate import choices, queries, run_table
+from dashboard.views.evaluate.queries import Entry
+from dashboard.views.evaluate.run_table import Compared
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.run_record import Run
+
+FIGURES = {"curves": "Recall@k", "precision": "Precision and recall", "cost": "Quality and cost"}
+MOST_K = 100
+
+
+def compare(backend: Backend) -> None:
+    """The table, a figure, and the queries."""
+    pairs = choices.current_pairs()
+    choices.about(pairs)
+    second = model_gate.second_model()
+    codes = choices.run_codes(backend, second, len(pairs))
+    entries, indexes = _entries(backend, second, pairs, codes)
+    place = st.container()  # what was loaded counts at once, though its place is below the table
+    with st.container(key="load_place"):
+        run_table.loading()
+    entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
+    if not entries:
+        if not codes:
+            st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
+        return
+    here = [at for at, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
+    with place:
+        left, right = st.columns(2)
+        with left:
+            measure = choices.measure()
+        with right:
+            reference, picked = _reference(entries, here, measure)
+        table, compared = _compared(
+            [entry.run for entry in entries], [entry.title for entry in entries], measure, reference, picked
+        )
+        _message(entries, compared, measure)
+        run_table.show(table)
+        run_table.exports([entry.run for entry in entries], table)
+    _figure([entry.run for entry in entries], [entry.short for entry in entries], measure)
+    queries.queries(
+        [entry for entry in entries if run_table.paired(entry.run, entries[here[0]].run)] if here else [],
+        pairs,
+        backend,
+        indexes,
+    )
+
+
+def _entries(
+    backend: Backend, second: Backend | None, pairs: Pairs, codes: Sequence[str]
+) -> tuple[list[Entry], dict[str, PairIndexes]]:
+    """The runs that are there, in the order they were chosen; the first that is not is waited for."""
+    entries: list[Entry] = []
+    indexes: dict[str, PairIndexes | None] = {}  # None: not to be had in this run, and why has been drawn
+    for at, code in enumerate(codes):
+        wanted, name = choices.parsed(code), choices.name_of(code, backend, second)
+        try:
+            if wanted is None:
+                run = evaluation.word_run(backend, pairs, code)
+            else:
+                model = backend if wanted.which == "m" else second
+                assert model is not None  # offered only where there is one
+                if wanted.which not in indexes:
+                    indexes[wanted.which] = None
+                    indexes[wanted.which] = evaluation.pair_indexes(model, pairs, f"compare_{wanted.which}")
+                found = indexes[wanted.which]
+                if found is None:
+                    continue
+                if wanted.layer not in found.ranks.layers or wanted.pooling not in found.ranks.poolings:
+                    st.caption(f"Not embedded: {messages.escape(name)}.")
+                    continue
+                run = evaluation.vector_run(model, pairs, found, wanted.layer, wanted.pooling, wanted.which)
+            entries.append(Entry(run, code, name))
+        except NoResult as missing:
+            if missing.waiting:
+                rest = [choices.name_of(each, backend, second) for each in codes[at + 1 :]]
+                if rest:
+                    st.caption("Then: " + ", ".join(map(messages.escape, rest)) + ".")
+                break
+    return entries, {which: found for which, found in indexes.items() if found is not None}
+
+
+def _compared(
+    runs: list[Run], names: list[str], measure: str, reference: int, picked: bool
+) -> tuple[pd.DataFrame, Compared]:
+    found: tuple[pd.DataFrame, Compared] = evaluation.result(
+        (
+            "comparison",
+            tuple((run.key, name, run.milliseconds) for run, name in zip(runs, names, strict=True)),
+            measure,
+            reference,
+            picked,
+        ),
+        f"Comparing {len(runs)} runs",
+        lambda tell, cancelled: run_table.results(runs, measure, reference, picked, names),
+        "comparison",
+        short=True,
+    )
+    return found
+
+
+def _reference(entries: Sequence[Entry], here: Sequence[int], measure: str) -> tuple[int, bool]:
+    """The run that the others are compared with, and whether it is the best; the best of those on the current data."""
+    judge = metrics.MEASURES[measure]
+    best = max(here or range(len(entries)), key=lambda at: float(judge(entries[at].run.ranks).mean()))
+    names = {"": f"the best ({entries[best].short})", **{entry.code: entry.short for entry in entries}}
+    if state.get("reference") not in names:
+        state.put("reference", "")
+    chosen = controls.pick("reference", "Differences to", names)
+    if not chosen:
+        return best, True
+    return next(at for at, entry in enumerate(entries) if entry.code == chosen), False
+
+
+def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None:
+    reference = entries[compared.reference]
+    value = 100 * float(metrics.MEASURES[measure](reference.run.ranks).mean())
+    text = f":material/insights: **{messages.escape(reference.short)}** has {measure} {value:.1f} %. "
+    unsure = " · ".join(f"**{messages.escape(entries[at].short)}**" for at in compared.unsure)
+    sure = len(compared.p_values) - len(compared.unsure)
+    if unsure:
+        text += f"By these queries one cannot tell it from {unsure}. "
+    if sure == 1:
+        text += f"The difference of one other run is larger than chance makes it (p < {metrics.ALPHA:g}). "
+    elif sure:
+        text += f"The differences of {sure} other runs are larger than chance makes them (p < {metrics.ALPHA:g}). "
+    apart = len(entries) - 1 - len(compared.p_values)
+    if apart:
+        text += f"{apart} run{'' if apart == 1 else 's'} on other data cannot be compared with it."
+    st.markdown(text)
+
+
+def _figure(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
+    kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
+    most = min(MOST_K, min(run.data.documents for run in runs))
+    ks = range(1, most + 1)
+    recalls = [metrics.recall_curve(run.ranks, most) for run in runs]
+    if kind == "curves":
+        figures.figure(
+            charts.curves_over(
+                [charts.Curve(name, 100 * curve) for name, curve in zip(names, recalls, strict=True)],
+                ks,
+                "Recall@k of every run",
+                x_title="k",
+                y_title="Recall@k (%)",
+                logarithmic=True,
+                scale=controls.scale(),
+            ),
+            key="compare_curves",
+            alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
+            read="How many of the queries have their own sentence among the first k. A curve above another one at every k is "
+            "better whatever k one needs.",
+            not_shown="How sure a small gap is: see the p-values in the table.",
+            table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * curve for curve in recalls])}),
+        )
+    elif kind == "precision":
+        precisions = [curve / np.arange(1, most + 1) for curve in recalls]
+        figures.figure(
+            charts.precision_recall(
+                [
+                    (name, 100 * recall, 100 * precision)
+                    for name, recall, precision in zip(names, recalls, precisions, strict=True)
+                ],
+                "Precision against recall, k = 1, 2, 3 …",
+                scale=controls.scale(),
+            ),
+            key="compare_precision",
+            alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
+            read="Each point is one k: the more hits are shown (to the right), the more queries are answered and the fewer of "
+            "the hits are right. The first point of each line is k = 1.",
+            not_shown="More than the recall curve: with one right answer a query, precision at k is Recall@k / k. “Graded "
+            "relevance” has queries with several.",
+            table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * each for each in precisions])}),
+        )
+    else:
+        _cost(runs, names, measure)
+
+
+def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
+    judge = metrics.MEASURES[measure]
+    costs = [
+        charts.Cost(name, 100 * float(judge(run.ranks).mean()), run.milliseconds, run.index_bytes / 1e6)
+        for name, run in zip(names, runs, strict=True)
+        if run.milliseconds is not None and run.index_bytes is not None
+    ]
+    if not costs:
+        st.info("None of these runs says how long a query took.")
+        return
+    figures.figure(
+        charts.quality_and_cost(costs, f"{measure} against the time of a query", measure, controls.scale()),
+        key="compare_cost",
+        alt=f"{measure} of {len(costs)} runs against milliseconds a query; areas show the size of the index",
+        read="Up is better, left is faster, and a larger point keeps more of the corpus. Time is the median of some queries, "
+        "one at a time: embedding the query, comparing with every sentence, the first ten.",
+        not_shown="Time in a batch or on another machine. Every layer takes the time of the whole model here; loaded runs "
+        "carry the time of the machine that made them.",
+        table=lambda: pd.DataFrame([vars(cost) for cost in costs]),
+    )
+
+
+def _columns(names: Sequence[str], curves: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    return {
+        f"{at}  {name}": curve.round(3) for at, (name, curve) in enumerate(zip(names, curves, strict=True), start=1)
+    }

@@ -1,0 +1,268 @@
+"""The Evaluate page's graded relevance: queries with several right answers, some more right than others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import evaluation as charts
+from components.retrieval.corpora.readers.table import unreadable
+from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.graded import collection
+from components.retrieval.evaluation.graded import metrics as graded_metrics
+from components.retrieval.evaluation.graded import ranks as graded_ranks
+from components.retrieval.search.lexical import TITLES
+from dashboard import caching, settings, state
+from dashboard.corpora import current
+from dashboard.jobs import evaluation, rankers
+from dashboard.jobs.evaluation import NoResult
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.views.evaluate import choices, run_table
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
+    from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.graded.ranks import RelevantRanks
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.exact import ExactSearch
+
+CODES = {
+    "map": "MAP",
+    "mrr": "MRR",
+    "ndcg": "nDCG@10",
+    "p10": "P@10",
+    "r10": "Recall@10",
+    "r100": "Recall@100",
+}
+assert set(CODES.values()) == set(graded_metrics.MEASURES)
+MEASURE_HELP = (
+    "MAP: precision at the rank of each relevant sentence, averaged. MRR: the mean of 1 / rank of the first relevant one. "
+    "nDCG@10: grades of the first ten, weighted by rank, against the best order possible. P@10: the share of the first ten "
+    "that is relevant. Recall@k: the share of the relevant ones among the first k. All in per cent."
+)
+LEVELS = [level / 10 for level in range(11)]
+
+
+def relevance(backend: Backend) -> None:
+    """The runs' measures, and precision over recall."""
+    found = _collection()
+    if found is None:
+        return
+    relevant = sum(map(len, found.grades))
+    st.caption(
+        f"**{messages.escape(found.name)}**: {len(found.queries):,} queries, {len(found.documents):,} documents, "
+        f"{relevant:,} relevant pairs with grades up to {max(max(each.values()) for each in found.grades)}."
+        + (f" Read: {messages.escape(', '.join(found.report.files))}." if found.report.files else "")
+    )
+    if found.report.left_out:
+        left_out = ", ".join(f"{count:,} {what}" for what, count in found.report.left_out.items())
+        st.warning(f"Left out: {messages.escape(left_out)}.")
+    second = model_gate.second_model()
+    codes = choices.run_codes(backend, second, len(found.queries))
+    ranks = _runs(backend, second, found, codes)
+    if not ranks:
+        if not codes:
+            st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
+        return
+    measure = _measure()
+    table, unsure = evaluation.result(
+        ("graded table", found.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
+        f"Comparing {len(ranks)} runs",
+        lambda tell, cancelled: _table(ranks, measure),
+        "graded_comparison",
+        short=True,
+    )
+    row = table.iloc[int(table[measure].argmax())]
+    st.markdown(
+        f":material/insights: **{messages.escape(str(row['run']))}** has the best {measure}: {row[measure]:.1f} % "
+        f"(95 % interval {row['95 % interval']})."
+        + (f" By these queries one cannot tell it from {messages.escape(' · '.join(unsure))}." if unsure else "")
+    )
+    numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in graded_metrics.MEASURES}
+    st.dataframe(table, hide_index=True, key="graded_table", column_config=numbers)
+    figures.download(table.round(3), "graded")
+    _figure(ranks)
+
+
+def _collection() -> GradedSet | None:
+    sources = {"demo": "Demo news by topic", "file": "Your files"}
+    if settings.free_models_allowed():
+        sources["path"] = "Folder on this machine"
+    if state.get("graded_source") not in sources:
+        state.put("graded_source", "demo")
+    source = controls.choice("graded_source", "Collection", sources)
+    if source == "demo":
+        st.markdown(
+            "Each headline asks for its own sentence (grade 2), and every other sentence of the same topic is worth something "
+            "too (grade 1)."
+        )
+        kept = caching.graded_sets().get("demo")
+        if kept is None:
+            kept = collection.demo_graded(current.demo())
+            caching.graded_sets().put("demo", kept)
+        return kept
+    if source == "file":
+        return _uploaded()
+    # The widget is gone while another view is open: what was typed is kept beside it.
+    st.session_state.setdefault("graded_path", st.session_state.get("_graded_typed", ""))
+    typed = st.text_input(
+        "Path of a folder with corpus, queries and judgements (BEIR or TREC)", key="graded_path", max_chars=1_000
+    ).strip()
+    st.session_state["_graded_typed"] = typed
+    if not typed:
+        return None
+    try:
+        path = Path(typed).expanduser()
+    except RuntimeError as problem:  # a home of nobody
+        raise unreadable(typed[:80], problem) from problem
+    key = f"path {path}"
+    if st.button("Read it", key="read_graded", type="primary"):
+        st.session_state["_graded_path"] = key
+        caching.graded_sets().put(key, collection.read_graded_folder(path))
+    return caching.graded_sets().get(key) if st.session_state.get("_graded_path") == key else None
+
+
+def _uploaded() -> GradedSet | None:
+    files = st.file_uploader(
+        "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv), the judgements (qrels)",
+        accept_multiple_files=True,
+        key="graded_files",
+        help="BEIR: corpus.jsonl with _id, title, text; queries.jsonl with _id, text; qrels/test.tsv. TREC: judgements as "
+        "lines of “query 0 document grade”. Packed with gzip or not.",
+    )
+    if files:
+        key = " ".join(sorted(f"{file.name} {file.size} {file.file_id}" for file in files))
+        st.session_state["_graded"] = key
+        if caching.graded_sets().get(key) is None:
+            caching.graded_sets().put(key, collection.read_graded({file.name: file.getvalue() for file in files}))
+    found = caching.graded_sets().get(st.session_state.get("_graded", ""))
+    if found is None:
+        st.caption("All three together; they are told apart by their names and content.")
+    return found
+
+
+def _runs(
+    backend: Backend, second: Backend | None, found: GradedSet, codes: Sequence[str]
+) -> list[tuple[str, RelevantRanks]]:
+    """Names and ranks of the runs that are there; the first that is not is waited for."""
+    documents, queries = found.document_texts, found.query_texts
+    sides: dict[str, tuple[VectorIndex, VectorIndex] | None] = {}  # None: not to be had in this run
+    ready: list[tuple[str, RelevantRanks]] = []
+    for code in codes:
+        name = choices.name_of(code, backend, second)
+        wanted = choices.parsed(code)
+        try:
+            if wanted is None:
+                ready.append((name, _by_words(backend, found, code)))
+                continue
+            model = backend if wanted.which == "m" else second
+            assert model is not None  # offered only where there is one
+            if wanted.which not in sides:
+                sides[wanted.which] = None
+                sides[wanted.which] = evaluation.both_sides(model, documents, queries, f"graded_{wanted.which}")
+            both = sides[wanted.which]
+            if both is None:
+                continue
+            first, asked = both
+            place = (wanted.layer, wanted.pooling)
+            if place not in first.engines:
+                st.caption(f"Not embedded: {messages.escape(name)}.")
+                continue
+            ranks = evaluation.result(
+                ("graded", first.folder.name, asked.folder.name, found.content_hash, *place),
+                f"{name}: ranking {len(found.queries):,} queries",
+                partial(_ranks_of, first.engine(*place), asked.engine(*place), found.grades),
+                f"graded_{code}",
+            )
+            ready.append((name, ranks))
+        except NoResult as missing:
+            if missing.waiting:
+                break
+    return ready
+
+
+def _ranks_of(
+    documents: ExactSearch, queries: ExactSearch, grades: Sequence[Mapping[int, int]], tell: Tell, cancelled: Cancelled
+) -> RelevantRanks:
+    return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, tell, cancelled)
+
+
+def _by_words(backend: Backend, found: GradedSet, kind: str) -> RelevantRanks:
+    baseline = rankers.baseline(backend, kind)
+    ranks: RelevantRanks = evaluation.result(
+        ("graded words", kind, baseline.source, found.content_hash),
+        f"{TITLES[kind]}: ranking {len(found.queries):,} queries",
+        lambda tell, cancelled: graded_ranks.ranker_relevant_ranks(
+            baseline.make(found.documents).scores, found.queries, found.grades, tell, cancelled
+        ),
+        f"graded_{kind}",
+    )
+    return ranks
+
+
+def _measure() -> str:
+    with st.container(key="graded_measure_choice", width=260):
+        return CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
+
+
+def _outcome_hash(found: RelevantRanks) -> str:
+    """Tells the outcomes of runs on one collection apart."""
+    return hashlib.sha256(np.ascontiguousarray(found.ranks).tobytes()).hexdigest()
+
+
+def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd.DataFrame, list[str]]:
+    """A row a run: the chosen measure with its interval and test against the best, and all others.
+
+    Beside it the names of the runs that one cannot tell from the best.
+    """
+    judge = graded_metrics.MEASURES[measure]
+    values = [judge(found) for _, found in ranks]
+    best = int(np.argmax([each.mean() for each in values]))
+    compared = run_table.against(values, best, [True] * len(values), picked=True)
+    rows = []
+    for at, (name, found) in enumerate(ranks):
+        judged = metrics.interval(values[at])
+        rows.append(
+            {
+                "run": name,
+                measure: 100 * judged.value,
+                "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
+                "p to the best (Holm)": compared.shown[at],
+                **{
+                    other: 100 * float(each(found).mean())
+                    for other, each in graded_metrics.MEASURES.items()
+                    if other != measure
+                },
+            }
+        )
+    return pd.DataFrame(rows), [ranks[at][0] for at in compared.unsure]
+
+
+def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
+    curves = [(name, graded_metrics.interpolated_precision(found).mean(axis=0)) for name, found in ranks]
+    figures.figure(
+        charts.curves_over(
+            [charts.Curve(name, 100 * curve) for name, curve in curves],
+            LEVELS,
+            "Precision at eleven levels of recall",
+            x_title="recall",
+            y_title="interpolated precision (%)",
+            y_range=(0, 102),
+            scale=controls.scale(),
+        ),
+        key="graded_curve",
+        alt=f"Interpolated precision at recall 0, 0.1 … 1 of {len(curves)} runs",
+        read="To find the share of the relevant sentences on the horizontal axis, so large a share of what is read is relevant "
+        "(the best precision at that recall or beyond, averaged over queries).",
+        not_shown="Grades: here every relevant sentence counts alike; nDCG@10 tells them apart. What nobody judged counts as "
+        "not relevant. Where every query has ten relevant sentences, as in the demo, P@10 and Recall@10 are the same.",
+        table=lambda: pd.DataFrame({"recall": LEVELS, **{name: (100 * curve).round(3) for name, curve in curves}}),
+    )

@@ -1,0 +1,316 @@
+"""The Evaluate page's lab: five poolings by five treatments, and how few numbers a vector can do with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import evaluation as charts
+from components.retrieval.evaluation import pair_runs, pooling_lab
+from dashboard import caching, settings, state
+from dashboard.few_kept import FewKept
+from dashboard.jobs import evaluation
+from dashboard.ui import controls, figures
+from dashboard.views.evaluate import choices, sts
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.pooling_lab import LabCell, LabLayers, LabPooling, LabVectors, Treatment
+    from components.retrieval.evaluation.sts import ScoredPairs
+
+POOLINGS: dict[LabPooling, str] = {
+    "mean": "Mean",
+    "cls": "[CLS]",
+    "max": "Max",
+    "last4": "Last four",
+    "idf": "Mean by idf",
+}
+TREATMENTS: dict[Treatment, str] = {
+    "cosine": "Cosine",
+    "dot": "Dot",
+    "random": "Random",
+    "pca": "PCA",
+    "whitened": "White",
+}
+assert tuple(POOLINGS) == settings.LAB_POOLINGS == pooling_lab.POOLINGS
+EXPLAINED = """
+**Poolings.** *Mean*, *[CLS]* and *Max* of the token vectors of one layer. *Last four*: the mean of the means of this layer
+and the three below. *Mean by idf*: a mean in which pieces that few sentences have count for more.
+
+**Treatments.** *Cosine*: vectors scaled to length 1 (L2 normalisation). *Dot* (product): not scaled, so long vectors win more
+often. *Random*: a random projection to fewer numbers, drawn by the seed. *PCA*: the directions in which the corpus varies
+most. *White*: whitened, the same, each divided by its spread, so that what all sentences share counts no more than the rest.
+PCA and whitening are fitted on the sentences that are searched, never on the queries.
+"""
+
+
+DIMENSIONS, FEWEST_PAIRS = 128, 3
+UNITS = 10_000  # of a job's work, whatever its phases count
+GPU_SPEED = 20  # a guess at how much faster than a CPU it embeds; the comparing is numpy's either way
+
+
+@dataclass(frozen=True, eq=False)
+class Lab:
+    """What every job of the lab works on."""
+
+    backend: Backend
+    pairs: Pairs
+    scored: ScoredPairs
+    kept: FewKept[LabLayers]
+
+    @property
+    def key(self) -> str:
+        """Of the vectors of all layers."""
+        return f"{self.backend.spec.key} {self.backend.revision} {self.pairs.content_hash}"
+
+    @property
+    def embedding_share(self) -> float:
+        """The share of a job's time that new vectors take, roughly: 0.8 for 630 pairs of the embedded model, 0.7 for 3,150.
+
+        Two passes grow with texts, layers and dim squared, comparing with dim and the pairs squared: one dim is left out.
+        The factor and what any comparing takes are fitted to these two measurements.
+        """
+        facts, texts = self.backend.facts, 2 * (len(self.pairs) + len(self.scored.first))
+        embedding = texts * facts.layers * facts.hidden_size
+        if self.backend.device.type == "cuda":
+            embedding //= GPU_SPEED
+        return embedding / (embedding + 0.7 * len(self.pairs) ** 2 + 500_000)
+
+    def vectors(self, layer: int, tell: Tell, cancelled: Cancelled) -> tuple[LabVectors, Tell]:
+        """The kept vectors, or new ones of all layers; and how the rest of the job tells its progress."""
+        layers = self.kept.get(self.key)
+        if layers is not None:
+            return layers.of(layer), tell
+        share = self.embedding_share
+        layers = pooling_lab.lab_layers(
+            self.backend,
+            self.pairs.documents.texts,
+            self.pairs.queries.texts,
+            self.scored,
+            progress=_phase(tell, 0, share),
+            cancelled=cancelled,
+        )
+        self.kept.put(self.key, layers)
+        return layers.of(layer), _phase(tell, share, 1)
+
+
+def lab(backend: Backend) -> None:
+    """Two heatmaps over poolings and treatments, and two curves over the number of dimensions."""
+    every, scored = choices.current_pairs(), sts.demo_pairs()
+    pairs = pair_runs.first_pairs(every, pooling_lab.most_pairs(backend, scored))
+    choices.about(pairs)
+    if len(pairs) < FEWEST_PAIRS:
+        st.info(
+            f"**{len(pairs)} pairs are too few for the lab.** It takes {FEWEST_PAIRS}: two sentences differ in one direction "
+            "only, which leaves no projection to compare. Choose others under “Data”.",
+            icon=":material/science:",
+        )
+        return
+    if len(every) > len(pairs):
+        st.info(
+            f"The lab takes the first {len(pairs):,} of the {len(every):,} pairs, sentences and queries alike: it keeps the "
+            "vectors of all layers in memory."
+        )
+    left, middle, right = st.columns([3, 3, 2])
+    with left:
+        layer = controls.layer(backend.facts.layers)
+    with middle:
+        most = min(backend.facts.hidden_size, len(pairs) - 1)
+        dims = controls.number("lab_dims", "Dimensions after a projection", 2, most, min(DIMENSIONS, most))
+    with right:
+        seed = _seed()
+    work = Lab(backend, pairs, scored, caching.lab_vectors())
+    cells = _cells(work, layer, dims, seed)
+    _grids(backend, cells, layer, dims)
+    with st.expander("What each pooling and treatment is", icon=":material/help:"):
+        st.markdown(EXPLAINED)
+    _few_dimensions(work, cells, layer, seed)
+
+
+def _seed() -> int:
+    st.session_state["w_lab_seed"] = state.get("lab_seed")
+    st.number_input(
+        "Seed",
+        0,
+        9_999,
+        key="w_lab_seed",
+        on_change=lambda: state.put("lab_seed", st.session_state["w_lab_seed"] or 0),
+        help="Decides the random projection: another seed shows how much of its result is luck.",
+    )
+    return int(state.get("lab_seed"))
+
+
+def _phase(tell: Tell, begin: float, end: float) -> Tell:
+    """A phase's own counts told as the stretch from `begin` to `end` (0..1) of the whole job: one pace, never a step back."""
+    return lambda done, total: tell(round(UNITS * (begin + (end - begin) * done / max(1, total))), UNITS)
+
+
+def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
+    """A cell for each pooling and treatment. Raises NoResult while they are worked out."""
+
+    def run(tell: Tell, cancelled: Cancelled) -> tuple[LabCell, ...]:
+        vectors, rest = work.vectors(layer, tell, cancelled)
+        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, rest, cancelled))
+
+    found: tuple[LabCell, ...] = evaluation.result(
+        ("lab cells", work.key, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
+    )
+    return found
+
+
+def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
+    """One pooling's cells at several numbers of dimensions. Raises NoResult while they are worked out."""
+
+    def run(tell: Tell, cancelled: Cancelled) -> tuple[LabCell, ...]:
+        vectors, rest = work.vectors(layer, tell, cancelled)
+        scores = work.scored.scores
+        found = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, cancelled=cancelled)
+        return tuple(found)
+
+    found: tuple[LabCell, ...] = evaluation.result(
+        ("lab sweep", work.key, layer, seed, pooling),
+        f"{POOLINGS[pooling]}: fewer and fewer dimensions",
+        run,
+        "lab_sweep",
+    )
+    return found
+
+
+def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
+    by_place = {(cell.pooling, cell.treatment): cell for cell in cells}
+    recall = np.array([[100 * by_place[p, t].recall_at_1 for t in TREATMENTS] for p in POOLINGS])
+    spearman = np.array([[_number(by_place[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
+    best = max(cells, key=lambda cell: cell.recall_at_1)
+    st.markdown(
+        f":material/insights: Best Recall@1 at layer {layer}: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}**, "
+        f"{100 * best.recall_at_1:.1f} %. Untreated mean: {100 * by_place['mean', 'cosine'].recall_at_1:.1f} %."
+    )
+    fewer = {POOLINGS[p]: by_place[p, "pca"].dims for p in POOLINGS if by_place[p, "pca"].dims < dims}
+    kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
+    for column, values, unit, key, digits in zip(
+        st.columns(2),
+        (recall, spearman),
+        ("Recall@1 (%)", "Spearman"),
+        ("lab_recall", "lab_spearman"),
+        (1, 3),
+        strict=True,
+    ):
+        with column:
+            figures.figure(
+                charts.measure_grid(
+                    values[::-1],
+                    list(POOLINGS.values())[::-1],
+                    list(TREATMENTS.values()),
+                    f"{unit}, layer {layer}, {kept} dims",
+                    unit=unit,
+                    row_title="",
+                    column_title="treatment",
+                    digits=digits,
+                    scale=controls.scale(),
+                ),
+                key=key,
+                alt=f"Heatmap of {unit} for five poolings and five treatments",
+                table=partial(_table, cells),
+                on_select=partial(_clicked, key),
+                select_many=False,
+            )
+    if fewer:
+        each = ", ".join(f"{name} {count}" for name, count in fewer.items())
+        st.caption(
+            f"PCA and White kept fewer than {dims} dimensions: {each}. The sentences differ in no more directions."
+        )
+    figures.reading(
+        "Each cell pools the same token vectors in one way (rows) and treats the result in one way (columns); the projections "
+        f"keep {kept} of {backend.facts.hidden_size} numbers. Recall@1 is of the pairs above, "
+        "Spearman of the ready-made pairs under “Sentence similarity”. Two runs of the model over all texts (one for the idf "
+        "weights) gave every pooling of every layer; no slider costs another. Click a row for its curves below.",
+        "What is best for other data: differences of a point or two are within chance (see the intervals of “Layers and "
+        "poolings”). A whitening to nearly as many directions as there are sentences says more of them than of the model.",
+    )
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _clicked(key: str) -> None:
+    points = st.session_state[key].selection.points
+    if points:
+        state.put("lab_pooling", list(POOLINGS)[::-1][int(points[0]["customdata"][0])])
+
+
+def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int) -> None:
+    st.subheader("How few numbers will do?", anchor=False)
+    fewest = pooling_lab.SWEEP[0]
+    if min(work.backend.facts.hidden_size, len(work.pairs) - 1) < fewest:
+        st.info(f"The curves begin at {fewest} dimensions, which takes {fewest + 1} pairs.")
+        return
+    controls.choice("lab_pooling", "Pooling", {name: title for name, title in POOLINGS.items()})
+    pooling: LabPooling = state.get("lab_pooling")
+    sweep = _sweep(work, pooling, layer, seed)
+    by_treatment = {name: [cell for cell in sweep if cell.treatment == name] for name in pooling_lab.PROJECTIONS}
+    untreated = next(cell for cell in cells if (cell.pooling, cell.treatment) == (pooling, "cosine"))
+    dims = sorted({cell.dims for cell in sweep})
+    for column, unit, of, key in zip(
+        st.columns(2),
+        ("Recall@1 (%)", "Spearman"),
+        (lambda cell: 100 * cell.recall_at_1, lambda cell: _number(cell.spearman)),
+        ("sweep_recall", "sweep_spearman"),
+        strict=True,
+    ):
+        lines = [
+            charts.Curve(
+                TREATMENTS[name], np.array([next((of(c) for c in found if c.dims == d), np.nan) for d in dims])
+            )
+            for name, found in by_treatment.items()
+        ]
+        lines.append(charts.Curve("all numbers, cosine", np.full(len(dims), of(untreated))))
+        with column:
+            figures.figure(
+                charts.curves_over(
+                    lines,
+                    dims,
+                    f"{unit}, {POOLINGS[pooling]}",
+                    x_title="dimensions",
+                    y_title=unit,
+                    logarithmic=True,
+                    # 256 and 384 lie so close that on a phone they read as one number.
+                    ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
+                    scale=controls.scale(),
+                ),
+                key=key,
+                alt=f"{unit} of {pooling} pooling at layer {layer} by the number of dimensions kept",
+                table=partial(_table, sweep),
+            )
+    figures.reading(
+        "From left to right vectors keep more numbers (equal steps multiply them by the same); the flat line is the vector as "
+        "it is. Where a curve meets it, the rest of the numbers is not needed for this task.",
+        "Whether the numbers left out matter elsewhere. PCA and whitening stop at the directions in which the sentences really "
+        "differ: the normalisation at a layer's end leaves fewer than the vector has numbers.",
+    )
+
+
+def _table(cells: tuple[LabCell, ...]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "pooling": POOLINGS[cell.pooling],
+                "treatment": TREATMENTS[cell.treatment],
+                "dimensions": cell.dims,
+                "Recall@1": round(100 * cell.recall_at_1, 2),
+                "Recall@10": round(100 * cell.recall_at_10, 2),
+                "MRR": round(100 * cell.mrr, 2),
+                "nDCG@10": round(100 * cell.ndcg_at_10, 2),
+                "Spearman": cell.spearman,
+                "Pearson": cell.pearson,
+            }
+            for cell in cells
+        ]
+    )

@@ -1,0 +1,162 @@
+"""The queries of a comparison: who answers which, and what each run ranks first for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.arrays import Int64
+from components.retrieval.search.exact import top
+from dashboard import state
+from dashboard.jobs import rankers
+from dashboard.jobs.evaluation import PairIndexes
+from dashboard.ui import controls, figures, messages
+from dashboard.views.evaluate import choices
+
+if TYPE_CHECKING:
+    from components.arrays import Float32
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.run_record import Run
+
+FILTERS = {"all": "All", "wrong": "All wrong", "disagree": "Disagree", "right": "All right"}
+MOST_ROWS, SHOWN_HITS = 2_000, 5
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A run and, where this server can ask it again, its code."""
+
+    run: Run
+    code: str
+    short: str  # as it is called where there is little room
+    live: bool = True  # False for one that was loaded: it cannot be asked again
+
+    @property
+    def title(self) -> str:
+        return self.run.name if self.live else self.short
+
+
+def queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]) -> None:
+    """The queries by who answers them, and one of them opened."""
+    if not entries:
+        return
+    st.subheader("Where the runs fail", anchor=False)
+    left, right = st.columns([3, 2])
+    ranks = np.stack([entry.run.ranks for entry in entries])  # [run, query]
+    with right:
+        k = controls.number("right_at", "Right means among the first", 1, 50, 1)
+    right_ones = (ranks <= k).sum(axis=0)
+    masks = {
+        "all": np.ones(len(pairs), bool),
+        "wrong": right_ones == 0,
+        "disagree": (right_ones > 0) & (right_ones < len(entries)),
+        "right": right_ones == len(entries),
+    }
+    with left:
+        names = {key: f"{title} ({int(masks[key].sum()):,})" for key, title in FILTERS.items()}
+        kind = controls.choice("query_filter", "Queries", names)
+    rows = np.flatnonzero(masks[kind])
+    opened = state.get("opened")
+    if not len(rows):
+        st.info("No query is of this kind.")
+    else:
+        _query_table(rows, entries, pairs, ranks)
+    if opened is not None and opened < len(pairs):
+        _opened(int(opened), entries, pairs, backend, indexes)
+    elif len(rows):
+        st.caption("The hardest first. Click the box at the left of a query to see what each run ranks first.")
+
+
+def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> None:
+    # The hardest first: where the runs' ranks are worst together.
+    ordered = rows[np.argsort(-np.log(ranks[:, rows]).mean(axis=0), kind="stable")]
+    shown = [int(at) for at in ordered[:MOST_ROWS]]
+    table = pd.DataFrame(
+        {
+            "number": shown,
+            "query": [pairs.queries.texts[at] for at in shown],
+            "right answer": [pairs.documents.texts[at] for at in shown],
+            **{f"{place}  {entry.short}": ranks[place - 1, shown] for place, entry in enumerate(entries, start=1)},
+        }
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="queries_by_rank",
+        on_select=lambda: _open(shown),
+        selection_mode="single-row",
+        height=320,
+        column_config={
+            "number": st.column_config.NumberColumn(width=70),
+            "query": st.column_config.TextColumn(width=260),
+            "right answer": st.column_config.TextColumn(width=260),
+        },
+    )
+    if len(rows) > MOST_ROWS:
+        st.caption(f"The {MOST_ROWS:,} hardest of {len(rows):,}; the download has all.")
+    figures.data("queries_all", lambda: _all_queries(ordered, entries, pairs, ranks))
+
+
+def _all_queries(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "number": rows,
+            "query": [pairs.queries.texts[at] for at in rows],
+            "right answer": [pairs.documents.texts[at] for at in rows],
+            **{f"{place}  {entry.short}": ranks[place - 1, rows] for place, entry in enumerate(entries, start=1)},
+        }
+    )
+
+
+def _open(shown: Sequence[int]) -> None:
+    rows = st.session_state["queries_by_rank"].selection.rows
+    state.put("opened", shown[rows[0]] if rows else None)
+
+
+def _opened(at: int, entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]) -> None:
+    with st.container(border=True, key="opened_query"):
+        left, right = st.columns([8, 1])
+        left.markdown(f"**Query {at}:** {messages.escape(pairs.queries.texts[at])}")
+        right.button("Close", key="close_query", on_click=state.put, args=("opened", None))
+        st.markdown(f"**Right answer:** {messages.escape(pairs.documents.texts[at])}")
+        live = [entry for entry in entries if entry.live]
+        for start in range(0, len(live), 2):
+            for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
+                with column:
+                    scores = _scores(entry, pairs, backend, indexes, at)
+                    _first_hits(entry, pairs, scores, at)
+        if len(live) < len(entries):
+            names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
+            st.caption(f"Loaded runs have ranks only: {names}.")
+
+
+def _scores(entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], at: int) -> Float32:
+    wanted = choices.parsed(entry.code)
+    if wanted is None:
+        ranker = rankers.word_ranker(backend, pairs.documents, entry.code)
+        return ranker.scores(pairs.queries.texts[at])
+    found = indexes[wanted.which]
+    vector = found.queries.engine(wanted.layer, wanted.pooling).vectors[at]
+    return found.documents.engine(wanted.layer, wanted.pooling).scores(vector)
+
+
+def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, at: int) -> None:
+    rank = int(entry.run.ranks[at])
+    st.markdown(f"**{messages.escape(entry.short)}**: rank {rank:,}")
+    lines = []
+    hits = top(scores, SHOWN_HITS)
+    for place, hit in enumerate(hits, start=1):
+        text = messages.escape(pairs.documents.texts[hit])
+        lines.append(f"{place}. :green-background[{text}] ✓" if hit == at else f"{place}. {text}")
+    st.markdown("\n".join(lines))
+    best = float(scores.max())
+    text = f"Score of the right answer {float(scores[at]):.3f}, of the first hit {best:.3f}."
+    if at in hits[: max(0, rank - 1)]:
+        text += " It shares its score with others; ties count against it."
+    st.caption(text)

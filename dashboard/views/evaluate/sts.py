@@ -1,0 +1,250 @@
+"""The Evaluate page's sentence similarity: do cosines agree with people, at which layer, and where not at all?"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from scipy import stats
+
+from components.charts import evaluation as charts
+from components.model.trace import POOLINGS
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation import sts
+from components.retrieval.search.lexical import TITLES
+from dashboard import caching, state
+from dashboard.jobs import evaluation, rankers
+from dashboard.jobs.evaluation import NoResult
+from dashboard.jobs.rankers import Baseline
+from dashboard.ready_made import ASSETS
+from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import POOLING_NAMES
+from dashboard.views.evaluate import choices, published
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
+    from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
+
+SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
+CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson"}
+MOST_PAIRS, MOST_POINTS, LARGEST = 50_000, 5_000, 12
+
+
+@cache
+def demo_pairs() -> ScoredPairs:
+    """The graded pairs that come with the dashboard."""
+    return sts.scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1", limits=None))
+
+
+def similarity(backend: Backend) -> None:
+    """Correlations over layers, the scatter of one run, and its largest errors."""
+    pairs = _pairs()
+    if pairs is None:
+        return
+    grid = _grid(backend, pairs)
+    kind = controls.choice(
+        "correlation",
+        "Agreement",
+        CORRELATIONS,
+        "Spearman compares the order of the pairs, Pearson asks for a straight line. 1 is full agreement, 0 none.",
+    )
+    words = _baselines(backend, pairs)
+    _curves(backend, grid, words, pairs, kind)
+    _one_run(grid, words, pairs, backend)
+    published.similarity()
+
+
+def _pairs() -> ScoredPairs | None:
+    if controls.choice("sts_source", "Pairs", SOURCES) == "demo":
+        found: ScoredPairs | None = demo_pairs()
+        st.caption(
+            f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by who wrote them, with "
+            "traps in them: a demonstration, no benchmark."
+        )
+        return found
+    file = st.file_uploader(
+        "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
+    )
+    if file is not None:
+        key = f"{file.name} {file.size} {file.file_id}"
+        st.session_state["_sts"] = key
+        if caching.scored_pairs().get(key) is None:
+            caching.scored_pairs().put(
+                key, sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS)
+            )
+    found = caching.scored_pairs().get(st.session_state.get("_sts", ""))
+    if found is None:
+        st.caption("Scores may have any range: only agreement counts. The STS benchmark's files fit.")
+        return None
+    text = f"{len(found.first):,} pairs."
+    if found.bad_rows:
+        text += f" {found.bad_rows:,} rows without two sentences and a number are left out."
+    st.caption(text)
+    return found
+
+
+def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
+    every = range(backend.facts.layers + 1)
+    options = backend.embed_options(every, POOLINGS, controls.length_for(backend), precision="float32")
+    found: SimilarityGrid = evaluation.result(
+        ("similarity", backend.spec.key, backend.revision, options, pairs.content_hash),
+        f"Embedding {2 * len(pairs.first):,} sentences",
+        lambda tell, cancelled: sts.similarity_grid(backend, pairs, options, tell, cancelled),
+        "similarity",
+    )
+    return found
+
+
+def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.float64]]:
+    """Scores of each baseline, float64 [pair]; those that are there."""
+    found: dict[str, NDArray[np.float64]] = {}
+    for kind in TITLES:
+        baseline = rankers.baseline(backend, kind)
+        try:
+            found[kind] = evaluation.result(
+                ("pair words", kind, baseline.source, pairs.content_hash),
+                f"{TITLES[kind]}: comparing {len(pairs.first):,} pairs",
+                partial(_words_work, baseline, pairs),
+                f"similarity_{kind}",
+            )
+        except NoResult as missing:
+            if missing.waiting:
+                break
+    return found
+
+
+def _words_work(baseline: Baseline, pairs: ScoredPairs, tell: Tell, cancelled: Cancelled) -> NDArray[np.float64]:
+    return sts.ranker_pair_scores(baseline.make, pairs)
+
+
+def _curves(
+    backend: Backend, grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, kind: str
+) -> None:
+    values = grid.spearman if kind == "spearman" else grid.pearson
+    found = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
+    flat = {name: value for name, value in found.items() if value is not None}
+    title = CORRELATIONS[kind]
+    known = np.nan_to_num(values, nan=-2)
+    best = np.unravel_index(int(known.argmax()), known.shape)
+    figures.figure(
+        charts.agreement_curves(
+            values.T,
+            [f"{POOLING_NAMES[name]} pooling" for name in grid.poolings],
+            [(TITLES[name], value) for name, value in flat.items()],
+            f"{title} with people's scores",
+            y_title=f"{title}'s correlation",
+            scale=controls.scale(),
+        ),
+        key="sts_curves",
+        alt=f"{title}'s correlation by layer for {len(grid.poolings)} poolings, and of {len(flat)} baselines as flat lines",
+        message=f"{messages.escape(backend.spec.title)} agrees best at **layer {grid.layers[best[0]]}, "
+        f"{POOLING_NAMES[grid.poolings[best[1]]]}**: {values[best]:.3f}. " + _best_word(flat),
+        read="A curve a pooling over the layers; dotted lines are baselines, which have no layers. Higher is better agreement.",
+        not_shown="Why. Pairs with many shared words and few shared meanings are the test; the largest errors below show "
+        f"them. With {len(pairs.first):,} pairs, differences below about {1 / np.sqrt(len(pairs.first)):.2f} mean little. "
+        "BM25 and Jelinek-Mercer are made to rank sentences for one query: their scores of different queries hardly compare.",
+        table=lambda: pd.DataFrame(
+            [
+                {
+                    "run": f"layer {layer}, {pooling}",
+                    "spearman": grid.spearman[at, place],
+                    "pearson": grid.pearson[at, place],
+                }
+                for at, layer in enumerate(grid.layers)
+                for place, pooling in enumerate(grid.poolings)
+            ]
+            + [
+                dict(
+                    zip(
+                        ("run", "spearman", "pearson"),
+                        (TITLES[name], *sts.correlations(each, pairs.scores)),
+                        strict=True,
+                    )
+                )
+                for name, each in words.items()
+            ]
+        ),
+    )
+
+
+def _best_word(flat: dict[str, float]) -> str:
+    if not flat:
+        return ""
+    best = max(flat, key=lambda name: flat[name])
+    return f"The best baseline, {TITLES[best]}, has {flat[best]:.3f}."
+
+
+def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, backend: Backend) -> None:
+    """One layer and pooling, or baseline: predicted against gold, and the largest errors."""
+    codes = [f"m.{layer}.{pooling}" for layer in grid.layers[::-1] for pooling in grid.poolings] + list(words)
+    names = {code: choices.name_of(code, backend, None) for code in codes}
+    if state.get("sts_run") not in names:
+        if state.get("sts_run"):
+            st.warning(f"There is no run “{messages.escape(state.get('sts_run'))}” here.", icon=":material/link_off:")
+        state.put("sts_run", f"m.{grid.layers[-1]}.{backend.own_pooling}")
+    with st.container(key="sts_run_choice", width=340):
+        chosen = controls.pick("sts_run", "Look at", names)
+    wanted = choices.parsed(chosen)
+    if wanted is None:
+        predicted, unit = words[chosen], "score"
+    else:
+        place = grid.poolings.index(wanted.pooling)
+        predicted, unit = grid.cosines[grid.layers.index(wanted.layer), place], "cosine"
+    name = names[chosen]
+    gold = np.array(pairs.scores)
+    spearman, pearson = sts.correlations(predicted, pairs.scores)
+    if spearman is None:
+        st.info(f"**{name} gives every pair the same score:** there is no order to compare with people's.")
+        return
+    shown = np.linspace(0, len(gold) - 1, min(MOST_POINTS, len(gold))).astype(int)  # spread evenly over the file
+    texts = [f"{_short(pairs.first[at])}<br>{_short(pairs.second[at])}" for at in shown]
+    figures.figure(
+        charts.predicted_against_gold(
+            predicted[shown], gold[shown], texts, f"{name} against people", unit=unit, scale=controls.scale()
+        ),
+        key="sts_scatter",
+        alt=f"Scatter of {len(gold)} pairs: people's scores against the {unit} of {name}",
+        message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",
+        read="A point is a pair: to the right people find it more alike, further up the run does. Hover for its sentences."
+        + (f" {len(shown):,} of the pairs are drawn." if len(shown) < len(gold) else ""),
+        not_shown="A cosine of 0.5 is not “half alike”: only the order of pairs is compared with people's.",
+        table=lambda: _errors(pairs, predicted, len(gold), unit),
+    )
+    st.markdown("**The largest errors**: pairs whose place among all pairs is furthest from where people put them")
+    table = _errors(pairs, predicted, LARGEST, unit)
+    for column in ("first", "second"):
+        table[column] = table[column].map(messages.escape)
+    table["people"], table[unit] = table["people"].map("{:.1f}".format), table[unit].map("{:.3f}".format)
+    st.table(table.drop(columns=["number"]), hide_index=True)
+
+
+def _short(text: str) -> str:
+    from components.charts import theme
+
+    return theme.plain(text, 90)
+
+
+def _errors(pairs: ScoredPairs, predicted: NDArray[np.float64], count: int, unit: str) -> pd.DataFrame:
+    """Pairs by how far their place among the run's scores is from their place among people's."""
+    off = stats.rankdata(predicted) - stats.rankdata(pairs.scores)
+    order = np.argsort(-np.abs(off), kind="stable")[:count]
+    return pd.DataFrame(
+        [
+            {
+                "number": int(at),
+                "people": pairs.scores[at],
+                unit: float(predicted[at]),
+                "the run finds them": f"{abs(off[at]) / len(off):.0%} "
+                + ("too alike" if off[at] > 0 else "too different"),
+                "first": pairs.first[at],
+                "second": pairs.second[at],
+            }
+            for at in order
+        ]
+    )

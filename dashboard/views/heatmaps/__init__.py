@@ -1,0 +1,1 @@
+"""Heatmaps: what each block does to each token."""

@@ -1,0 +1,154 @@
+"""The sections of the Heatmaps page that compare layers with layers, and sentences with sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis import cka, matched_words
+from components.analysis.pooling import Pooling, pool
+from components.analysis.sentence_similarity import SentenceSimilarity, sentence_similarity
+from components.charts import heatmap, matrices
+from dashboard import caching
+from dashboard.ui import controls, figures, messages
+from dashboard.ui.messages import truncations
+from dashboard.views.layers.sections import POOLINGS
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+
+def layers(models: Sequence[Backend]) -> None:
+    """Linear CKA of all layers with all, within a model and between two."""
+    traces = [controls.current_trace(model) for model in models]
+    st.markdown(
+        "**CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) asks whether two layers arrange the same "
+        "tokens alike, whatever way their axes point: 1 is alike, 0 is unrelated."
+    )
+    truncations(models, traces)
+    key = tuple((trace.model, trace.revision, trace.input_ids.tobytes()) for trace in traces)
+    kept = traces[0].hidden_states[:, ~traces[0].special_mask]  # [layer, token, dim]
+    panels = [(models[0].spec.title, models[0].spec.title, caching.layer_cka(key[:1], kept))]
+    if len(models) == 2:
+        words = matched_words.matched_words(traces[0].sentences, traces[1].sentences)
+        vectors = [
+            matched_words.word_vectors(traces[0], [(word.sentence, word.first) for word in words]),
+            matched_words.word_vectors(traces[1], [(word.sentence, word.second) for word in words]),
+        ]
+        panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
+    for number, (column, (first, second, found)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
+        rows = [f"layer {at}" for at in range(found.matrix.shape[0])]
+        columns = [f"layer {at} " for at in range(found.matrix.shape[1])]
+        with column:
+            if found.judgement != "enough":
+                st.warning(
+                    f"{'Too few' if found.judgement == 'too few' else 'Few'} tokens ({found.tokens}): matched at random "
+                    f"they would reach {np.nanmax(found.chance):.2f}. Add sentences; a few hundred tokens are better.",
+                    icon=":material/straighten:",
+                )
+            figures.figure(
+                matrices.token_matrix(
+                    found.matrix,
+                    rows,
+                    columns,
+                    f"Layers of {first}" + (f" and {second}" if first != second else ""),
+                    rows=first,
+                    columns=second + (" " if first == second else ""),
+                    value="CKA",
+                    limits=(0.0, 1.0),
+                    show_values=len(columns) <= 13 and len(panels) == 1,
+                    scale=controls.scale(),
+                ),
+                key=f"cka_{number}",
+                alt=f"CKA of the layers of {first} with those of {second}",
+                table=partial(_cka_table, found),
+            )
+    figures.reading(
+        "Neighbouring layers are mostly alike; a dark corner says that the last layers arrange tokens in another way than "
+        "the first.",
+        "Which layer is better at anything; and with few tokens CKA is high by chance alone.",
+    )
+
+
+def _cka_table(found: cka.LayerCKA) -> pd.DataFrame:
+    first, second = np.indices(found.matrix.shape)
+    return pd.DataFrame(
+        {
+            "first layer": first.ravel(),
+            "second layer": second.ravel(),
+            "CKA": found.matrix.ravel().round(4),
+            "by chance": found.chance.ravel().round(4),
+        }
+    )
+
+
+def sentences(models: Sequence[Backend]) -> None:
+    """Sentence similarity matrices by pooling and layer, two models side by side, and the list of pairs."""
+    traces = [controls.current_trace(model) for model in models]
+    texts = [sentence.text for sentence in traces[0].sentences]
+    truncations(models, traces)
+    if len(texts) == 1:
+        st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
+        return
+    pooling = cast(Pooling, controls.choice("pooling", "Sentence vector", POOLINGS, caching.glossary()["pooling"]))
+    layer = controls.layer(min(trace.n_layers for trace in traces))
+    with st.container(horizontal=True):
+        special = controls.switch(
+            "include_special", "Special tokens count", caching.glossary()["special token"], disabled=pooling == "cls"
+        )
+        clustered = controls.switch(
+            "clustered", "Clustered", "Similar sentences side by side (average linkage), instead of the given order."
+        )
+    found = [sentence_similarity(pool(trace, pooling, special)[layer]) for trace in traces]
+    order = found[0].clustered_order() if clustered else tuple(range(len(texts)))
+    limits = matrices.side_by_side_limits(*(_off_diagonal(item.matrix) for item in found))
+    for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, found, strict=True)):
+        with column:
+            figures.figure(
+                heatmap.similarity_heatmap(
+                    item.ordered(order),
+                    [texts[row] for row in order],
+                    f"Sentences at layer {layer}" + (f" · {model.spec.title}" if len(models) > 1 else ""),
+                    limits=limits,
+                    show_values=len(texts) <= 12,
+                    scale=controls.scale(),
+                    numbers=[row + 1 for row in order],
+                ),
+                key=f"sentences_{number}",
+                alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
+                table=partial(_pair_table, item, texts),
+            )
+            st.markdown("**All pairs, most similar first**")
+            st.dataframe(_pair_table(item, texts), hide_index=True, key=f"pairs_{number}", height=280)
+    mean = caching.sentence_yardstick(models[0], pooling, special).raw.mean[layer]
+    st.caption(
+        f"Two unrelated sentences have a cosine of {mean:.2f} on average here ({messages.escape(models[0].spec.title)})."
+    )
+    figures.reading(
+        "Each cell is the cosine of two sentence vectors. Groups show as bright squares along the diagonal.",
+        "Whether two sentences mean the same: shared words, length and pooling count as well.",
+    )
+
+
+def _off_diagonal(matrix: np.ndarray) -> np.ndarray:
+    """Without the diagonal of ones, which would take half of the colour scale."""
+    return matrix[~np.eye(len(matrix), dtype=bool)]
+
+
+def _pair_table(found: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "cosine": round(pair.similarity, 4),
+                "pair": f"{pair.first + 1} – {pair.second + 1}",
+                "first": texts[pair.first],
+                "second": texts[pair.second],
+            }
+            for pair in found.pairs()
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Home: what this is, and a way into every page."""

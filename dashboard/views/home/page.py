@@ -1,0 +1,78 @@
+"""Home: what this is, one live figure, and a way into every page."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from components.analysis.tokens import shared_word
+from dashboard import caching, navigation, ready_made
+from dashboard.ui import messages, model_gate
+from dashboard.ui.layer_figures import Compared, compare
+from dashboard.ui.word_choice import Choice, vectors
+
+CARDS = 3  # in a row: more would cut the titles off
+
+
+def render() -> None:
+    st.title("See what happens inside BERT")
+    st.markdown(
+        "BERT turns every word of a sentence into a vector, and changes it block by block until it carries its "
+        "context. Type your own sentences in the sidebar, open a page, and look at every step in a real model on this computer."
+    )
+    st.subheader("One word in three sentences", anchor=False)
+    messages.guarded(_bank, "drawing the example")
+    st.subheader("Every step has a page", anchor=False)
+    _cards()
+
+
+def _bank() -> None:
+    backend = model_gate.main_model()
+    texts = ready_made.ready_made_sets()["bank"].sentences
+    trace = backend.trace(texts)
+    sentences = trace.sentences
+    shared = shared_word(sentences)
+    assert shared is not None  # the set is ours, and "bank" is in each of its sentences
+    choice = Choice("across", tuple(enumerate(shared.positions)), None, whole_word=True)
+    left, right = st.columns([2, 5], gap="large")
+    with left:
+        for number, text in enumerate(texts, start=1):
+            st.markdown(f"{number}.  " + text.replace("bank", ":orange-background[**bank**]"))
+        st.markdown(
+            "At layer 0 the three banks are almost the same vector: only their positions differ. Then each block mixes "
+            "in the words around. Does the river's bank part from the two that hold money?"
+        )
+        st.page_link(navigation.page_of("layers"), label="Try it with your own words", icon=":material/show_chart:")
+    with right:
+        compare(
+            [
+                Compared(
+                    backend,
+                    vectors(choice, sentences, trace),
+                    partial(caching.token_yardstick, backend),
+                )
+            ],
+            key="home_bank",
+            title="How similar “bank” stays",
+            names=choice.names(sentences),
+            descriptions=choice.descriptions(sentences),
+            pairs=None,
+            centred=False,
+            baseline="two unrelated tokens",
+        )
+
+
+def _cards() -> None:
+    entries = [entry for entry in navigation.PATH if entry[0] != "home"]
+    places = [column for _ in range(0, len(entries), CARDS) for column in st.columns(CARDS)]
+    for column, (key, title, icon, question) in zip(places, entries, strict=False):
+        with column.container(border=True, key=f"card_{key}"):
+            st.image(
+                ready_made.ASSETS / "cards" / f"{key}.svg", width="stretch", alt=f"Small picture of the {title} page"
+            )
+            st.page_link(navigation.page_of(key), label=f"**{title}**", icon=icon)
+            st.caption(question)
+
+
+render()

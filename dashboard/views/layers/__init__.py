@@ -1,0 +1,1 @@
+"""Layers: how a word's vector changes."""

@@ -1,0 +1,90 @@
+"""The sections of the Layers page: words, and whole sentences."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import streamlit as st
+
+from components.analysis.pooling import Pooling, pool
+from dashboard import caching
+from dashboard.ui import controls, messages, word_choice
+from dashboard.ui.layer_figures import MANY_THINGS, Compared, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.model.backend import Backend
+
+POOLINGS = {"mean": "Mean of all tokens", "cls": "[CLS], the first token", "max": "Maximum in each dimension"}
+
+
+def words(models: Sequence[Backend]) -> None:
+    """Chosen words, or tokens, against each other."""
+    traces = [controls.current_trace(model) for model in models]
+    sentences = traces[0].sentences
+    messages.truncations(models, traces)
+    choice = word_choice.choose(models[0], sentences)
+    for model, trace in zip(models, traces, strict=True):
+        for name in word_choice.missing(choice, sentences, trace):
+            st.warning(f"{messages.escape(model.spec.title)} has no token for {messages.escape(name)}: no curve there.")
+    controls.chip_legend()
+    with st.container(horizontal=True):
+        controls.switch("whole_word", "Whole words", "A word of several pieces is taken as the mean of its pieces.")
+        centred, baseline = controls.yardstick_switches()
+    compare(
+        [
+            Compared(
+                model,
+                word_choice.vectors(choice, sentences, trace),
+                partial(caching.token_yardstick, model),
+            )
+            for model, trace in zip(models, traces, strict=True)
+        ],
+        key="words",
+        title=choice.title(sentences),
+        names=choice.names(sentences),
+        descriptions=choice.descriptions(sentences),
+        pairs=choice.pairs,
+        centred=centred,
+        baseline="two unrelated tokens" if baseline else None,
+    )
+
+
+def whole_sentences(models: Sequence[Backend]) -> None:
+    """Sentence vectors against each other."""
+    traces = [controls.current_trace(model) for model in models]
+    texts = [sentence.text for sentence in traces[0].sentences]
+    messages.truncations(models, traces)
+    if len(texts) == 1:
+        st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
+        return
+    few = len(texts) <= MANY_THINGS
+    if few:
+        st.markdown("\n".join(f"{number}. {messages.escape(text)}" for number, text in enumerate(texts, start=1)))
+    pooling = cast(Pooling, controls.choice("pooling", "Sentence vector", POOLINGS, caching.glossary()["pooling"]))
+    with st.container(horizontal=True):
+        special = controls.switch(
+            "include_special", "Special tokens count", caching.glossary()["special token"], disabled=pooling == "cls"
+        )
+        centred, baseline = controls.yardstick_switches()
+    if pooling == "cls":
+        st.caption("At layer 0 [CLS] has the same vector in every sentence, so every curve starts at exactly 1.")
+    compare(
+        [
+            Compared(
+                model,
+                pool(trace, pooling, special),
+                partial(caching.sentence_yardstick, model, pooling, special),
+            )
+            for model, trace in zip(models, traces, strict=True)
+        ],
+        key="sentences",
+        title=f"Sentence vectors ({pooling if pooling != 'cls' else '[CLS]'})",
+        names=[str(number) if few else text for number, text in enumerate(texts, start=1)],
+        descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
+        pairs=None,
+        centred=centred,
+        baseline="two unrelated sentences" if baseline else None,
+    )

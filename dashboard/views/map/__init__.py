@@ -1,0 +1,1 @@
+"""Map: where tokens lie."""

@@ -1,0 +1,124 @@
+"""What was selected in the maps: kept by token, so that it holds while layers, methods and colours change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.maps.map_trust import true_neighbours
+from dashboard import state
+from dashboard.ui import figures, messages
+
+if TYPE_CHECKING:
+    from components.analysis.maps.token_set import TokenSet
+
+
+def pick(shown: TokenSet, key: str, drawn: np.ndarray) -> None:
+    """Keep what was chosen in a figure; the two halves of a joint map are the same tokens."""
+    event = st.session_state[key]
+    places = {int(np.ravel(point["customdata"])[0]) for point in event["selection"]["points"] if "customdata" in point}
+    rows = tuple(sorted({int(drawn[place % len(drawn)]) for place in places}))
+    st.session_state["_map_selected"] = (shown.key, rows)
+    if key != "map_moving" or state.get("map_find"):
+        # The moving figure keeps what was drawn in it by itself; were it told, it would begin at layer 0 again.
+        st.session_state["_moving_selection"] = (shown.key, rows)
+    if rows:
+        state.put("map_find", "")
+
+
+def renew_moving(made_of: tuple[object, ...]) -> None:
+    """Give the moving figure the current choice where it is drawn anew all the same; else it keeps its own."""
+    if st.session_state.get("_moving_made") != made_of:
+        st.session_state["_moving_made"] = made_of
+        st.session_state["_moving_selection"] = st.session_state.get("_map_selected", ((), ()))
+
+
+def selected(shown: TokenSet, kept: str = "_map_selected") -> tuple[int, ...]:
+    """The rows that are selected: by the search box, else in a figure; none of another set of tokens."""
+    if state.get("map_find"):
+        return shown.matching(state.get("map_find"))
+    key, rows = st.session_state.get(kept, ((), ()))
+    return cast("tuple[int, ...]", rows) if key == shown.key else ()
+
+
+def _let_go() -> None:
+    st.session_state.pop("_map_selected", None)
+    st.session_state.pop("_moving_selection", None)
+    state.put("map_find", "")
+
+
+def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: bool = True) -> None:
+    """The selected tokens in their sentences; of a single one its true neighbours. `find` offers to mark a word."""
+    st.subheader("Selected tokens", anchor=False)
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    if find:
+        st.session_state["w_map_find"] = state.get("map_find")
+        left.text_input(
+            "Mark a word",
+            key="w_map_find",
+            placeholder="bank",
+            max_chars=100,
+            on_change=lambda: state.put("map_find", st.session_state["w_map_find"] or ""),
+        )
+    if not rows:
+        if find and state.get("map_find"):
+            st.info(
+                f"No token here reads “{messages.escape(state.get('map_find'))}”: whole tokens and whole words are found."
+            )
+        else:
+            st.caption("Click a point, or take the lasso from a figure's toolbar, and the tokens are listed here.")
+        return
+    with right:
+        st.button("Let go", key="map_let_go", icon=":material/deselect:", on_click=_let_go)
+    st.caption(f"{len(rows):,} of {len(shown):,} tokens")
+    contexts = [shown.in_context(row) for row in rows]
+    table = pd.DataFrame(
+        {
+            "sentence": [shown.tokens[row].sentence + 1 for row in rows],
+            "before": [context.before.strip() for context in contexts],
+            "token": [context.text for context in contexts],
+            "after": [context.after.strip() for context in contexts],
+            **{name: [labels[row] for row in rows] for name, labels in shown.labels.items()},
+        }
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="map_selected",
+        column_config={
+            "sentence": st.column_config.NumberColumn(width="small"),
+            "before": st.column_config.TextColumn(alignment="right"),
+            "token": st.column_config.TextColumn(alignment="center", width="small"),
+        },
+    )
+    figures.download(table, "map-selection")
+    if len(rows) == 1:
+        _neighbours(shown, rows[0], layers)
+
+
+def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
+    st.markdown(
+        f"**True nearest neighbours of “{messages.escape(shown.tokens[row].text)}”** in the model's own space, by cosine"
+    )
+    for column, layer in zip(st.columns(len(layers)), layers, strict=True):
+        found, cosines = true_neighbours(shown.at(layer), row)
+        contexts = [shown.in_context(int(at), 40) for at in found]
+        column.markdown(f"Layer {layer}")
+        column.dataframe(
+            pd.DataFrame(
+                {
+                    "cosine": cosines,
+                    "token": [context.text for context in contexts],
+                    "in its sentence": [
+                        c.after if shown.tokens[int(at)].special else f"{c.before}[{c.text}]{c.after}"
+                        for at, c in zip(found, contexts, strict=True)
+                    ],
+                }
+            ),
+            hide_index=True,
+            key=f"neighbours_{layer}",
+            column_config={"cosine": st.column_config.NumberColumn(format="%.3f", width="small")},
+        )

@@ -1,0 +1,1 @@
+"""Model: what is inside the model."""

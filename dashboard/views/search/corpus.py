@@ -1,0 +1,115 @@
+"""The Search page's corpus view: choose a corpus, and see what it holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import bars
+from components.retrieval.corpora.facts import corpus_facts
+from components.retrieval.search.static_vectors import read_static_vectors
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.jobs import embedding
+from dashboard.ui import controls, figures, messages
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+
+from dashboard.corpora.chooser import choose
+
+
+def corpus(backend: Backend) -> None:
+    """Choose a corpus, and see what it holds."""
+    choose()
+    if state.get("corpus"):
+        st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
+    found = current.corpus()
+    st.subheader(messages.escape(found.name), anchor=False)
+    _report(found)
+    lengths = caching.corpus_lengths(found.content_hash, backend.spec.key, backend.revision, found, backend)
+    limit = backend.own_max_length
+    facts = corpus_facts(found, lengths, limit)
+    left, middle, right = st.columns(3)
+    left.metric("Sentences", f"{len(found):,}")
+    middle.metric("Tokens in a sentence (median)", f"{np.median(lengths):.0f}")
+    right.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
+    counts, edges = facts.histogram()
+    figures.figure(
+        bars.count_bars(edges, counts, "How long the sentences are", controls.scale()),
+        key="corpus_lengths",
+        alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
+        read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. What is longer than {limit} is cut "
+        "when the corpus is embedded.",
+        not_shown="Which words are lost where a sentence is cut.",
+        table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
+    )
+    st.markdown("**The first sentences**")
+    shown = {"text": list(found.texts[:8])}
+    rows = range(len(shown["text"]))
+    st.dataframe(pd.DataFrame(shown | figures.beside(shown, found.columns, rows)), key="corpus_examples")
+    embedding.index_of(backend, found, "corpus")
+    _kept()
+
+
+def _report(found: Corpus) -> None:
+    report = found.report
+    if len(report.text_column.split()) > 3:
+        st.warning(
+            f"The first line was taken for the name of the column: “{messages.escape(report.text_column[:120])}”. If it is a "
+            "sentence, put a line with a name above it, or save the file as .txt."
+        )
+    if report.encoding_guessed:
+        st.caption(
+            f"Read as {messages.escape(report.encoding)}, which is a guess. Wrong letters? Name the encoding above."
+        )
+    if report.bad_count:
+        with st.expander(f"{report.bad_count:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):
+            st.dataframe(
+                pd.DataFrame([{"row": row.row, "reason": row.reason} for row in report.bad_rows]), hide_index=True
+            )
+            if report.bad_count > len(report.bad_rows):
+                st.caption(f"The first {len(report.bad_rows)} of them.")
+    if report.cleaned:
+        st.caption(f"{report.cleaned:,} sentences had control characters or half characters, which were taken out.")
+    if report.left_out:
+        st.caption(f"Columns that were not kept: {messages.escape(', '.join(report.left_out))}.")
+    if report.duplicates:
+        example = report.duplicate_examples[0][:80] if report.duplicate_examples else ""
+        st.caption(
+            f"{report.duplicates:,} sentences were there before, such as “{messages.escape(example)}”; all are kept."
+        )
+
+
+def _kept() -> None:
+    panel = st.expander("Kept on disk, and word vectors", icon=":material/database:", key="kept", on_change="rerun")
+    if not panel.open:
+        return
+    with panel:
+        shelf = caching.index_shelf()
+        count, size = shelf.usage()
+        st.markdown(f"{count} embedded corpora, {size / 1e6:,.0f} MB of at most {shelf.limit / 1e6:,.0f} MB.")
+        if st.button("Remove them all", key="clear_cache", icon=":material/delete:"):
+            st.success(f"{shelf.clear() / 1e6:,.0f} MB freed.")
+        file = st.file_uploader(
+            "Word vectors for the static baseline: GloVe, fastText or word2vec as text",
+            key="static_file",
+            help="Without a file, the model's own input embeddings serve.",
+        )
+        if file is None:
+            st.session_state.pop("_static", None)
+        else:
+            key = f"{file.name} {file.size} {file.file_id}"
+            if caching.static_vectors().get(key) is None:
+                vectors = read_static_vectors(file.getvalue(), file.name)
+                caching.static_vectors().put(key, vectors)
+                st.session_state["_static"] = key
+            found = caching.static_vectors().get(key)
+            if found is not None:
+                st.caption(
+                    f"{len(found.places):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."
+                )

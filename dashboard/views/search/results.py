@@ -1,0 +1,339 @@
+"""The Search page's results: live hits by vectors, another ranking beside them, and judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis import late_interaction
+from components.charts import histogram
+from components.model.trace import POOLINGS, Pooling
+from components.retrieval.search.exact import top
+from components.retrieval.search.lexical import TITLES
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.jobs import embedding, rankers
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.wording import POOLING_NAMES
+from dashboard.views.search import judging
+from dashboard.views.search.hit_list import Hit, hit_list
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.exact import Similarity
+
+READY_QUERIES = (
+    "volcano erupted",
+    "election results announced",
+    "new tech company launched",
+    "bridge collapses after storm",
+    "local sports team wins championship",
+    "actor wins award",
+)
+SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
+SIMILARITY_HELP = (
+    "Cosine: how far two vectors point the same way, whatever their length. Dot product: cosine times both lengths."
+)
+BESIDE = {"none": "Nothing", "setting": "Another setting", "model": "Second model", **TITLES}
+BESIDE_NOTES = {
+    "bow": "Bag of words: cosine of the counts of words. No meaning, no order.",
+    "tfidf": "TF-IDF: as bag of words, but a rare word counts more.",
+    "lsa": "LSA: TF-IDF reduced to the main directions in which words occur together, so that related words help.",
+    "bm25": "BM25: rare words count more, repetition counts less and less, long sentences lose.",
+    "jm": "Jelinek-Mercer: the log-probability of the query if it were drawn from the sentence's words mixed with the "
+    "corpus's. Nearer 0 is better.",
+    "static": "Static vectors: the mean of one fixed vector a word, whatever its sentence.",
+}
+TIE = 1e-6  # scores this close are the same
+TAGS = ("topic", "label", "category")  # columns shown beside a hit
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """One ranking of the corpus."""
+
+    title: str
+    unit: str  # what the score is
+    scores: np.ndarray  # float32 [sentence]
+    best: np.ndarray  # int64 [hit]: the first k that are hits
+    first_ten: np.ndarray  # int64 [hit]: the same for k = 10, which precision is counted of
+
+
+def vector_scores(
+    backend: Backend, index: VectorIndex, query: str, layer: int, pooling: Pooling, similarity: Similarity
+) -> np.ndarray:
+    """Every sentence's score for a query, float32 [sentence]."""
+    info = index.info
+    key = (info.model, info.revision, info.options.layers, info.options.poolings, info.options.max_length)
+    vectors = caching.query_vectors(key, (query,), backend, info)
+    return index.engine(layer, pooling).scores(vectors[layer, pooling][0], similarity)
+
+
+def results(backend: Backend, why: Callable[[], None], notes: Callable[[], None]) -> None:
+    """The query, the hits as it is typed, and what stands beside them.
+
+    `why` draws the hit that was clicked, `notes` what one should know of the scores.
+    """
+    corpus = current.corpus()
+    query = _query()
+    k, similarity, beside = _choices()
+    index = embedding.index_of(backend, corpus, "main")
+    if not query.strip():
+        st.info("**Nothing to look for yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
+        return
+    rankings: list[Ranked] = []
+    layer, pooling = backend.facts.layers, POOLINGS[0]
+    if index is not None:
+        layer, pooling = _layer_and_pooling(index, "", "layer", "pooling")
+        if _unknown(backend, query):
+            st.warning(
+                "The model knows no piece of this query, so its vector says nothing about it: nor do these hits."
+            )
+        scores = vector_scores(backend, index, query, layer, pooling, similarity)
+        title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
+        rankings.append(Ranked(title, similarity, scores, top(scores, k), top(scores, 10)))
+    if beside != "none":
+        other = _beside(backend, index, corpus, query, beside, k)
+        if other is not None:
+            rankings.append(other)
+    if not rankings:
+        return
+    _side_by_side(rankings, corpus, query)
+    why()
+    notes()
+    judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], query)
+    for number, ranked in enumerate(rankings):
+        if len(ranked.best):
+            _spread(ranked, corpus, number)
+
+
+def _query() -> str:
+    if st.session_state.get("w_query") != state.get("query"):
+        st.session_state["w_query"] = state.get("query")
+    st.text_input(
+        "Look for",
+        key="w_query",
+        live=True,
+        type="search",
+        max_chars=1_000,
+        placeholder="Type a few words; hits follow as you type",
+        on_change=lambda: _asked(st.session_state["w_query"] or ""),
+    )
+    st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
+    st.pills(
+        "Ready-made queries",
+        READY_QUERIES,
+        key="w_ready_query",
+        label_visibility="collapsed",
+        on_change=lambda: _asked(st.session_state["w_ready_query"] or state.get("query")),
+    )
+    return str(state.get("query"))
+
+
+def _asked(query: str) -> None:
+    """Another query: what was explained belonged to the last one."""
+    if query != state.get("query"):
+        state.put("why", None)
+    state.put("query", query)
+
+
+def _unknown(backend: Backend, query: str) -> bool:
+    """Whether the model knows no piece of the query."""
+    unknown = backend.tokenization.unknown_id
+    (asked,) = backend.tokenize([query], max_length=backend.own_max_length)
+    pieces = [token.id for token in asked.tokens if not token.special]
+    return unknown is not None and all(piece == unknown for piece in pieces)
+
+
+def _choices() -> tuple[int, Similarity, str]:
+    left, middle, right = st.columns([3, 3, 4])
+    with left:
+        st.session_state["w_k"] = state.get("k")
+        st.slider("Hits (k)", 1, 100, key="w_k", on_change=lambda: state.put("k", st.session_state["w_k"]))
+    with middle:
+        similarity = controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
+    with right:
+        beside = controls.pick(
+            "beside",
+            "Beside it",
+            BESIDE,
+            "A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, a ranking "
+            "by words alone (bag of words, TF-IDF, LSA, BM25, a language model), or by one fixed vector a word.",
+        )
+    return int(state.get("k")), cast("Similarity", similarity), beside
+
+
+def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_key: str) -> tuple[int, Pooling]:
+    """Pickers of what the index has; where it has one, there is nothing to pick."""
+    layers, poolings = index.info.options.layers, index.info.options.poolings
+    left, right = st.columns([3, 2])
+    chosen = state.get(layer_key)
+    if chosen is not None and chosen not in layers:
+        state.put(layer_key, None)
+        st.warning(f"Layer {chosen} was asked for, but the index has {', '.join(map(str, layers))}.")
+        chosen = None
+    layer = layers[-1] if chosen is None else chosen
+    if len(layers) > 1:
+        widget = f"w_{layer_key}"
+        st.session_state[widget] = layer
+        left.select_slider(
+            f"Layer{suffix}",
+            layers,
+            key=widget,
+            on_change=lambda: state.put(layer_key, st.session_state[widget]),
+            help=caching.glossary()["layer"],
+        )
+    if len(poolings) > 1:
+        if state.get(pooling_key) not in poolings:  # the picker offers what is there, and takes nothing else
+            state.put(pooling_key, poolings[0])
+        with right:
+            controls.choice(
+                pooling_key,
+                f"Sentence vector (pooling){suffix}",
+                {name: POOLING_NAMES[name] for name in poolings},
+                caching.glossary()["pooling"],
+            )
+    pooling = state.get(pooling_key)
+    return int(layer), cast(Pooling, pooling if pooling in poolings else poolings[0])
+
+
+def _beside(
+    backend: Backend, index: VectorIndex | None, corpus: Corpus, query: str, beside: str, k: int
+) -> Ranked | None:
+    if beside == "setting" and index is not None:
+        layer, pooling = _layer_and_pooling(index, ", right", "layer2", "pooling2")
+        similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
+        scores = vector_scores(backend, index, query, layer, pooling, similarity)
+        title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
+        return Ranked(title, similarity, scores, top(scores, k), top(scores, 10))
+    if beside == "model":
+        second = model_gate.second_model()
+        if second is None:
+            if not state.get("model2"):
+                st.info("Choose a second model under “Compare with” in the sidebar.")
+            return None
+        other = embedding.index_of(second, corpus, "second")
+        if other is None:
+            return None
+        layer, pooling = _layer_and_pooling(other, ", right", "layer2", "pooling2")
+        scores = vector_scores(second, other, query, layer, pooling, "cosine")
+        title = f"{messages.escape(second.spec.title)}, layer {layer}"
+        return Ranked(title, "cosine", scores, top(scores, k), top(scores, 10))
+    if beside in TITLES:
+        ranker = rankers.word_ranker(backend, corpus, beside)
+        scores = ranker.scores(query)
+        unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(beside, "cosine")
+        best = _hits(scores, k, beside, corpus, query)
+        return Ranked(ranker.title, unit, scores, best, _hits(scores, 10, beside, corpus, query))
+    return None
+
+
+def _hits(scores: np.ndarray, k: int, kind: str, corpus: Corpus, query: str) -> np.ndarray:
+    """The first k of a lexical or static ranking that have anything in common with the query."""
+    best = top(scores, k)
+    if kind != "jm":
+        return best[scores[best] > 0]
+    floor = scores.min()  # the log-probability of sentences without any of the query's words
+    return np.array(
+        [at for at in best if scores[at] > floor or late_interaction.shared_words(query, corpus.texts[at])], np.int64
+    )
+
+
+def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> None:
+    marks = judging.judgements(corpus).of(query)
+    if len(rankings) == 2:
+        st.caption(f"▲ ▼ = : its rank against the list beside; “only here”: not among the {state.get('k')} hits there.")
+    places = [{int(at): rank for rank, at in enumerate(ranked.best, start=1)} for ranked in rankings]
+    for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
+        others = places[1 - number] if len(rankings) == 2 else None
+        hits = [
+            Hit(
+                rank=rank,
+                index=int(at),
+                text=corpus.texts[at],
+                score=float(ranked.scores[at]),
+                tag=_tag(corpus, int(at)),
+                shared=late_interaction.shared_words(query, corpus.texts[at]),
+                other_rank=None if others is None else others.get(int(at), 0),
+                relevant=marks.get(int(at)),
+                picked=state.get("why") == int(at),
+            )
+            for rank, at in enumerate(ranked.best, start=1)
+        ]
+        with column:
+            st.markdown(f"**{ranked.title}**")
+            if number and state.get("beside") in BESIDE_NOTES:
+                st.caption(BESIDE_NOTES[state.get("beside")])
+            if not len(ranked.best):
+                st.info("No sentence shares a word with the query.")
+                continue
+            _ties(ranked)
+            hit_list(
+                hits,
+                f"hits_{number}",
+                on_pick=lambda at: state.put("why", None if state.get("why") == at else at),
+                on_mark=_marker(corpus.content_hash, query),
+                pick_hint="Click to see why it came",
+                answer=".st-key-why",
+                scale=controls.scale(),
+            )
+            figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
+
+
+def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
+    """What a mark does. Made apart: a widget keeps its callback, and must not keep a corpus with it."""
+    return lambda at, relevant: judging.mark(corpus_hash, query, at, relevant)
+
+
+def _ties(ranked: Ranked) -> None:
+    """Say so where chance decides which sentences are shown: many have the last hit's score."""
+    last = ranked.scores[ranked.best[-1]]
+    margin = TIE * max(1.0, abs(float(last)))
+    tied = int(np.count_nonzero(np.abs(ranked.scores - last) <= margin))
+    shown = int(np.count_nonzero(np.abs(ranked.scores[ranked.best] - last) <= margin))
+    if tied > shown:
+        st.warning(
+            f"{tied:,} sentences have the same score as the last hit, and {shown} of them are shown: which ones, and in which "
+            "order, means nothing (it is the corpus's)."
+        )
+
+
+def _tag(corpus: Corpus, at: int) -> str:
+    return next((corpus.columns[name][at] for name in TAGS if name in corpus.columns), "")
+
+
+def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
+    own = {
+        "rank": range(1, len(ranked.best) + 1),
+        "number": ranked.best,
+        ranked.unit: ranked.scores[ranked.best].round(6),
+        "text": [corpus.texts[at] for at in ranked.best],
+    }
+    return pd.DataFrame(own | figures.beside(own, corpus.columns, ranked.best))
+
+
+def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
+    figures.figure(
+        histogram.score_histogram(
+            ranked.scores,
+            ranked.best,
+            f"All {len(corpus):,} scores: {ranked.title}",
+            value=ranked.unit,
+            scale=controls.scale(),
+        ),
+        key=f"spread_{number}",
+        alt=f"Histogram of {len(corpus):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
+        message=f"{ranked.title}: the best hit has {ranked.scores[ranked.best[0]]:.3f}, half of all sentences have at most "
+        f"{float(np.median(ranked.scores)):.3f}.",
+        read="Bars count sentences by score (each line up is ten times as many); the orange marks are the hits shown.",
+        not_shown="Whether a hit is relevant. A gap between the hits and the rest speaks for them; scores of different "
+        "models, layers or methods do not compare.",
+        table=lambda: pd.DataFrame({"number": range(len(ranked.scores)), ranked.unit: ranked.scores}),
+    )

@@ -1,0 +1,127 @@
+"""Why a hit came: token by token, between the query and the sentence; and the words they share."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from components.analysis import late_interaction
+from components.charts import matrices
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.ui import controls, figures, messages
+
+if TYPE_CHECKING:
+    from components.analysis.late_interaction import MaxSim
+    from components.model.backend import Backend
+    from components.model.trace import TokenizedSentence
+
+
+MOST_CHARACTERS = 15_000
+
+
+def why(backend: Backend) -> None:
+    """The hit that was clicked; nothing where none was."""
+    corpus = current.corpus()
+    at, query = state.get("why"), str(state.get("query"))
+    if at is None or not query.strip():
+        return
+    if at >= len(corpus):
+        state.put("why", None)
+        return
+    with st.container(border=True, key="why"):
+        left, right = st.columns([6, 1], vertical_alignment="center")
+        left.subheader(f"Why no. {at}?", anchor=False)
+        right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
+        text = corpus.texts[at]
+        # What is longer than the model reads is cut here: a row of a file may be a whole book.
+        text = text[:MOST_CHARACTERS]
+        trace = backend.trace([query, text], max_length=backend.own_max_length)
+        layer = min(state.get("layer") if state.get("layer") is not None else trace.n_layers, trace.n_layers)
+        try:
+            found = late_interaction.of_trace(trace, layer)
+        except ValueError:
+            st.info("The query or the sentence has no tokens of its own to compare.")
+            return
+        asked, hit = trace.sentences
+        _marked(found, hit)
+        spans = late_interaction.shared_words(query, text)
+        shared = late_interaction.common(spans, text)
+        st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
+        _best_table(found, asked, hit)
+        rows = matrices.axis_labels([asked.tokens[p].piece for p in found.query_positions], found.query_positions)
+        columns = matrices.axis_labels(
+            [hit.tokens[p].piece for p in found.document_positions], found.document_positions
+        )
+        figures.figure(
+            matrices.token_matrix(
+                found.matrix,
+                rows,
+                columns,
+                f"Query and sentence, layer {layer}",
+                rows="query token",
+                columns="sentence token",
+                value="cosine",
+                show_values=len(columns) <= 12,
+                scale=controls.scale(),
+            ),
+            key="why_matrix",
+            alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",
+            message=f"MaxSim is the sum of each query token's best cosine: {found.total:.2f} in all, {found.mean:.2f} on "
+            f"average. Two unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
+            read="Every row is a query token; its brightest cell is the token that answers it ([Khattab and Zaharia 2020]"
+            "(https://arxiv.org/abs/2004.12832)).",
+            not_shown="How the hit was found: that was one vector for each sentence. And it is one-sided: what the sentence "
+            "says beyond the query costs nothing.",
+            table=lambda: pd.DataFrame(found.matrix.round(4), columns=columns).assign(query=rows)[["query", *columns]],
+        )
+
+
+def _marked(found: MaxSim, hit: TokenizedSentence) -> None:
+    """The sentence with the tokens that answer the query marked, the more the closer."""
+    low = 0.3
+    pieces, at = [], 0
+    for position, weight in zip(found.document_positions, found.weights, strict=True):
+        token = hit.tokens[position]
+        if token.start >= at and weight > 0:
+            strength = max(0.12, (float(weight) - low) / (1 - low))
+            pieces.append(html.escape(hit.text[at : token.start]))
+            pieces.append(
+                f'<span style="background: rgba(230, 159, 0, {0.75 * strength:.2f}); border-radius: 3px">'
+                f"{html.escape(hit.text[token.start : token.end])}</span>"
+            )
+            at = token.end
+    pieces.append(html.escape(hit.text[at:]))
+    st.html(f'<p style="font-size: 1.15rem; line-height: 1.6; margin: 0">{"".join(pieces)}</p>')
+
+
+def _best_table(found: MaxSim, asked: TokenizedSentence, hit: TokenizedSentence) -> None:
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {
+                    "query token": asked.tokens[position].piece,
+                    "is answered by": hit.tokens[found.document_positions[column]].piece,
+                    "cosine": float(found.matrix[row, column]),
+                }
+                for row, (position, column) in enumerate(zip(found.query_positions, found.best, strict=True))
+            ]
+        ),
+        hide_index=True,
+        key="why_best",
+        column_config={"cosine": st.column_config.ProgressColumn(format="%.3f", min_value=0.0, max_value=1.0)},
+    )
+
+
+def notes() -> None:
+    with st.expander("Cosine or dot product? Questions or sentences?", icon=":material/help:"):
+        st.markdown(
+            "**Length:** the dot product grows with a vector's length, so long vectors come first whatever is asked; cosine "
+            "divides length out. Models trained with dot products keep meaning in the length.  \n"
+            "**Symmetric or not:** a sentence model looks for sentences that say the same; a short query against passages "
+            "that answer it is another task, for which models such as MS MARCO's are trained.  \n"
+            "**Shared words** are marked in the hits; a hit without any was found by its vector alone."
+        )

@@ -1,0 +1,1 @@
+"""Tokens: how text becomes numbers."""

@@ -1,0 +1,74 @@
+"""Trust in a map: equal to scikit-learn's measure, and to neighbours counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.manifold import trustworthiness
+
+from components.analysis.maps import map_trust as analysis
+from components.analysis.maps.map_trust import map_trust, true_neighbours
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    return np.random.default_rng(5).normal(size=(150, 12)).astype(np.float32)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("k", [3, 10])
+def test_trustworthiness_equals_scikit_learns(vectors, metric, k):
+    points = vectors[:, :2] + 0.1 * vectors[:, 2:4]
+    found = map_trust(vectors, points, metric, k)
+    assert found.trustworthiness == pytest.approx(
+        trustworthiness(vectors, points, n_neighbors=k, metric=metric), abs=1e-6
+    )
+    assert found.neighbours == k
+    assert found.chance == pytest.approx(k / 149)
+
+
+def test_overlap_equals_a_plain_count(vectors):
+    points = vectors[:, :2]
+    found = map_trust(vectors, points, "euclidean", 10)
+    shared = []
+    for row in range(150):
+        near = []
+        for space in (vectors, points):
+            distances = np.linalg.norm(space - space[row], axis=1)
+            distances[row] = np.inf
+            near.append(set(np.argsort(distances)[:10]))
+        shared.append(len(near[0] & near[1]) / 10)
+    assert found.overlap == pytest.approx(np.mean(shared), abs=1e-9)
+
+
+def test_a_true_picture_is_fully_trusted_and_a_shuffled_one_is_not(vectors):
+    plane = vectors[:, :2]
+    whole = map_trust(np.hstack([plane, plane]), plane, "euclidean")
+    assert (whole.trustworthiness, whole.overlap) == (1, 1)
+    assert whole.words.startswith("very good")
+    shuffled = map_trust(vectors, np.random.default_rng(0).permutation(plane), "euclidean")
+    assert shuffled.trustworthiness < 0.6
+    assert shuffled.words.startswith("poor")
+
+
+def test_of_many_tokens_a_sample_says_nearly_the_same(vectors, monkeypatch):
+    points = vectors[:, :2]
+    exact = map_trust(vectors, points)
+    monkeypatch.setattr(analysis, "LOOKED_AT", 100)
+    assert map_trust(vectors, points).trustworthiness == pytest.approx(exact.trustworthiness, abs=0.03)
+
+
+def test_few_tokens_have_fewer_neighbours():
+    points = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
+    found = map_trust(points, points, "euclidean")
+    assert found.neighbours == 1
+    assert found.trustworthiness == 1
+
+
+def test_true_neighbours_are_those_by_cosine():
+    vectors = np.array([[1, 0], [0, 3], [5, 1], [-1, 0], [1, 1]], np.float32)
+    rows, cosines = true_neighbours(vectors, 0, k=3)
+    assert rows.tolist() == [2, 4, 1]
+    np.testing.assert_allclose(cosines, [5 / np.sqrt(26), 1 / np.sqrt(2), 0], atol=1e-6)
+    assert len(true_neighbours(vectors, 0, k=50)[0]) == 4
+    np.testing.assert_array_equal(vectors[0], [1, 0])  # nothing was changed

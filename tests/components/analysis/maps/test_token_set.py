@@ -1,0 +1,90 @@
+"""The tokens of a map: where they stand, what they are coloured by, and their vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.analysis.maps import token_set
+from components.analysis.maps.token_set import of_corpus, of_trace, word_around
+
+TEXTS = ["The bank by the river.", "Unputdownable banks!"]
+
+
+@pytest.fixture(scope="module")
+def trace(embedded):
+    return embedded.trace(TEXTS)
+
+
+def test_every_token_of_a_trace_has_its_own_vector(trace):
+    found = of_trace(trace)
+    assert len(found) == sum(len(sentence) for sentence in trace.sentences)
+    for row, token in enumerate(found.tokens):
+        np.testing.assert_array_equal(found.vectors[:, row], trace.hidden_states[:, token.sentence, token.position])
+        assert TEXTS[token.sentence][token.start : token.end] == ("" if token.special else token.text)
+    assert [token.text for token in found.tokens[:3]] == ["[CLS]", "The", "bank"]
+    assert not found.vectors.flags.writeable
+    np.testing.assert_array_equal(found.at(3), found.vectors[3])
+
+
+def test_special_tokens_can_be_left_out_and_the_key_tells(trace):
+    found = of_trace(trace, special=False)
+    assert not any(token.special for token in found.tokens)
+    assert len(found) == len(of_trace(trace)) - 4
+    assert found.key != of_trace(trace).key
+    assert found.key == of_trace(trace, special=False).key
+
+
+def test_keys_differ_by_text_that_the_tokenizer_takes_for_the_same(embedded):
+    assert of_trace(embedded.trace(["Bank"])).key != of_trace(embedded.trace(["bank"])).key
+
+
+def test_colours_by_category_and_number(trace):
+    found = of_trace(trace)
+    assert found.category("sentence")[0] == "1"
+    assert found.category("sentence")[-1] == "2"
+    assert found.category("special")[:2] == ["special token", "text"]
+    assert found.category("token")[1] == "the"
+    pieces = [row for row, token in enumerate(found.tokens) if token.word == "Unputdownable"]
+    assert len(pieces) > 1
+    assert {found.category("word")[row] for row in pieces} == {"unputdownable"}
+    assert found.number("position")[:3].tolist() == [0, 1, 2]
+    assert found.number("frequency")[1] == 2  # The, the
+
+
+def test_a_token_in_its_sentence(trace):
+    found = of_trace(trace)
+    context = found.in_context(2)
+    assert (context.before, context.text, context.after) == ("The ", "bank", " by the river.")
+    assert found.in_context(2, width=2).before == "…e "
+    assert found.in_context(2, width=2).after == " b…"
+    special = found.in_context(0)
+    assert (special.before, special.text, special.after) == ("", "[CLS]", TEXTS[0])
+
+
+def test_a_word_is_found_by_its_text_or_as_a_whole(trace):
+    found = of_trace(trace)
+    assert [found.tokens[row].text for row in found.matching(" BANK ")] == ["bank"]
+    assert {found.tokens[row].word for row in found.matching("unputdownable")} == {"Unputdownable"}
+    assert found.matching("zzz") == ()
+
+
+def test_tokens_of_a_corpus_carry_their_sentences_labels(embedded):
+    vectors = embedded.token_vectors(TEXTS, max_tokens=6, seed=1)
+    found = of_corpus(("a", "key"), vectors, TEXTS, {"topic": ("water", "books")})
+    assert len(found) == 6
+    assert found.found == vectors.found
+    for token, topic in zip(found.tokens, found.category("topic"), strict=True):
+        assert topic == ("water", "books")[token.sentence]
+        assert TEXTS[token.sentence][token.start : token.end] == token.text
+    chosen = token_set.choose(found, [0, 2], {"sense": ["x", "y"]})
+    assert chosen.tokens == (found.tokens[0], found.tokens[2])
+    assert chosen.category("sense") == ["x", "y"]
+    assert chosen.key[:2] == ("a", "key")
+    assert chosen.key != token_set.choose(found, [0, 3], {}).key
+    np.testing.assert_array_equal(chosen.vectors, found.vectors[:, [0, 2]])
+
+
+@pytest.mark.parametrize(("start", "end", "word"), [(2, 4, "naïve"), (0, 1, "("), (1, 6, "naïve"), (6, 7, ")")])
+def test_the_word_around(start, end, word):
+    assert word_around("(naïve)", start, end) == word

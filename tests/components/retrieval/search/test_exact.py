@@ -1,0 +1,117 @@
+"""Exact search and the most similar pairs, against brute force in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.errors import InputError
+from components.retrieval.search.exact import ExactSearch, row_norms, top
+from components.retrieval.search.paraphrases import MiningCancelled, most_similar_pairs
+
+
+def corpus(count: int = 300, dim: int = 16, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
+
+
+def brute(vectors: np.ndarray, query: np.ndarray, similarity: str) -> np.ndarray:
+    wide, asked = vectors.astype(np.float64), query.astype(np.float64)
+    scores = wide @ asked
+    if similarity == "cosine":
+        scores /= np.linalg.norm(wide, axis=1) * np.linalg.norm(asked)
+    return scores
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("k", [1, 10, 1000])
+def test_one_query_equals_brute_force(similarity, dtype, k):
+    vectors = corpus().astype(dtype)
+    query = corpus(1, seed=7)[0]
+    hits = ExactSearch(vectors).search(query, k, similarity)
+    expected = brute(vectors, query, similarity)
+    order = np.argsort(-expected, kind="stable")[:k]
+    np.testing.assert_array_equal(hits.indices[0], order)
+    np.testing.assert_allclose(hits.scores[0], expected[order], rtol=1e-4, atol=1e-5)
+    assert hits.indices.shape == (1, min(k, 300))
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize("k", [1, 7, 400])
+def test_many_queries_in_blocks_equal_one_by_one(similarity, k, monkeypatch):
+    monkeypatch.setattr("components.retrieval.search.exact._BLOCK_CELLS", 300)  # blocks of 256, the smallest
+    vectors, queries = corpus(700), corpus(9, seed=3)
+    engine = ExactSearch(vectors)
+    many = engine.search(queries, k, similarity)
+    for row, query in enumerate(queries):
+        one = engine.search(query, k, similarity)
+        np.testing.assert_array_equal(many.indices[row], one.indices[0])
+        np.testing.assert_allclose(many.scores[row], one.scores[0], rtol=1e-4, atol=1e-5)
+
+
+def test_ties_go_to_the_lower_number():
+    vectors = np.repeat(np.eye(3, dtype=np.float32), 4, axis=0)  # 0..3 alike, 4..7 alike, 8..11 alike
+    hits = ExactSearch(vectors).search(np.array([0, 1, 0], np.float32), 6)
+    np.testing.assert_array_equal(hits.indices[0], [4, 5, 6, 7, 0, 1])
+    many = ExactSearch(vectors).search(np.array([[0, 1, 0], [1, 0, 0]], np.float32), 6)
+    np.testing.assert_array_equal(many.indices, [[4, 5, 6, 7, 0, 1], [0, 1, 2, 3, 4, 5]])
+    np.testing.assert_array_equal(top(np.zeros(5, np.float32), 3), [0, 1, 2])
+
+
+def test_zero_vectors_have_cosine_zero():
+    vectors = np.array([[0, 0], [1, 0], [-1, 0]], np.float32)
+    np.testing.assert_array_equal(ExactSearch(vectors).scores(np.array([2, 0], np.float32)), [0, 1, -1])
+    np.testing.assert_array_equal(ExactSearch(vectors).scores(np.zeros(2, np.float32)), [0, 0, 0])
+    many = ExactSearch(vectors).search(np.array([[2, 0], [0, 0]], np.float32), 3)
+    np.testing.assert_array_equal(many.scores, [[1, 0, -1], [0, 0, 0]])
+
+
+def test_what_makes_no_sense_is_refused():
+    engine = ExactSearch(corpus())
+    with pytest.raises(InputError, match="k is 0"):
+        engine.search(corpus(1)[0], 0)
+    with pytest.raises(InputError, match="manhattan"):
+        engine.search(corpus(1)[0], 1, "manhattan")
+    with pytest.raises(ValueError, match="16 numbers"):
+        engine.scores(np.ones(3, np.float32))
+
+
+def test_an_empty_corpus_has_no_hits():
+    engine = ExactSearch(np.empty((0, 4), np.float32))
+    assert engine.search(np.ones(4, np.float32), 3).indices.shape == (1, 0)
+    assert engine.search(np.ones((2, 4), np.float32), 3).indices.shape == (2, 0)
+
+
+def all_pairs(vectors: np.ndarray) -> list[tuple[int, int, float]]:
+    unit = vectors.astype(np.float64) / np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    pairs = [(i, j, cosines[i, j]) for i in range(len(unit)) for j in range(i + 1, len(unit))]
+    return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))
+
+
+@pytest.mark.parametrize("k", [1, 25, 10**6])
+def test_pairs_equal_brute_force_over_blocks(k, monkeypatch):
+    monkeypatch.setattr("components.retrieval.search.paraphrases._ROWS", 16)
+    vectors = corpus(70)
+    steps: list[tuple[int, int]] = []
+    found = most_similar_pairs(vectors, row_norms(vectors), k, progress=lambda done, total: steps.append((done, total)))
+    expected = all_pairs(vectors)[:k]
+    assert [(pair.first, pair.second) for pair in found] == [pair[:2] for pair in expected]
+    np.testing.assert_allclose([pair.cosine for pair in found], [pair[2] for pair in expected], atol=1e-5)
+    assert steps[-1] == (15, 15)
+
+
+def test_the_same_text_is_no_pair_even_when_there_are_many(monkeypatch):
+    monkeypatch.setattr("components.retrieval.search.paraphrases._ROWS", 8)
+    vectors = np.vstack([np.repeat(corpus(1), 30, axis=0), corpus(10, seed=5)])
+    texts = ["same"] * 30 + [f"other {at}" for at in range(10)]
+    found = most_similar_pairs(vectors, row_norms(vectors), 12, texts)
+    expected = [pair for pair in all_pairs(vectors) if texts[pair[0]] != texts[pair[1]]][:12]
+    np.testing.assert_allclose([pair.cosine for pair in found], [pair[2] for pair in expected], atol=1e-5)
+    assert all(texts[pair.first] != texts[pair.second] for pair in found)
+
+
+def test_mining_can_be_stopped():
+    vectors = corpus(10)
+    with pytest.raises(MiningCancelled):
+        most_similar_pairs(vectors, row_norms(vectors), cancelled=lambda: True)

@@ -1,0 +1,129 @@
+"""Rankings by words, against cases worked out by hand and reference formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from components.errors import InputError
+from components.retrieval.search.lexical import K1, KINDS, LAMBDA, B, make_ranker, words
+
+TEXTS = ["the cat sat", "the dog sat on the dog", "a cat and a dog", "nothing else"]
+
+
+def test_words_are_runs_of_letters_and_digits_in_lower_case():
+    assert words("It's 2 Cats, über-ÄRA!") == ["it", "s", "2", "cats", "über", "ära"]
+    assert words("…") == []
+
+
+def test_bag_of_words_is_the_cosine_of_counts():
+    ranker = make_ranker("bow", TEXTS)
+    # query (dog 1, the 1); sentence 1 has the 2, dog 2, sat 1, on 1: 4 / (sqrt 2 * sqrt 10)
+    expected = [1 / math.sqrt(2 * 3), 4 / math.sqrt(2 * 10), 1 / math.sqrt(2 * 7), 0]
+    np.testing.assert_allclose(ranker.scores("The DOG"), expected, rtol=1e-5)
+
+
+def test_tfidf_weighs_rare_words_more():
+    ranker = make_ranker("tfidf", TEXTS)
+    idf = {word: math.log(5 / (1 + df)) + 1 for word, df in {"the": 2, "cat": 2, "sat": 2}.items()}
+    length = math.sqrt(sum(value**2 for value in idf.values()))
+    assert ranker.scores("cat")[0] == pytest.approx(idf["cat"] / length, rel=1e-5)
+    # cat stands in two sentences and nothing in one: for the same count the rarer word weighs more
+    both = make_ranker("tfidf", ["cat dog", "dog", "dog x"])
+    assert both.scores("cat")[0] > both.scores("dog")[0]
+
+
+def test_bm25_is_its_formula():
+    ranker = make_ranker("bm25", TEXTS)
+    tokens = [words(text) for text in TEXTS]
+    average = sum(map(len, tokens)) / len(tokens)
+
+    def score(query: list[str], row: int) -> float:
+        total = 0.0
+        for word in query:
+            df = sum(word in text for text in tokens)
+            if df:
+                idf = math.log(1 + (len(tokens) - df + 0.5) / (df + 0.5))
+                count = tokens[row].count(word)
+                total += idf * count / (count + K1 * (1 - B + B * len(tokens[row]) / average))
+        return total
+
+    for query in ("dog", "the dog", "cat unknown dog dog"):
+        np.testing.assert_allclose(ranker.scores(query), [score(words(query), row) for row in range(4)], rtol=1e-4)
+
+
+def test_jelinek_mercer_is_its_formula():
+    ranker = make_ranker("jm", TEXTS)
+    tokens = [words(text) for text in TEXTS]
+    everything = [word for text in tokens for word in text]
+
+    def score(query: list[str], row: int) -> float:
+        return sum(
+            math.log(
+                (1 - LAMBDA) * tokens[row].count(word) / len(tokens[row])
+                + LAMBDA * everything.count(word) / len(everything)
+            )
+            for word in query
+            if word in everything
+        )
+
+    for query in ("dog", "the cat unknown"):
+        np.testing.assert_allclose(ranker.scores(query), [score(words(query), row) for row in range(4)], rtol=1e-5)
+    np.testing.assert_array_equal(ranker.scores("unknown"), np.zeros(4))
+
+
+def test_lsa_is_scikit_learns_pipeline_and_finds_words_that_go_together():
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = ["car engine road", "car road", "engine motor", "motor road", "flower garden", "garden rose", "rose flower"]
+    ranker = make_ranker("lsa", texts)
+    vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None)
+    svd = TruncatedSVD(6, random_state=0)
+    vectors = svd.fit_transform(vectorizer.fit_transform(texts))
+    query = svd.transform(vectorizer.transform(["motor"]))[0]
+    expected = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+    np.testing.assert_allclose(ranker.scores("motor"), expected, atol=1e-4)
+    np.testing.assert_array_equal(ranker.scores("unknown"), np.zeros(7))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_of_pairs_are_those_of_all(kind):
+    ranker = make_ranker(kind, TEXTS)
+    queries = ["the dog and unknown", "cat cat", "", "The mat sat", "unknown", *TEXTS]
+    places = np.array([1, 0, 2, 3, 1, 3, 2, 1, 0])
+    expected = [ranker.scores(query)[place] for query, place in zip(queries, places, strict=True)]
+    np.testing.assert_allclose(ranker.pair_scores(queries, places), expected, atol=1e-6)
+    assert np.ptp(ranker.pair_scores(queries, places)) > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_odd_queries_and_corpora(kind):
+    ranker = make_ranker(kind, TEXTS)
+    for query in ("", "…", "unknown words"):
+        np.testing.assert_array_equal(ranker.scores(query), np.zeros(4))
+    assert ranker.scores("dog").dtype == np.float32
+    assert ranker.scores("dog").argmax() == 1
+    with pytest.raises(InputError, match="not a single word"):
+        make_ranker(kind, ["…", "!"])
+    assert make_ranker(kind, ["one"]).scores("one").shape == (1,)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="splade"):
+        make_ranker("splade", TEXTS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_sentences_take_more_bytes(kind):
+    few, many = (make_ranker(kind, TEXTS * times) for times in (1, 50))
+    assert 0 < few.nbytes < many.nbytes
+    assert many.nbytes - few.nbytes > 49 * len(TEXTS)  # at least a byte for each sentence more
+    assert make_ranker(kind, ["one"]).nbytes > 0
+
+
+def test_bytes_of_a_sparse_matrix_by_hand():
+    # Three sentences with 1, 2 and 3 different words: 6 numbers, their 6 columns, and 4 borders, of 4 bytes each.
+    assert make_ranker("bow", ["a", "a b b", "a b c"]).nbytes == 4 * (6 + 6 + 4)

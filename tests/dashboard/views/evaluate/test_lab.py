@@ -1,0 +1,326 @@
+"""The Evaluate page's pooling lab: what a control costs, what small and large corpora are told, what progress says."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.model.embedding.embedder import EmbeddingCancelled
+from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.evaluation import pair_runs, pooling_lab
+from components.retrieval.evaluation.pooling_lab import lab_cells, lab_layers
+from components.retrieval.evaluation.ranks import EvaluationCancelled
+from components.retrieval.evaluation.sts import ScoredPairs
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.few_kept import FewKept
+from dashboard.views.evaluate import lab as lab_sections
+from dashboard.views.evaluate import sts
+from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.test_pages import backend
+
+COUNT = 24
+POOLINGS, TREATMENTS = list(lab_sections.POOLINGS), list(lab_sections.TREATMENTS)
+
+
+def corpus_of(count: int) -> str:
+    """The key of a kept corpus of the demo's first pairs."""
+    demo = current.demo()
+    rows = [
+        {"sentence": text, "compressed": query}
+        for text, query in zip(demo.texts[:count], demo.columns["compressed"][:count], strict=True)
+    ]
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    found: Corpus = read_corpus(lines, f"first_{count}.jsonl", "sentence")
+    caching.corpora().put(current.key_of(found), found)
+    return current.key_of(found)
+
+
+def settled(app: AppTest) -> AppTest:
+    """The page once nothing is worked out any more."""
+    for _ in range(4):
+        jobs = list(caching.evaluation_shelf()._jobs.values())
+        if all(job.finished.is_set() for job in jobs):
+            return app.run()
+        for job in jobs:
+            assert job.finished.wait(120)
+        app.run()
+    raise AssertionError("it never ends")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _measured() -> None:
+    """The yardsticks, which are measured in the background once a model is loaded: their passes are none of the lab's."""
+    caching.baseline(backend())
+
+
+@pytest.fixture(autouse=True)
+def _few_scored_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of the texts would be those of the ready-made pairs."""
+    found = sts.demo_pairs()
+    few = ScoredPairs(found.first[:20], found.second[:20], found.scores[:20])
+    monkeypatch.setattr(sts, "demo_pairs", lambda: few)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_worked_out() -> Iterator[None]:
+    """Neither results nor vectors of another test."""
+    caching.evaluation_shelf.clear()
+    caching.lab_vectors.clear()
+    yield
+    for job in caching.evaluation_shelf()._jobs.values():
+        assert job.finished.wait(60)
+
+
+@pytest.fixture
+def lab(open_page: Open) -> AppTest:
+    return settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How often cells and sweeps are worked out from now on."""
+    counts = {"lab_cells": 0, "dimension_sweep": 0}
+
+    def counting(name: str) -> Any:
+        original = getattr(pooling_lab, name)
+
+        def call(*values: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return original(*values, **options)
+
+        return call
+
+    for name in counts:
+        monkeypatch.setattr(pooling_lab, name, counting(name))
+    return counts
+
+
+def heatmap(app: AppTest, number: int = 0) -> np.ndarray:
+    """A heatmap's values with the first pooling in the first row, [pooling, treatment]."""
+    return np.asarray(figures(app)[number]["data"][0]["z"], float)[::-1]
+
+
+def titles(app: AppTest) -> list[str]:
+    """The figures' titles in one line each."""
+    return [figure["layout"]["title"]["text"].replace("<br>", " ") for figure in figures(app)]
+
+
+def expected(layer: int, dims: int, seed: int = 0, count: int = COUNT) -> np.ndarray:
+    """Recall@1 by the lab's own functions, [pooling, treatment] in per cent."""
+    demo, scored = current.demo(), sts.demo_pairs()
+    vectors = lab_layers(backend(), demo.texts[:count], demo.columns["compressed"][:count], scored).of(layer)
+    cells = {(cell.pooling, cell.treatment): cell for cell in lab_cells(vectors, scored.scores, dims, seed)}
+    return np.array([[100 * cells[p, t].recall_at_1 for t in TREATMENTS] for p in POOLINGS])
+
+
+def test_it_shows_what_the_lab_gives(lab: AppTest) -> None:
+    assert not lab.exception
+    assert not lab.error
+    assert not lab.warning
+    np.testing.assert_allclose(heatmap(lab), expected(6, COUNT - 1), atol=1e-4)
+    assert titles(lab) == [
+        "Recall@1 (%), layer 6, 23 dims",
+        "Spearman, layer 6, 23 dims",
+        "Recall@1 (%), Mean",
+        "Spearman, Mean",
+    ]
+    assert "few dimensions" not in texts(lab)
+
+
+def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:
+    before = backend().forward_passes
+    for layer in (5, 0, 2):
+        lab.slider(key="w_layer").set_value(layer).run()
+        settled(lab)
+        assert titles(lab)[0].startswith(f"Recall@1 (%), layer {layer}, ")
+    lab.slider(key="w_lab_dims").set_value(9).run()
+    settled(lab)
+    lab.number_input(key="w_lab_seed").set_value(5).run()
+    settled(lab)
+    for pooling in ("max", "idf"):
+        lab.segmented_control(key="w_lab_pooling").set_value(pooling).run()
+        settled(lab)
+        name = lab_sections.POOLINGS[pooling]
+        assert titles(lab)[2] == f"Recall@1 (%), {name}"
+    assert not lab.error
+    shown = heatmap(lab)
+    assert backend().forward_passes == before
+    np.testing.assert_allclose(shown, expected(2, 9, 5), atol=1e-4)
+
+
+def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
+    lab: AppTest, counted: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clicked = SimpleNamespace(points=[{"customdata": [1, 3]}])  # the second row from below
+    with monkeypatch.context() as patch:
+        patch.setattr(lab_sections.st, "session_state", {"lab_recall": SimpleNamespace(selection=clicked)})
+        lab_sections._clicked("lab_recall")
+        assert lab_sections.st.session_state["lab_pooling"] == "last4"
+        lab_sections.st.session_state["lab_pooling"] = "mean"
+        clicked.points = []
+        lab_sections._clicked("lab_recall")  # beside the cells
+        assert lab_sections.st.session_state["lab_pooling"] == "mean"
+    lab.session_state["lab_pooling"] = "last4"
+    lab.run()
+    settled(lab)
+    assert titles(lab)[2].endswith("Last four")
+    assert counted == {"lab_cells": 0, "dimension_sweep": 1}
+    lab.slider(key="w_lab_dims").set_value(9).run()
+    settled(lab)
+    assert counted == {"lab_cells": 1, "dimension_sweep": 1}  # the curves have all numbers of dimensions
+
+
+def test_what_pca_and_whitening_really_kept_is_said(open_page: Open) -> None:
+    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT), l="0", d="12"))
+    assert titles(app)[0] == "Recall@1 (%), layer 0, 0–12 dims"
+    assert "PCA and White kept fewer than 12 dimensions: [CLS] 0. " in texts(app)
+    assert "keep 0–12 of 384 numbers" in texts(app)
+    assert not app.warning
+
+
+def test_two_pairs_are_too_few(open_page: Open) -> None:
+    before = backend().forward_passes
+    app = open_page("evaluate", view="lab", corpus=corpus_of(2))
+    assert "2 pairs are too few" in texts(app)
+    assert not figures(app)
+    assert not [*app.exception, *app.error, *app.warning]
+    assert backend().forward_passes == before
+
+
+def test_one_pair_is_refused_as_on_the_whole_page(open_page: Open) -> None:
+    app = open_page("evaluate", view="lab", corpus=corpus_of(1))
+    (message,) = app.error
+    assert "At least two were expected" in message.value
+    assert "Something went wrong" not in texts(app)
+    assert not figures(app)
+
+
+@pytest.mark.parametrize(("count", "drawn"), [(3, 2), (8, 2), (9, 4)])
+def test_small_corpora_are_drawn_without_a_notice(open_page: Open, count: int, drawn: int) -> None:
+    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(count)))
+    assert not [*app.exception, *app.error, *app.warning]
+    assert len(figures(app)) == drawn
+    np.testing.assert_allclose(heatmap(app), expected(6, count - 1, count=count), atol=1e-4)
+    assert ("The curves begin at 8 dimensions" in texts(app)) == (drawn == 2)
+
+
+def test_the_default_number_of_dimensions_fits_what_there_is(open_page: Open) -> None:
+    assert state.default("lab_dims") is None
+    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(130)))
+    assert app.slider(key="w_lab_dims").value == 128
+    assert "d" not in app.query_params
+    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    assert app.slider(key="w_lab_dims").value == 23
+
+
+def test_of_large_corpora_as_many_pairs_are_taken_as_fit(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = 2 * len(sts.demo_pairs().first)
+    monkeypatch.setattr(pooling_lab, "MOST_BYTES", (scored + 2 * 12) * 4 * 4 * 7 * 384)
+    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    assert "The lab takes the first 12 of the 24 pairs" in texts(app)
+    np.testing.assert_allclose(heatmap(app), expected(6, 11, count=12), atol=1e-4)
+
+
+# The jobs
+
+
+@pytest.fixture
+def work() -> lab_sections.Lab:
+    demo, scored = current.demo(), sts.demo_pairs()
+    pairs = pair_runs.first_pairs(pair_runs.pairs_of_corpus(demo), COUNT)
+    return lab_sections.Lab(backend(), pairs, scored, FewKept(2))
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Jobs are handed out instead of run; their keys come along."""
+    handed: list[Any] = []
+    monkeypatch.setattr(
+        lab_sections.evaluation_jobs, "result", lambda key, title, run, where: handed.append((key, run))
+    )
+    return handed
+
+
+def told_by(run: Any) -> list[float]:
+    """The shares of a job's work that it told, in order; its total stays the same."""
+    told: list[tuple[int, int]] = []
+    run(lambda *counts: told.append(counts), lambda: False)
+    assert len({total for _, total in told}) == 1
+    return [done / total for done, total in told]
+
+
+def test_progress_is_one_that_never_goes_back(work: lab_sections.Lab, by_hand: list[Any]) -> None:
+    lab_sections._cells(work, 6, 8, 0)
+    lab_sections._sweep(work, "mean", 6, 0)
+    (_, cells), (_, sweep) = by_hand
+    first, again, curves = told_by(cells), told_by(cells), told_by(sweep)
+    for told in (first, again, curves):
+        assert told == sorted(told)
+        assert 0 < told[0] < 0.3
+        assert told[-1] == 1
+    assert len(again) == 25
+    assert len(first) > 25 + 4  # batches of the two passes too
+    share = work.embedding_share
+    assert [told for told in first if told > share + 1e-4] == pytest.approx(
+        [share + (1 - share) * cell / 25 for cell in range(1, 26)], abs=1e-4
+    )
+    fresh = lab_sections.Lab(work.backend, work.pairs, work.scored, FewKept(2))
+    lab_sections._sweep(fresh, "mean", 6, 0)  # its vectors were let go meanwhile
+    told = told_by(by_hand[-1][1])
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
+def test_many_pairs_take_longer_to_compare_than_to_embed(work: lab_sections.Lab) -> None:
+    def share(count: int, device: str = "cpu") -> float:
+        facts = SimpleNamespace(layers=6, hidden_size=384)
+        model: Any = SimpleNamespace(facts=facts, device=SimpleNamespace(type=device))
+        pairs: Any = range(count)
+        return lab_sections.Lab(model, pairs, work.scored, work.kept).embedding_share
+
+    assert 0.5 < share(5_000) < share(3_150) < share(630) < 1
+    assert share(3_150, "cuda") < 0.5
+
+
+def test_keys_name_what_a_result_depends_on_and_nothing_else(work: lab_sections.Lab, by_hand: list[Any]) -> None:
+    for layer, dims, seed in ((6, 8, 0), (5, 8, 0), (6, 9, 0), (6, 8, 1)):
+        lab_sections._cells(work, layer, dims, seed)
+    for pooling, layer, seed in (("mean", 6, 0), ("max", 6, 0), ("mean", 5, 0), ("mean", 6, 1)):
+        lab_sections._sweep(work, pooling, layer, seed)
+    keys = [key for key, _ in by_hand]
+    assert len(set(keys)) == 8
+    assert not any(pooling in key for key in keys[:4] for pooling in POOLINGS)
+    assert {type(part) for key in keys for part in key} == {str, int}
+
+
+def test_a_stop_is_heard_in_every_phase(work: lab_sections.Lab, by_hand: list[Any]) -> None:
+    lab_sections._cells(work, 6, 8, 0)
+    ((_, run),) = by_hand
+    told: list[tuple[int, int]] = []
+    with pytest.raises(EmbeddingCancelled):
+        run(lambda *counts: told.append(counts), lambda: bool(told))
+    assert len(told) == 1
+    assert work.kept.get(work.key) is None
+    told.clear()
+    with pytest.raises(EvaluationCancelled):
+        run(lambda *counts: told.append(counts), lambda: bool(told) and told[-1][0] > 10_000 * work.embedding_share + 1)
+    assert work.kept.get(work.key) is not None  # what took long is not lost
+
+
+def test_nothing_but_the_few_kept_holds_the_vectors(lab: AppTest) -> None:
+    (kept,) = caching.lab_vectors()._kept.values()
+    gone = weakref.ref(kept)
+    del kept
+    caching.lab_vectors()._kept.clear()
+    gc.collect()
+    assert gone() is None
+    assert figures(lab)

@@ -1,0 +1,862 @@
+"""The Evaluate page: every number it shows is what plain transformers, torch, scipy and ir_measures give."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+from streamlit.testing.v1 import AppTest
+
+from components.model.catalog import spec_of
+from components.model.trace import POOLINGS
+from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.evaluation import metrics, pair_runs
+from components.retrieval.evaluation.ranks import EvaluationCancelled
+from components.retrieval.evaluation.run_record import Run, RunData, write_runs
+from components.retrieval.search.lexical import TITLES, make_ranker
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.jobs import evaluation
+from dashboard.views.evaluate import choices, sts
+from tests.dashboard.conftest import Open, figures, texts, traces
+from tests.dashboard.test_pages import backend
+from tests.tiny import save_tiny
+
+LAYERS = range(7)
+DEFAULT_RUNS = ("m.6.mean", "m.6.cls", "m.0.mean", "bow", "tfidf", "bm25", "static")
+
+
+# --- What is to be expected, by other means
+
+
+def plain_vectors(folder: Path, sentences: Sequence[str], length: int) -> np.ndarray:
+    """Stock transformers, sentences of one length together and so without padding, [layer, pooling, sentence, dim]."""
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    ids = tokenizer(list(sentences), truncation=True, max_length=length, padding=False)["input_ids"]
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for at, row in enumerate(ids):
+        by_length[len(row)].append(at)
+    found: list[Any] = [None] * len(ids)
+    for rows in by_length.values():
+        with torch.inference_mode():
+            states = model(torch.tensor([ids[at] for at in rows]), output_hidden_states=True).hidden_states
+        pooled = np.array([[s.mean(1).numpy(), s[:, 0].numpy(), s.amax(1).numpy()] for s in states])
+        for place, at in enumerate(rows):
+            found[at] = pooled[:, :, place]
+    return np.array(found, np.float32).transpose(1, 2, 0, 3)
+
+
+def cosines(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+    """In float64, [query, document]."""
+    one, other = queries.astype(np.float64), documents.astype(np.float64)
+    unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (one, other)]
+    return unit[0] @ unit[1].T
+
+
+def ranks_by(scores: np.ndarray) -> np.ndarray:
+    """Ranks of the diagonal; what scores the same stands before it."""
+    return (scores >= np.diag(scores)[:, None] - 1e-9).sum(axis=1)
+
+
+def word_scores(kind: str, corpus: Corpus) -> np.ndarray:
+    """Every query's scores by a baseline, [query, document]."""
+    ranker = make_ranker(kind, corpus.texts)
+    return np.array([ranker.scores(query) for query in corpus.columns["compressed"]], np.float64)
+
+
+@pytest.fixture(scope="module")
+def vectors(embedded_folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The demo's sentences and headlines."""
+    demo = current.demo()
+    both = plain_vectors(embedded_folder, [*demo.texts, *demo.columns["compressed"]], 256)
+    return both[:, :, :630], both[:, :, 630:]
+
+
+@pytest.fixture(scope="module")
+def demo_scores(vectors: tuple[np.ndarray, np.ndarray]) -> Callable[[str], np.ndarray]:
+    """A run's code to its scores [query, document] on the demo."""
+
+    def scores(code: str) -> np.ndarray:
+        if "." not in code:
+            return word_scores(code, current.demo())
+        _, layer, pooling = code.split(".")
+        documents, queries = vectors
+        place = POOLINGS.index(pooling)  # type: ignore[arg-type]
+        return cosines(queries[int(layer), place], documents[int(layer), place])
+
+    return scores
+
+
+# --- How the page is asked
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    yield
+    for job in list(caching.evaluation_shelf()._jobs.values()):
+        assert job.finished.wait(60)
+
+
+@pytest.fixture(scope="module")
+def small() -> Corpus:
+    """The demo's first 60 sentences as somebody's own file, with a second column that could ask."""
+    demo = current.demo()
+    rows = [
+        {"sentence": text, "compressed": query, "topic": topic}
+        for text, query, topic in list(zip(demo.texts, demo.columns["compressed"], demo.columns["topic"], strict=True))[
+            :60
+        ]
+    ]
+    found = read_corpus("\n".join(map(json.dumps, rows)).encode(), "small.jsonl", "sentence")
+    caching.corpora().put(current.key_of(found), found)
+    return found
+
+
+def ready(app: AppTest) -> AppTest:
+    """The page once nothing is on its way any more."""
+    deadline = time.monotonic() + 100
+    while app.get("progress"):
+        assert time.monotonic() < deadline, texts(app)
+        time.sleep(0.1)
+        app.run()
+    assert not app.exception
+    return app
+
+
+def frame(app: AppTest, column: str) -> pd.DataFrame:
+    """The page's table that has this column."""
+    (found,) = (item.value for item in app.dataframe if column in item.value.columns)
+    return found
+
+
+def grid_values(app: AppTest) -> np.ndarray:
+    heatmap = figures(app)[0]["data"][0]
+    assert heatmap["type"] == "heatmap"
+    return np.asarray(heatmap["z"], float)
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(item.value.replace("\\", "") for item in app.caption)
+
+
+# --- Layers and poolings
+
+
+def test_the_grid_is_what_plain_transformers_gives(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    app = ready(open_page("evaluate"))
+    assert not app.error
+    assert not app.warning
+    assert [item.value for item in app.title] == ["Which layer and pooling retrieve best?"]
+    shown = grid_values(app)
+    assert shown.shape == (7, 3)
+    for layer in LAYERS:
+        for place, pooling in enumerate(POOLINGS):
+            if pooling == "cls" and layer < 6:
+                continue  # [CLS] of low layers differs by rounding: a matter of how ties are settled
+            ranks = ranks_by(demo_scores(f"m.{layer}.{pooling}"))
+            assert shown[layer, place] == pytest.approx(100 * (ranks == 1).mean(), abs=100.1 / 630)
+    assert shown[0, 1] == 0  # one vector for all sentences retrieves nothing
+    assert figures(app)[0]["layout"]["title"]["text"].startswith("Recall@1")
+    best = np.unravel_index(shown.argmax(), shown.shape)
+    assert f"**{shown.max():.1f} %** at **layer {best[0]}, Mean**" in texts(app)
+
+
+def test_another_measure_and_the_table_of_a_cell(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    app = ready(open_page("evaluate", l="3", pool="max"))
+    ranks = ranks_by(demo_scores("m.3.max"))
+    expected = {
+        "mrr": (1 / ranks).mean(),
+        "r10": (ranks <= 10).mean(),
+        "ndcg": np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0).mean(),
+    }
+    for code, value in expected.items():
+        app.selectbox(key="w_measure").set_value(code).run()
+        assert grid_values(app)[3, 2] == pytest.approx(100 * value, abs=0.2)
+    assert app.session_state["measure"] == "ndcg"
+    assert app.query_params["by"] == "ndcg"
+    (row,) = app.table[0].value.to_dict("records")
+    shown = float(row["MRR"].split(" (")[0])
+    low, high = (float(edge) for edge in row["MRR"].split(" (")[1].rstrip(")").split(" – "))
+    assert shown == pytest.approx(100 * expected["mrr"], abs=0.2)
+    error = 100 * np.std(1 / ranks) / np.sqrt(630)
+    assert low == pytest.approx(shown - 1.96 * error, abs=0.5)
+    assert high == pytest.approx(shown + 1.96 * error, abs=0.5)
+
+
+def test_an_address_chooses_the_cell_and_its_curve(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    app = ready(open_page("evaluate", l="3", pool="max"))
+    curve = figures(app)[1]
+    assert curve["layout"]["title"]["text"] == "Recall@k at layer 3, Max"
+    assert [trace["name"] for trace in curve["data"]][1:] == ["layer 3, Max", "best: layer 6, Mean"]
+    ranks = ranks_by(demo_scores("m.3.max"))
+    expected = [100 * (ranks <= k).mean() for k in range(1, 101)]
+    np.testing.assert_allclose(traces(app, 1)["layer 3, Max"], expected, atol=100.1 / 630)
+    frame_of_cell = figures(app)[0]["layout"]["shapes"][0]
+    assert (frame_of_cell["x0"], frame_of_cell["y0"]) == (1.5, 2.5)
+
+
+def test_a_click_costs_no_forward_pass(open_page: Open) -> None:
+    app = ready(open_page("evaluate"))
+    before = backend().forward_passes
+    app.session_state["layer"], app.session_state["pooling"] = 2, "cls"
+    app.selectbox(key="w_measure").set_value("r5").run()
+    assert figures(app)[1]["layout"]["title"]["text"] == "Recall@k at layer 2, [CLS]"
+    assert backend().forward_passes == before
+
+
+def test_the_data_of_the_grid_has_every_measure(open_page: Open) -> None:
+    app = ready(open_page("evaluate"))
+    app.session_state["data_grid_figure"] = True
+    app.run()
+    table = frame(app, "layer")
+    assert len(table) == 21
+    assert list(table.columns) == ["layer", "pooling", *metrics.MEASURES]
+    np.testing.assert_allclose(table["Recall@1"].to_numpy().reshape(7, 3), grid_values(app), atol=0.006)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ({"r": "xyz", "view": "compare"}, "“r”"),
+        ({"l": "99"}, "Layer 99"),
+        ({"l": "-1"}, "“l”"),
+        ({"by": "map"}, "“by”"),
+        ({"pool": "idf"}, "“pool”"),
+        ({"view": "nothing"}, "“view”"),
+        ({"n": "99999999", "view": "compare", "r": "bm25"}, ""),
+        ({"n": "999999999999", "view": "compare", "r": "bm25"}, "“n”"),
+        ({"r": ["m.99.mean", "m2.3.max", "bm25"], "view": "compare"}, "m.99.mean, m2.3.max"),
+        ({"at": "0", "view": "compare", "r": "bm25"}, "“at”"),
+        ({"run": "<img src=x>", "view": "similarity"}, ""),
+        ({"corpus": "ab" * 16}, "not on this server any more"),
+        ({"col": "nosuch"}, ""),
+    ],
+)
+def test_bad_values_of_a_link_are_said_or_fall_back(
+    open_page: Open, address: dict[str, str | list[str]], said: str
+) -> None:
+    app = open_page("evaluate", **address)
+    assert said in texts(app)  # once: later runs of the page are silent
+    ready(app)
+    assert "Something went wrong" not in texts(app)
+    if "col" in address:  # a column that is not there is no fault of the dashboard
+        assert "There is no column “nosuch” here." in texts(app)
+    assert not app.error
+    assert figures(app)
+
+
+# --- Compare runs
+
+
+def test_the_comparison_is_what_the_ranks_say(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    app = ready(open_page("evaluate", view="compare", r=["m.6.mean", "bm25", "bow", "tfidf"], by="mrr"))
+    assert not app.error
+    assert app.selectbox(key="w_measure").value == "mrr"
+    table = frame(app, "p (Holm)").set_index("run")
+    assert list(table.index) == ["all-MiniLM-L6-v2, layer 6, Mean", "BM25", "Bag of words", "TF-IDF"]
+    for name, code in zip(table.index, ("m.6.mean", "bm25", "bow", "tfidf"), strict=True):
+        ranks = ranks_by(demo_scores(code))
+        for measure, judge in metrics.MEASURES.items():
+            assert table.loc[name, measure] == pytest.approx(100 * judge(ranks).mean(), abs=100.1 / 630)
+        assert table.loc[name, "ms a query"] > 0
+    best = table.iloc[0]
+    assert best["p (Holm)"] == "reference"
+    assert table.loc["BM25", "difference"] == pytest.approx(table.loc["BM25", "MRR"] - best["MRR"])
+    curves = traces(app)
+    assert list(curves) == ["Layer 6, Mean", "BM25", "Bag of words", "TF-IDF"]
+    ranks = ranks_by(demo_scores("tfidf"))
+    np.testing.assert_allclose(curves["TF-IDF"], [100 * (ranks <= k).mean() for k in range(1, 101)], atol=100.1 / 630)
+
+
+def test_p_values_are_those_of_the_exact_test(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    """For right and wrong the randomisation test is the sign test on queries that only one run answers."""
+    app = ready(open_page("evaluate", view="compare", r=["tfidf", "bow", "bm25"]))
+    app.selectbox(key="w_reference").set_value("tfidf")
+    ready(app.run())
+    assert app.query_params["ref"] == "tfidf"
+    right = {code: ranks_by(demo_scores(code)) == 1 for code in ("tfidf", "bow", "bm25")}
+    exact = []
+    for code in ("bow", "bm25"):
+        only = [int((right["tfidf"] & ~right[code]).sum()), int((~right["tfidf"] & right[code]).sum())]
+        exact.append(stats.binomtest(only[0], sum(only)).pvalue)
+    first, second = sorted(exact)
+    adjusted = {first: min(1, 2 * first), second: max(min(1, 2 * first), second)}
+    shown = frame(app, "p (Holm)").set_index("run")["p (Holm)"]
+    assert shown["TF-IDF"] == "reference"
+    for name, p in zip(("Bag of words", "BM25"), exact, strict=True):
+        value = float(shown[name].removeprefix("< "))
+        assert value == pytest.approx(adjusted[p], abs=0.02)
+
+
+def test_runs_are_added_and_taken_out(open_page: Open) -> None:
+    app = ready(open_page("evaluate", view="compare"))
+    assert tuple(app.multiselect(key="w_runs").value) == DEFAULT_RUNS
+    assert len(frame(app, "p (Holm)")) == 7
+    app.multiselect(key="w_runs").set_value(["m.6.mean", "m.2.max"])
+    ready(app.run())
+    assert frame(app, "p (Holm)")["run"].tolist() == [
+        "all-MiniLM-L6-v2, layer 6, Mean",
+        "all-MiniLM-L6-v2, layer 2, Max",
+    ]
+    assert app.query_params["r"] == ["m.6.mean", "m.2.max"]
+    app.multiselect(key="w_runs").set_value(["m.2.max"])
+    ready(app.run())
+    assert len(frame(app, "p (Holm)")) == 1
+    app.multiselect(key="w_runs").set_value([]).run()
+    assert "No run yet" in texts(app)
+    assert app.query_params["r"] == ""
+    assert "No run yet" in texts(open_page("evaluate", view="compare", r=""))
+    assert app.multiselect(key="w_runs").value == []
+    app.multiselect(key="w_runs").set_value(["bm25"])
+    ready(app.run())
+    assert frame(app, "p (Holm)")["run"].tolist() == ["BM25"]
+
+
+def test_filters_count_as_brute_force_does(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    codes = ["m.6.mean", "bm25", "m.0.mean"]
+    app = ready(open_page("evaluate", view="compare", r=codes, at="2", f="disagree"))
+    right = np.array([ranks_by(demo_scores(code)) <= 2 for code in codes]).sum(axis=0)
+    expected = {
+        "All": 630,
+        "All wrong": (right == 0).sum(),
+        "Disagree": ((right > 0) & (right < 3)).sum(),
+        "All right": (right == 3).sum(),
+    }
+    shown = dict(option.rsplit(" ", 1) for option in app.segmented_control(key="w_query_filter").options)
+    for name, count in expected.items():
+        assert int(shown[name].strip("()")) == pytest.approx(count, abs=2)  # ranks to one query or two
+    assert sum(int(shown[name].strip("()")) for name in list(expected)[1:]) == 630
+    table = frame(app, "right answer")
+    assert len(table) == int(shown["Disagree"].strip("()"))
+    ranks = table[[name for name in table.columns if name[0].isdigit()]].to_numpy()
+    assert ((ranks <= 2).any(axis=1) & ~(ranks <= 2).all(axis=1)).all()
+    hardness = np.log(ranks).mean(axis=1)
+    assert (np.diff(hardness) <= 1e-9).all()  # the hardest first
+    app.slider(key="w_right_at").set_value(1)
+    app.segmented_control(key="w_query_filter").set_value("wrong")
+    ready(app.run())
+    table = frame(app, "right answer")
+    assert (table[[name for name in table.columns if name[0].isdigit()]].to_numpy() > 1).all()
+
+
+def test_an_opened_query_shows_its_answer_in_each_ranking(
+    open_page: Open, demo_scores: Callable[[str], np.ndarray]
+) -> None:
+    demo = current.demo()
+    codes = ["m.6.mean", "bm25"]
+    # One that both find among the first five, so that it is marked in both.
+    found = np.array([ranks_by(demo_scores(code)) for code in codes])
+    at = int(np.flatnonzero(((found > 1) & (found <= 5)).all(axis=0))[0])
+    app = ready(open_page("evaluate", view="compare", r=codes, n=str(at)))
+    said = texts(app).replace("\\", "").replace("\u2060", "")
+    assert f"**Query {at}:** {demo.columns['compressed'][at]}" in said
+    assert f"**Right answer:** {demo.texts[at]}" in said
+    lists = [item.value.replace("\\", "").splitlines() for item in app.markdown if item.value.startswith("1. ")]
+    assert len(lists) == 2
+    for code, name, ranks, lines in zip(codes, ("Layer 6, Mean", "BM25"), found, lists, strict=True):
+        scores = demo_scores(code)[at]
+        order = np.argsort(-scores, kind="stable")[:5]
+        plain = [line.partition(". ")[2].replace(":green-background[", "").replace("] ✓", "") for line in lines]
+        assert plain == [demo.texts[hit] for hit in order]
+        assert [line.endswith("✓") for line in lines] == [hit == at for hit in order]
+        assert f"**{name}**: rank {ranks[at]}" in said
+        assert f"Score of the right answer {scores[at]:.3f}, of the first hit {scores.max():.3f}" in said
+    app.button(key="close_query").click()
+    ready(app.run())
+    assert "Right answer:" not in texts(app)
+    assert "n" not in app.query_params
+
+
+@pytest.mark.parametrize("kind", ["precision", "cost"])
+def test_the_other_figures_of_a_comparison(
+    open_page: Open, kind: str, demo_scores: Callable[[str], np.ndarray]
+) -> None:
+    app = ready(open_page("evaluate", view="compare", r=["bm25", "tfidf"], fig=kind))
+    figure = figures(app)[0]
+    assert [trace["name"] for trace in figure["data"]] == ["BM25", "TF-IDF"]
+    recall = 100 * (ranks_by(demo_scores("bm25")) == 1).mean()
+    if kind == "precision":  # at k = 1 the two are one
+        assert figure["data"][0]["x"][0] == pytest.approx(recall, abs=0.2)
+        assert figure["data"][0]["y"][0] == pytest.approx(recall, abs=0.2)
+        assert len(figure["data"][0]["x"]) == 100
+    else:
+        table = frame(app, "p (Holm)")
+        assert figure["data"][0]["y"][0] == pytest.approx(recall, abs=0.2)
+        assert figure["data"][0]["x"][0] == pytest.approx(table["ms a query"][0])
+
+
+def test_loaded_runs_stand_beside_todays(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    pairs = pair_runs.pairs_of_corpus(current.demo())
+    ranks = ranks_by(demo_scores("tfidf"))
+    ours = Run("Last year's <b>best</b>", {"kind": "x"}, RunData("Demo", 630, 630, pairs.content_hash), {}, {}, ranks)
+    others = replace(ours, name="Elsewhere", data=RunData("Other news", 50, 3, "0" * 64), ranks=np.array([1, 2, 50]))
+    content = write_runs([ours, others])
+    app = ready(open_page("evaluate", view="compare", r=["tfidf", "bm25"]))
+    app.session_state["load_runs"] = True
+    app.run()
+    app.file_uploader(key="run_files_0").set_value([("mine.json", content, "application/json")])
+    ready(app.run())
+    assert not app.error
+    table = frame(app, "p (Holm)").set_index("run")
+    assert list(table.index) == ["TF-IDF", "BM25", "Last year's <b>best</b> (loaded)", "Elsewhere (loaded)"]
+    assert table.loc["Elsewhere (loaded)", "p (Holm)"] == "other data"
+    assert table.loc["Elsewhere (loaded)", "Recall@1"] == pytest.approx(100 / 3)
+    assert table.loc["Last year's <b>best</b> (loaded)", "MRR"] == pytest.approx(table.loc["TF-IDF", "MRR"])
+    queries = frame(app, "right answer")
+    assert "3  Last year's <b>best</b> (loaded)" in queries.columns  # the same data: query by query
+    assert not any("Elsewhere" in name for name in queries.columns)
+
+
+def test_loaded_runs_can_be_taken_out(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    data = RunData("Other news", 50, 3, "0" * 64)
+    caching.saved_runs().put("a file", (Run("Elsewhere", {}, data, {}, {}, np.array([1, 2, 50])),))
+    app = open_page("evaluate", view="compare", r=["bm25"])
+    app.session_state["_saved_runs"] = ["a file", "one that is not kept any more"]
+    ready(app.run())
+    assert frame(app, "p (Holm)")["run"].tolist() == ["BM25", "Elsewhere (loaded)"]
+    app.session_state["load_runs"] = True
+    app.run()
+    assert "1 loaded run stands in the table" in captions(app)
+    app.button(key="drop_runs").click()
+    ready(app.run())
+    assert frame(app, "p (Holm)")["run"].tolist() == ["BM25"]
+
+
+def test_loaded_runs_of_other_data_alone_are_no_difference(open_page: Open) -> None:
+    data = RunData("Other news", 50, 3, "0" * 64)
+    caching.saved_runs().put("a file", (Run("Elsewhere", {}, data, {}, {}, np.array([1, 2, 50])),))
+    app = open_page("evaluate", view="compare", r=["bm25"])
+    app.session_state["_saved_runs"] = ["a file"]
+    ready(app.run())
+    assert frame(app, "p (Holm)")["p (Holm)"].tolist() == ["reference", "other data"]
+    assert "larger than chance" not in texts(app)
+    assert "1 run on other data cannot be compared" in texts(app)
+
+
+def test_a_file_that_holds_no_runs_is_said(open_page: Open) -> None:
+    app = ready(open_page("evaluate", view="compare", r=["bm25"]))
+    app.session_state["load_runs"] = True
+    app.run()
+    app.file_uploader(key="run_files_0").set_value([("mine.json", b"[1, 2", "application/json")])
+    ready(app.run())
+    assert any("mine" in error.value and "is damaged" in error.value for error in app.error)
+    assert "Something went wrong" not in texts(app)
+
+
+def test_a_second_model_is_compared(open_page: Open, tmp_path: Path) -> None:
+    folder = save_tiny(tmp_path / "tiny", "bert")
+    words = [
+        ["the", "a"],
+        ["cat", "dog", "hat"],
+        ["sat", "ran", "walk"],
+        ["on", "in", "by"],
+        ["river", "bank", "money"],
+    ]
+    lines = [" ".join(parts) for parts in np.array(np.meshgrid(*words)).reshape(5, -1).T][:90]
+    content = "\n".join(json.dumps({"sentence": f"{line} .", "compressed": f"{line} !"}) for line in lines)
+    corpus = read_corpus(content.encode(), "tiny news.jsonl", "sentence")
+    caching.corpora().put(current.key_of(corpus), corpus)
+    app = open_page("evaluate", view="compare", corpus=current.key_of(corpus), m2=str(folder), r=["m2.1.mean", "bow"])
+    ready(app)
+    assert not app.error
+    both = plain_vectors(folder, [*corpus.texts, *corpus.columns["compressed"]], 64)
+    ranks = ranks_by(cosines(both[1, 0, 90:], both[1, 0, :90]))
+    table = frame(app, "p (Holm)")
+    assert table["run"].tolist() == ["tiny, layer 1, Mean", "Bag of words"]
+    assert table["Recall@1"][0] == pytest.approx(100 * (ranks == 1).mean(), abs=100.1 / 90)
+    assert table["MRR"][0] == pytest.approx(100 * (1 / ranks).mean(), abs=1)
+    offered = app.multiselect(key="w_runs").options
+    assert "tiny, layer 3, Mean" in offered
+    assert "tiny, layer 4, Mean" not in offered
+    assert "all-MiniLM-L6-v2, layer 6, Mean" in offered
+    # Without a choice of one's own, the second model's last layer is among the runs.
+    second = caching.shelf().request(spec_of(str(folder))).backend
+    assert second is not None
+    assert choices.default_runs(backend(), second, 90)[:2] == ("m.6.mean", "m2.3.mean")
+
+
+# --- Graded relevance
+
+
+def test_graded_relevance_equals_ir_measures(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
+    app = ready(open_page("evaluate", view="graded", r=["m.6.mean", "bm25"], gm="ndcg"))
+    assert not app.error
+    topics = current.demo().columns["topic"]
+    qrels = {
+        str(query): {str(at): 2 if at == query else 1 for at, topic in enumerate(topics) if topic == topics[query]}
+        for query in range(630)
+    }
+    scores = demo_scores("m.6.mean")
+    run = {str(q): {str(d): float(scores[q, d]) for d in range(630)} for q in range(630)}
+    wanted = {
+        "MAP": ir_measures.AP,
+        "MRR": ir_measures.RR,
+        "nDCG@10": ir_measures.nDCG @ 10,
+        "P@10": ir_measures.P @ 10,
+        "Recall@10": ir_measures.R @ 10,
+        "Recall@100": ir_measures.R @ 100,
+    }
+    theirs = ir_measures.calc_aggregate(list(wanted.values()), qrels, run)
+    table = frame(app, "p to the best (Holm)").set_index("run")
+    for name, measure in wanted.items():
+        assert table.loc["Layer 6, Mean", name] == pytest.approx(100 * theirs[measure], abs=0.05)
+    assert table.columns[0] == "nDCG@10"
+    assert table.loc["Layer 6, Mean", "p to the best (Holm)"] == "reference"
+    assert "has the best nDCG@10" in texts(app)
+    curves = traces(app)
+    assert list(curves) == ["Layer 6, Mean", "BM25"]
+    precise = ir_measures.calc_aggregate([ir_measures.IPrec @ 0.0], qrels, run)
+    assert curves["Layer 6, Mean"][0] == pytest.approx(100 * precise[ir_measures.IPrec @ 0.0], abs=0.05)
+
+
+BEIR = {
+    "corpus.jsonl": '{"_id": "a", "title": "", "text": "A cat slept."}\n{"_id": "b", "title": "", "text": "Ships sailed."}\n'
+    '{"_id": "c", "title": "", "text": "Rain fell on the roof."}\n',
+    "queries.jsonl": '{"_id": "q1", "text": "sleeping cat"}\n{"_id": "q2", "text": "rain"}\n',
+    "test.tsv": "query-id\tcorpus-id\tscore\nq1\ta\t1\nq2\tc\t1\nq9\tc\t1\n",
+}
+
+
+def test_a_collection_of_ones_own_by_upload_and_by_folder(open_page: Open, tmp_path: Path) -> None:
+    app = open_page("evaluate", view="graded", gs="file", r=["m.6.mean"])
+    assert not figures(app)
+    files = [(name, content.encode(), "text/plain") for name, content in BEIR.items()]
+    app.file_uploader(key="graded_files").set_value(files)
+    ready(app.run())
+    assert not app.error
+    assert frame(app, "p to the best (Holm)")["MRR"].tolist() == [100]
+    assert "1 judgements of unknown queries" in texts(app)
+    for name, content in BEIR.items():
+        (tmp_path / name).write_text(content)
+    app = open_page("evaluate", view="graded", gs="path", r=["m.6.mean"])
+    app.text_input(key="graded_path").set_value(str(tmp_path)).run()
+    app.button(key="read_graded").click()
+    ready(app.run())
+    assert frame(app, "p to the best (Holm)")["MRR"].tolist() == [100]
+
+
+@pytest.mark.parametrize("path", ["/no/such/folder", "~nobody-of-this-name/x", "a\0b"])
+def test_a_folder_that_cannot_be_read_is_said(open_page: Open, path: str) -> None:
+    app = open_page("evaluate", view="graded", gs="path")
+    app.text_input(key="graded_path").set_value(path).run()
+    if not app.error:  # nothing is looked up before it is asked for
+        app.button(key="read_graded").click().run()
+    assert app.error
+    assert "Something went wrong" not in texts(app)
+
+
+def test_a_server_that_allows_no_free_models_reads_no_folder(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_FREE_MODELS", "0")
+    app = open_page("evaluate", view="graded", gs="path", r=["bm25"])
+    assert app.segmented_control(key="w_graded_source").options == ["Demo news by topic", "Your files"]
+    assert not any(item.key == "graded_path" for item in app.text_input)
+
+
+# --- Sentence similarity
+
+
+@pytest.fixture(scope="module")
+def pair_cosines(embedded_folder: Path) -> np.ndarray:
+    """The ready-made pairs' cosines by plain transformers, [layer, pooling, pair]."""
+    pairs = sts.demo_pairs()
+    both = plain_vectors(embedded_folder, [*pairs.first, *pairs.second], 256).astype(np.float64)
+    both /= np.linalg.norm(both, axis=-1, keepdims=True)
+    return (both[:, :, :150] * both[:, :, 150:]).sum(axis=-1)
+
+
+def test_correlations_are_scipys_on_plain_cosines(open_page: Open, pair_cosines: np.ndarray) -> None:
+    app = ready(open_page("evaluate", view="similarity", run="m.4.max"))
+    assert not app.error
+    gold = sts.demo_pairs().scores
+    curves = traces(app)
+    for place, name in ((0, "Mean pooling"), (2, "Max pooling")):
+        expected = [stats.spearmanr(pair_cosines[layer, place], gold).statistic for layer in LAYERS]
+        np.testing.assert_allclose(curves[name], expected, atol=5e-4)
+    assert np.isnan(curves["[CLS] pooling"][0])  # all the same at layer 0
+    last = stats.spearmanr(pair_cosines[6, 1], gold).statistic
+    assert curves["[CLS] pooling"][6] == pytest.approx(last, abs=5e-4)
+    assert set(TITLES.values()) < set(curves)
+    for title in TITLES.values():  # a baseline has no layers
+        assert len(set(curves[title])) == 1
+    scatter = figures(app)[1]["data"][0]
+    np.testing.assert_allclose(scatter["x"], gold, atol=1e-6)
+    np.testing.assert_allclose(scatter["y"], pair_cosines[4, 2], atol=1e-4)
+    pearson = stats.pearsonr(pair_cosines[4, 2], gold).statistic
+    spearman = stats.spearmanr(pair_cosines[4, 2], gold).statistic
+    assert f"Layer 4, Max: Spearman {spearman:.3f}, Pearson {pearson:.3f}" in texts(app)
+    app.segmented_control(key="w_correlation").set_value("pearson").run()
+    assert traces(app)["Max pooling"][4] == pytest.approx(pearson, abs=5e-4)
+
+
+def test_the_largest_errors_are_those_of_the_ranks(open_page: Open, pair_cosines: np.ndarray) -> None:
+    pairs = sts.demo_pairs()
+    app = ready(open_page("evaluate", view="similarity"))
+    off = stats.rankdata(pair_cosines[6, 0]) - stats.rankdata(pairs.scores)
+    worst = int(np.abs(off).argmax())
+    row = app.table[0].value.iloc[0]
+    assert row["first"].replace("\\", "") == pairs.first[worst]
+    assert row["second"].replace("\\", "") == pairs.second[worst]
+    share = f"{abs(off[worst]) / 150:.0%} " + ("too alike" if off[worst] > 0 else "too different")
+    assert row["the run finds them"] == share
+    assert len(app.table[0].value) == 12
+
+
+def test_one_score_for_all_pairs_is_a_message(open_page: Open) -> None:
+    app = ready(open_page("evaluate", view="similarity", run="m.0.cls"))
+    assert "Layer 0, [CLS] gives every pair the same score" in texts(app)
+    assert len(figures(app)) == 1
+    app.selectbox(key="w_sts_run").set_value("bm25").run()
+    assert figures(app)[1]["layout"]["title"]["text"] == "BM25 against people"
+
+
+def test_pairs_of_ones_own(open_page: Open) -> None:
+    app = open_page("evaluate", view="similarity", src="file")
+    assert "The STS benchmark's files fit" in captions(app)
+    content = "sentence1,sentence2,score\nA cat slept.,A cat was asleep.,5\nA cat slept.,Ships sailed.,0\nRain,Snow,x\n"
+    app.file_uploader(key="sts_file").set_value(("mine.csv", content.encode(), "text/csv"))
+    ready(app.run())
+    assert not app.error
+    assert "2 pairs. 1 rows without" in captions(app)
+    np.testing.assert_allclose(traces(app)["Mean pooling"], 1)
+    app = open_page("evaluate", view="similarity", src="file")
+    app.file_uploader(key="sts_file").set_value(("mine.csv", b"sentence1,score\na,1\nb,2\n", "text/csv"))
+    ready(app.run())
+    assert any("has no column sentence2" in error.value.replace("\\", "") for error in app.error)
+
+
+# --- The lab
+
+
+def test_the_lab_is_what_numpy_gives(open_page: Open, small: Corpus, vectors: tuple[np.ndarray, np.ndarray]) -> None:
+    app = ready(open_page("evaluate", view="lab", corpus=current.key_of(small), l="5", d="16", lp="max"))
+    assert not app.error
+    assert not app.warning
+    recall, spearman, sweep, _ = figures(app)
+    assert recall["layout"]["title"]["text"] == "Recall@1 (%), layer 5, 16 dims"
+    assert recall["layout"]["yaxis"]["ticktext"][-1] == "Mean"
+    values = np.asarray(recall["data"][0]["z"], float)[::-1]  # [pooling, treatment], Mean first
+    documents, queries = (each[:, :, :60] for each in vectors)
+    own = [(queries[5, at], documents[5, at]) for at in range(3)]
+    own.append(tuple(each[2:6, 0].mean(axis=0) for each in (queries, documents)))
+    one = 100.1 / 60
+    for at, (asked, there) in enumerate(own):
+        assert values[at, 0] == pytest.approx(100 * (ranks_by(cosines(asked, there)) == 1).mean(), abs=one)
+        plain = asked.astype(np.float64) @ there.astype(np.float64).T
+        assert values[at, 1] == pytest.approx(100 * (ranks_by(plain) == 1).mean(), abs=one)
+        mean = there.mean(axis=0, dtype=np.float64)
+        _, spread, axes = np.linalg.svd(there - mean, full_matrices=False)
+        placed = [(side - mean) @ axes[:16].T for side in (asked, there)]
+        assert values[at, 3] == pytest.approx(100 * (ranks_by(cosines(*placed)) == 1).mean(), abs=one)
+        white = [side / spread[:16] for side in placed]
+        assert values[at, 4] == pytest.approx(100 * (ranks_by(cosines(*white)) == 1).mean(), abs=one)
+    assert np.isfinite(np.asarray(spearman["data"][0]["z"], float)).all()
+    drawn = {trace["name"]: np.asarray(trace["y"], float) for trace in sweep["data"]}
+    assert sweep["layout"]["title"]["text"] == "Recall@1 (%), Max"
+    at_16 = np.asarray(sweep["data"][0]["x"]).tolist().index(16)
+    assert drawn["PCA"][at_16] == pytest.approx(values[2, 3])
+    assert drawn["Random"][at_16] == pytest.approx(values[2, 2])
+    np.testing.assert_allclose(drawn["all numbers, cosine"], values[2, 0])
+
+
+def test_dimensions_seed_and_pooling_of_the_lab(open_page: Open, small: Corpus) -> None:
+    app = ready(open_page("evaluate", view="lab", corpus=current.key_of(small), l="5"))
+    assert not app.warning  # 60 sentences have no 128 dimensions, but nobody asked for them
+    assert app.slider(key="w_lab_dims").max == app.slider(key="w_lab_dims").value == 59
+
+    def grid() -> np.ndarray:
+        return np.asarray(figures(app)[0]["data"][0]["z"], float)  # [pooling, treatment]
+
+    passes = backend().forward_passes
+    app.slider(key="w_lab_dims").set_value(4)
+    ready(app.run())
+    before = grid()
+    assert figures(app)[0]["layout"]["title"]["text"] == "Recall@1 (%), layer 5, 4 dims"
+    app.number_input(key="w_lab_seed").set_value(7)
+    app.segmented_control(key="w_lab_pooling").set_value("idf")
+    ready(app.run())
+    random = 2
+    assert (grid()[:, random] != before[:, random]).any()
+    np.testing.assert_array_equal(np.delete(grid(), random, axis=1), np.delete(before, random, axis=1))
+    assert figures(app)[2]["layout"]["title"]["text"] == "Recall@1 (%), Mean by idf"
+    assert backend().forward_passes == passes  # the vectors are kept
+    assert {key: app.query_params[key] for key in ("d", "seed", "lp")} == {"d": "4", "seed": "7", "lp": "idf"}
+
+
+# --- Data
+
+
+def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
+    app = open_page("evaluate", view="pairs", corpus=current.key_of(small))
+    assert not app.error
+    assert app.selectbox(key="w_query_column").value == "compressed"
+    assert "60 queries" in captions(app)
+    assert app.table[0].value["right answer"][0].replace("\\", "") == small.texts[0]
+    app.selectbox(key="w_query_column").set_value("topic").run()
+    assert app.query_params["col"] == "topic"
+    assert app.table[0].value["query"][0].replace("\\", "") == small.columns["topic"][0]
+    app.segmented_control(key="w_evaluate_view").set_value("compare").run()
+    app.multiselect(key="w_runs").set_value(["bm25"])
+    ready(app.run())
+    ranker = make_ranker("bm25", small.texts)
+    scores = np.array([ranker.scores(topic) for topic in small.columns["topic"]], np.float64)
+    expected = 100 * (1 / ranks_by(scores)).mean()
+    assert frame(app, "p (Holm)")["MRR"].tolist() == [pytest.approx(expected, abs=0.01)]
+
+
+def test_a_corpus_without_columns_says_what_is_missing(open_page: Open) -> None:
+    own = read_corpus(b"A cat slept.\nShips sailed home.\n", "two.txt")
+    caching.corpora().put(current.key_of(own), own)
+    app = open_page("evaluate", view="pairs", corpus=current.key_of(own))
+    assert "two.txt has sentences only" in texts(app).replace("\\", "")
+    assert not app.error
+    for view in ("grid", "compare", "lab"):
+        app.segmented_control(key="w_evaluate_view").set_value(view).run()
+        assert "A column with a query for each sentence was expected" in texts(app)
+        assert "Something went wrong" not in texts(app)
+
+
+def test_repeated_sentences_are_said(open_page: Open) -> None:
+    rows = [{"sentence": text, "compressed": text[:5]} for text in ("A cat slept.", "A cat slept.", "Ships sailed.")]
+    rows.append({"sentence": "Without a query.", "compressed": " "})
+    own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "again.jsonl", "sentence")
+    caching.corpora().put(current.key_of(own), own)
+    app = ready(open_page("evaluate", view="compare", r="bow", corpus=current.key_of(own)))
+    assert "2 rows have a sentence that another row has too" in texts(app)
+    assert "1 rows have no query" in captions(app)
+    assert frame(app, "p (Holm)")["Recall@1"].tolist() == [pytest.approx(100 / 3)]
+
+
+# --- Published figures
+
+
+@pytest.mark.parametrize(
+    ("address", "panel", "figure"),
+    [({}, "published_retrieval", "46.86"), ({"view": "similarity"}, "published_similarity", "59.30")],
+)
+def test_published_figures_stand_apart(open_page: Open, address: dict[str, str], panel: str, figure: str) -> None:
+    app = ready(open_page("evaluate", **address))
+
+    def with_it() -> list[pd.DataFrame]:
+        return [table.value for table in (*app.table, *app.dataframe) if figure in table.value.to_csv()]
+
+    assert with_it() == []
+    app.session_state[panel] = True
+    app.run()
+    (published,) = with_it()
+    assert {"model", "pooling", "data", "source"} < set(published.columns)
+    assert published["source"].str.len().min() > 10
+    assert "Not measured here:" in texts(app)
+
+
+# --- Waiting, stopping, starting again
+
+
+def test_a_job_is_stopped_and_started_again(open_page: Open, monkeypatch: pytest.MonkeyPatch, small: Corpus) -> None:
+    going = threading.Event()
+
+    def slow(
+        _ranker: Any,
+        queries: Sequence[str],
+        progress: Callable[[int, int], None],
+        cancelled: Callable[[], bool],
+    ) -> np.ndarray:
+        for at in range(600):
+            if cancelled():
+                raise EvaluationCancelled
+            progress(at, 600)
+            going.set()
+            time.sleep(0.05)
+        raise AssertionError("nobody stopped it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pair_runs, "ranker_ranks", slow)
+        address = {"view": "compare", "corpus": current.key_of(small), "r": ["jm", "lsa"]}
+        app = open_page("evaluate", **address)
+        assert going.wait(10)
+        time.sleep(0.1)
+        app.run()
+        (bar,) = app.get("progress")
+        assert bar.proto.text.startswith("Jelinek-Mercer\\: ranking 60 queries")
+        assert " left" in bar.proto.text
+        assert "Then: LSA." in captions(app)
+        app.button(key="stop_job_words_jm").click().run()
+        deadline = time.monotonic() + 10
+        while app.get("progress") and "Stopped: Jelinek" not in texts(app):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+            app.run()
+        assert "Stopped: Jelinek-Mercer: ranking 60 queries." in texts(app).replace("\\", "")
+        app.button(key="stop_job_words_lsa").click().run()
+    for job in list(caching.evaluation_shelf()._jobs.values()):
+        assert job.finished.wait(10)
+    app.run()
+    assert not app.dataframe
+    app.button(key="again_words_jm").click()
+    ready(app.run())
+    assert frame(app, "p (Holm)")["run"].tolist() == ["Jelinek-Mercer"]
+    app.button(key="again_words_lsa").click()
+    ready(app.run())
+    assert frame(app, "p (Holm)")["run"].tolist() == ["Jelinek-Mercer", "LSA"]
+    assert not app.error
+
+
+def test_who_waits_for_another_ones_evaluation_is_told(open_page: Open) -> None:
+    release = threading.Event()
+    caching.evaluation_shelf().request(("somebody's", 1), "Theirs", lambda tell, cancelled: release.wait(60))
+    try:
+        rows = [{"sentence": f"Sentence {at} of cats.", "compressed": f"cat {at}"} for at in range(5)]
+        own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "five.jsonl", "sentence")
+        caching.corpora().put(current.key_of(own), own)
+        app = open_page("evaluate", view="compare", r="bow", corpus=current.key_of(own))
+        assert app.get("progress")[0].proto.text.endswith("waiting for the evaluation before it")
+    finally:
+        release.set()
+    ready(app)
+    assert frame(app, "p (Holm)")["Recall@1"].tolist() == [100]
+
+
+def test_a_job_that_fails_is_a_message(open_page: Open, monkeypatch: pytest.MonkeyPatch, small: Corpus) -> None:
+    def broken(*_: Any, **__: Any) -> np.ndarray:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(pair_runs, "ranker_ranks", broken)
+    app = open_page("evaluate", view="compare", corpus=current.key_of(small), r=["bow"])
+    ready(app)
+    assert any("Something went wrong" in error.value for error in app.error)
+    assert "out of luck" not in texts(app)
+    assert app.button(key="again_words_bow")
+    for job in list(caching.evaluation_shelf()._jobs.values()):
+        caching.evaluation_shelf().forget(job)
+
+
+def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_replaced(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two cells share the most: the first row that has it and the first column that has it are not one cell.
+    ranks = np.full((2, 2, 630), 9, np.int32)
+    ranks[0, 1, :300] = ranks[1, 0, :300] = 1
+    found = pair_runs.GridRanks((0, 6), ("cls", "max"), ranks)
+    whole = evaluation.pair_indexes
+    monkeypatch.setattr(evaluation, "pair_indexes", lambda *given: replace(whole(*given), ranks=found))
+    app = ready(open_page("evaluate"))  # the session's pooling is the mean
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["pooling"] == "cls"
+    texts_of_cells = figures(app)[0]["data"][0]["text"]
+    starred = [(row, column) for row in range(2) for column in range(2) if "★" in texts_of_cells[row][column]]
+    assert starred == [(0, 1)]
+    assert "at **layer 0, Max** ★" in texts(app)

@@ -1,0 +1,301 @@
+"""The Attention page: parity of what it shows, its costs, its messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.analysis import attention_flow
+from components.analysis.attention import merge_words
+from dashboard import ready_made
+from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.test_pages import BANK, backend
+from tests.tiny import save_tiny_masked_lm
+
+PAIR = ready_made.ready_made_sets()["pair"].sentences
+
+
+def attentions(text: str = BANK[0], second: str | None = None) -> np.ndarray:
+    trace = backend().trace([text], [second], attentions=True)
+    return trace.attentions[:, 0]
+
+
+def iframe(app: Any) -> str:
+    return str(app.get("iframe")[0].proto.srcdoc)
+
+
+def tiles(app: Any) -> tuple[dict[str, Any], np.ndarray]:
+    """Layout and cells of the page's canvas component, decoded as its script does."""
+    element = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_heads")
+    packed = element.proto.bytes
+    length = int.from_bytes(packed[:4], "little")
+    layout = json.loads(packed[4 : 4 + length])
+    cells = np.frombuffer(packed[4 + length + 768 :], np.uint8)
+    return layout, cells.reshape(layout["blocks"], layout["heads"], layout["size"], layout["size"])
+
+
+def test_it_opens_with_the_head_view(open_page: Open) -> None:
+    app = open_page("attention")
+    assert not app.error
+    page = iframe(app)
+    assert len(page) < 8 * 2**20
+    assert "Attention is not explanation" in texts(app)
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+def test_bertviz_views_are_drawn_without_an_address_of_another_host(open_page: Open, view: str) -> None:
+    page = iframe(open_page("attention", view=view))
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+
+
+def test_a_pair_starts_with_both_texts(open_page: Open) -> None:
+    app = open_page("attention", s=list(PAIR), view="matrix")
+    tokens = backend().tokenize([PAIR[0]], [PAIR[1]])[0].tokens
+    heat = figures(app)[0]["data"][0]
+    assert len(heat["y"]) == len(tokens)
+    app.segmented_control(key="w_texts_filter").set_value("ab").run()
+    heat = figures(app)[0]["data"][0]
+    first_of_b = next(token.position for token in tokens if token.in_pair)
+    np.testing.assert_allclose(heat["z"], attentions(*PAIR)[0, 0, :first_of_b, first_of_b:], atol=1e-6)
+
+
+def test_the_matrix_is_transformers_attention(open_page: Open) -> None:
+    app = open_page("attention", view="matrix", l="3", h="7")
+    figure = figures(app)[0]
+    np.testing.assert_array_equal(figure["data"][0]["z"], attentions()[3, 7].astype(np.float32))
+    np.testing.assert_allclose(figure["data"][0]["z"].sum(axis=1), 1, atol=1e-5)
+    assert figure["layout"]["title"]["text"] == "Block 3, head 7"
+    assert "Rows sum to 1" in texts(app)
+
+
+def test_heads_combined_words_merged_special_tokens_hidden(open_page: Open) -> None:
+    text = "An unputdownable book"
+    app = open_page("attention", view="matrix", s=[text], agg="mean", bs=["1", "2"], hs=["0", "5"])
+    expected = attentions(text)[1:3][:, [0, 5]].mean(axis=(0, 1))
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
+    app.segmented_control(key="w_combination").set_value("max").run()
+    expected = attentions(text)[1:3][:, [0, 5]].max(axis=(0, 1))
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
+    app.segmented_control(key="w_combination").set_value("one").run()
+    app.toggle(key="w_merge_words").set_value(True).run()
+    sentence = backend().tokenize([text])[0]
+    merged = merge_words(attentions(text)[0, 0], sentence).matrix
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], merged, atol=1e-6)
+    app.segmented_control(key="w_special_tokens").set_value("renormalised").run()
+    kept = merged[1:-1, 1:-1]
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], kept / kept.sum(axis=1, keepdims=True), atol=1e-6)
+    app.segmented_control(key="w_special_tokens").set_value("hidden").run()
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], kept, atol=1e-6)
+    assert "Rows sum to 0." in texts(app)
+
+
+def test_chosen_queries_are_summed(open_page: Open) -> None:
+    app = open_page("attention", view="matrix", qt=["5", "7"])
+    np.testing.assert_allclose(figures(app)[1]["data"][0]["y"], attentions()[0, 0, [5, 7]].sum(axis=0), atol=1e-6)
+
+
+def test_all_heads_travel_as_bytes(open_page: Open) -> None:
+    layout, cells = tiles(open_page("attention", view="glance"))
+    assert (layout["blocks"], layout["heads"], layout["size"]) == (6, 12, 10)
+    np.testing.assert_allclose((cells / 255) ** 2, attentions(), atol=0.005)
+    assert len(layout["hints"]) == 72
+
+
+def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None:
+    app = open_page("attention", view="patterns", p="previous")
+    before = np.diagonal(attentions()[:, :, 1:-1], offset=0, axis1=2, axis2=3)  # query i+1 at key i
+    block, head = np.unravel_index(before.mean(axis=2).argmax(), (6, 12))
+    table = app.dataframe[0].value
+    assert (table["block"][0], table["head"][0]) == (block, head)
+    assert f"Block {block}, head {head} gives" in texts(app)
+
+
+def test_rollout_and_norms(open_page: Open) -> None:
+    app = open_page("attention", view="flow", fb="2")
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], attention_flow.rollout(attentions())[2], atol=1e-6)
+    app.segmented_control(key="w_flow").set_value("norms").run()
+    record = backend().inside(BANK[0])
+    expected = np.linalg.norm(np.einsum("hqk,hkd->qkd", record.attentions[2], record.value_contributions(2)), axis=-1)
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_flow_opens_after_the_last_block(open_page: Open) -> None:
+    np.testing.assert_allclose(
+        figures(open_page("attention", view="flow"))[0]["data"][0]["z"],
+        attention_flow.rollout(attentions())[5],
+        atol=1e-6,
+    )
+
+
+def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
+    app = open_page("attention", agg="mean", view="patterns")
+    app.dataframe[0]  # the ranking is there
+    from dashboard.views.attention import single_heads
+
+    app.session_state["combination"] = "mean"
+    for key, value in (("block", 1), ("head", 8)):
+        app.session_state[key] = value
+    session: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamlit.session_state", session)
+        single_heads.open_head(1, 8)
+    assert session == {"block": 1, "head": 8, "combination": "one", "attention_view": "matrix"}
+
+
+def test_chosen_queries_hold_when_rows_are_hidden_and_not_for_another_text(open_page: Open) -> None:
+    app = open_page("attention", view="matrix", qt="5")
+    assert app.multiselect(key="w_queries").value == [5]
+    app.segmented_control(key="w_special_tokens").set_value("hidden").run()
+    np.testing.assert_allclose(figures(app)[1]["data"][0]["y"], attentions()[0, 0, 5, 1:-1], atol=1e-6)
+    app.selectbox(key="w_sentence_a").set_value(1).run()
+    assert app.multiselect(key="w_queries").value == []
+
+
+def test_rows_sum_to_one_after_the_filter(open_page: Open) -> None:
+    app = open_page("attention", s=list(PAIR), view="matrix", f="ab", sp="renormalised")
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"].sum(axis=1), 1, atol=1e-5)
+    assert "Rows sum to 1" in texts(app)
+
+
+@pytest.mark.parametrize("special", ["shown", "hidden", "renormalised"])
+def test_a_text_without_tokens_is_no_fault(open_page: Open, special: str) -> None:
+    app = open_page("attention", s=["\u200b"], view="matrix", sp=special)
+    assert not app.error
+
+
+def test_spread_out_heads_are_said_to_have_entropy_not_shares(open_page: Open) -> None:
+    app = open_page("attention", view="patterns", p="broad")
+    assert "its entropy is" in texts(app)
+    assert "of the highest entropy" in app.dataframe[0].value.columns
+
+
+def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> None:
+    app = open_page("attention", view="matrix", l="99", h="99")
+    assert "Block 99 was asked for" in texts(app)
+    assert "Head 99 was asked for" in texts(app)
+    assert "l" not in app.query_params
+    assert "h" not in app.query_params
+
+
+def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_path: Path) -> None:
+    from tests.benchmarks.test_attention_speed import twelve_by_twelve
+
+    folder = str(twelve_by_twelve(tmp_path / "wide"))
+    app = open_page("attention", m=folder, s=["cat dog " * 300], view="glance")
+    assert not app.error
+    layout, cells = tiles(app)
+    assert (layout["blocks"], layout["heads"]) == (12, 12)
+    assert cells.size < 4 * 2**20
+
+
+def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:
+    app = open_page("attention", view="matrix")
+    model = backend()
+    model.inside(BANK[0], attentions=False)
+    before = model.forward_passes
+    app.slider(key="w_head").set_value(4).run()
+    app.slider(key="w_block").set_value(2).run()
+    for view in ("head", "model", "neuron", "glance", "patterns", "flow"):
+        app.segmented_control(key="w_attention_view").set_value(view).run()
+        assert not app.error, view
+    assert model.forward_passes == before
+
+
+def test_other_pages_ask_for_no_attentions(open_page: Open) -> None:
+    for page in ("layers", "heatmaps", "tokens", "model", "home"):
+        open_page(page, s=["A sentence that only this test uses."])
+    kept = [key for key in backend().store._kept if "A sentence that only this test uses." in str(key)]
+    assert kept
+    assert not any("attentions=True" in str(key) for key in kept)
+
+
+def test_a_model_without_the_head_says_so_and_names_others(open_page: Open) -> None:
+    app = open_page("attention", view="mask")
+    assert "has no masked-LM head" in texts(app)
+    assert "BERT base" in texts(app)
+    assert not figures(app)
+
+
+def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path) -> None:
+    import torch
+
+    folder = str(save_tiny_masked_lm(tmp_path / "mlm"))
+    app = open_page("attention", m=folder, s=["the cat sat"], view="mask", mp="2")
+    assert not app.error
+    table = app.dataframe[0].value
+    from components.model.backend import Backend
+
+    model = Backend.load(folder)
+    masked = model.trace(["the [MASK] sat"], mask_logits=True)
+    probabilities = torch.softmax(torch.tensor(masked.mask_logits.logits[0], dtype=torch.float64), dim=0)
+    best = torch.topk(probabilities, 10)
+    np.testing.assert_allclose(table["probability"], best.values.numpy(), rtol=1e-5)
+    assert list(table["piece"]) == [model.tokenization.vocabulary[at] for at in best.indices]
+    change = figures(app)[0]["data"][0]["z"]
+    expected = (
+        model.trace(["the [MASK] sat"], attentions=True).attentions[0, 0, 0]
+        - model.trace(["the cat sat"], attentions=True).attentions[0, 0, 0]
+    )
+    np.testing.assert_allclose(change, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron", "matrix", "glance", "patterns", "flow"])
+def test_five_hundred_tokens_are_answered(open_page: Open, view: str) -> None:
+    app = open_page("attention", s=["bank river money " * 200], view=view)
+    assert not app.error
+    assert not app.exception
+    for element in app.get("iframe"):
+        assert len(element.proto.srcdoc) <= 8 * 2**20
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+def test_markup_in_a_sentence_cannot_leave_the_iframe(open_page: Open, view: str) -> None:
+    nasty = iframe(open_page("attention", s=["</script><img src=x onerror=alert(1)> <!-- x"], view=view))
+    plain = iframe(open_page("attention", s=["a plain sentence"], view=view))
+    for sign in ("<img", "</script", "<!--"):
+        assert nasty.count(sign) == plain.count(sign)
+
+
+def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open) -> None:
+    tokens = backend().tokenize([PAIR[0]], [PAIR[1]])[0].tokens
+    second = next(token.position for token in tokens if token.in_pair)
+    values = attentions(*PAIR)
+    _, cells = tiles(open_page("attention", s=list(PAIR), view="glance", f="ba"))
+    expected = np.zeros_like(values)
+    expected[:, :, second:, :second] = values[:, :, second:, :second]
+    np.testing.assert_allclose((cells / 255) ** 2, expected, atol=0.005)
+    flow = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab"))[0]["data"][0]
+    np.testing.assert_allclose(flow["z"], attention_flow.rollout(values)[1, :second, second:], atol=1e-6)
+    app = open_page("attention", s=list(PAIR), view="patterns", p="separators", f="ab")
+    # The last [SEP] is the only separator of text B; special tokens do not count as queries.
+    shares = values[:, :, 1 : second - 1, -1].mean(axis=2)
+    block, head = np.unravel_index(shares.argmax(), shares.shape)
+    table = app.dataframe[0].value
+    assert (table["block"][0], table["head"][0]) == (block, head)
+    assert table["share"][0] == f"{100 * shares.max():.1f} %"
+
+
+def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
+    app = open_page("attention", view="patterns", p="previous", pa="1")
+    trace = backend().trace(BANK, attentions=True)
+    sums, count = np.zeros((6, 12)), 0
+    for row, sentence in enumerate(trace.sentences):
+        last = len(sentence) - 1
+        sums += sum(trace.attentions[:, row, :, place, place - 1].astype(float) for place in range(1, last))
+        count += last - 1
+    shares = sums / count
+    block, head = np.unravel_index(shares.argmax(), shares.shape)
+    table = app.dataframe[0].value
+    assert (table["block"][0], table["head"][0], table["share"][0]) == (block, head, f"{100 * shares.max():.1f} %")
+
+
+def test_norms_of_one_head(open_page: Open) -> None:
+    app = open_page("attention", view="flow", fl="norms", fb="2", fh="one", h="4")
+    record = backend().inside(BANK[0])
+    expected = record.attentions[2, 4] * np.linalg.norm(record.value_contributions(2)[4], axis=-1)
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,268 @@
+"""The Map page: points are where plain PCA puts them, layers cost nothing, selections hold, senses are measured."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.analysis.maps import token_set
+from components.analysis.maps.map_trust import map_trust, true_neighbours
+from components.analysis.maps.projection import MapOptions, layer_map, start_map
+from components.analysis.word_senses import sense_curve
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.ready_made import ready_made_sets
+from dashboard.views.map import choices, senses
+from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.test_pages import backend
+
+BANK = ready_made_sets()["bank"].sentences
+
+
+def places(figure: dict[str, Any]) -> np.ndarray:
+    """A figure's points in the order of their rows, [row, dims]."""
+    rows, found = [], []
+    for trace in figure["data"]:
+        axes = [np.asarray(trace[axis], float) for axis in "xyz" if axis in trace]
+        rows += np.asarray(trace["customdata"]).tolist()
+        found.append(np.stack(axes, axis=1))
+    return np.concatenate(found)[np.argsort(rows)]
+
+
+def selected(figure: dict[str, Any]) -> list[int]:
+    """The rows that are marked in a figure."""
+    return sorted(
+        int(np.asarray(trace["customdata"])[at])
+        for trace in figure["data"]
+        for at in np.asarray(trace.get("selectedpoints", [])).tolist()
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """scikit-learn's import takes longer than a page waits for PCA before it shows a progress bar instead."""
+    layer_map(np.eye(5, dtype=np.float32), MapOptions("pca"), None)
+
+
+@pytest.fixture
+def bank_tokens() -> token_set.TokenSet:
+    return token_set.of_trace(backend().trace(BANK))
+
+
+def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tokens: token_set.TokenSet) -> None:
+    app = open_page("map", by="pca")
+    assert not app.exception
+    assert not app.error
+    left, right = figures(app)
+    options = MapOptions("pca")
+    start = start_map(bank_tokens.vectors, options)
+    for figure, layer in ((left, 0), (right, 6)):
+        expected = layer_map(bank_tokens.at(layer), options, start)
+        np.testing.assert_allclose(places(figure), expected, atol=1e-5)
+        assert figure["data"][0]["type"] == "scatter"
+        assert figure["layout"]["title"]["text"] == f"Layer {layer}, PCA"
+        trust = map_trust(bank_tokens.at(layer), expected)
+        assert f"Trustworthiness {trust.trustworthiness:.3f}" in texts(app)
+    assert left["data"][0]["marker"]["color"] != right["data"][0]["marker"]["color"]
+    assert "UMAP distances mislead" in texts(app)
+
+
+def test_umap_is_the_default_and_pca_stands_in_until_it_is_there(open_page: Open, bank_tokens: Any) -> None:
+    app = open_page("map")
+    deadline = time.monotonic() + 120
+    drawing = caching.map_shelf().request(bank_tokens, MapOptions(), [0, 6])
+    if not drawing.has([0, 6]):
+        assert figures(app)[0]["layout"]["title"]["text"] == "Layer 0, PCA"
+    while not drawing.has([0, 6]):
+        assert time.monotonic() < deadline
+        assert drawing.error is None
+        time.sleep(0.2)
+    app.run()
+    left, right = figures(app)
+    assert left["layout"]["title"]["text"] == "Layer 0, UMAP"
+    start = start_map(bank_tokens.vectors, MapOptions())
+    np.testing.assert_allclose(places(right), layer_map(bank_tokens.at(6), MapOptions(), start), atol=1e-5)
+
+
+def test_moving_a_layer_on_a_computed_map_costs_no_pass_and_no_fit(open_page: Open, monkeypatch: Any) -> None:
+    app = open_page("map", by="pca", view="through")  # all layers
+    app.segmented_control(key="w_map_view").set_value("ends").run()
+    from components.analysis.maps import map_shelf
+
+    def never(*_: Any) -> None:
+        raise AssertionError("a refit")
+
+    monkeypatch.setattr(map_shelf, "layer_map", never)
+    monkeypatch.setattr(map_shelf, "start_map", never)
+    before = backend().forward_passes
+    for layer in (1, 3, 5):
+        app.slider(key="w_layer").set_value(layer).run()
+        assert figures(app)[1]["layout"]["title"]["text"] == f"Layer {layer}, PCA"
+        app.slider(key="w_map_first").set_value(layer - 1).run()
+    assert not app.error
+    assert backend().forward_passes == before
+
+
+def test_one_map_of_both_layers_has_every_token_twice(open_page: Open, bank_tokens: Any) -> None:
+    app = open_page("map", by="pca", j="1", l1="1", l="4")
+    (figure,) = figures(app)
+    both = np.concatenate([bank_tokens.at(1), bank_tokens.at(4)])
+    np.testing.assert_allclose(places(figure), layer_map(both, MapOptions("pca"), None), atol=1e-5)
+    assert [trace["name"] for trace in figure["data"]] == ["layer 1", "layer 4"]
+
+
+def test_through_the_layers_has_a_frame_for_each(open_page: Open, bank_tokens: Any) -> None:
+    app = open_page("map", by="pca", view="through", sp="0")
+    (figure,) = figures(app)
+    shown = token_set.of_trace(backend().trace(BANK), special=False)
+    start = start_map(shown.vectors, MapOptions("pca"))
+    assert [frame["name"] for frame in figure["frames"]] == [str(layer) for layer in range(7)]
+    for frame in figure["frames"]:
+        expected = layer_map(shown.at(int(frame["name"])), MapOptions("pca"), start)
+        drawn = {"data": [old | new for old, new in zip(figure["data"], frame["data"], strict=True)]}
+        np.testing.assert_allclose(places(drawn), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["tsne", "pacmap"])
+def test_the_other_methods_are_drawn(open_page: Open, bank_tokens: Any, method: str) -> None:
+    options = MapOptions(method)
+    caching.map_shelf().request(bank_tokens, options, [0, 6]).idle.wait(120)
+    app = open_page("map", by=method)
+    assert not app.error
+    start = start_map(bank_tokens.vectors, options)
+    np.testing.assert_allclose(places(figures(app)[1]), layer_map(bank_tokens.at(6), options, start), atol=1e-4)
+
+
+def test_three_dimensions_wait_for_the_browsers_word(open_page: Open) -> None:
+    app = open_page("map", by="pca", d="3")
+    assert figures(app) == []  # nobody has answered yet
+    app.session_state["_webgl"] = True
+    app.run()
+    assert [figure["data"][0]["type"] for figure in figures(app)] == ["scatter3d"] * 2
+    app.session_state["_webgl"] = False
+    app.run()
+    assert [figure["data"][0]["type"] for figure in figures(app)] == ["scatter"] * 2
+    assert "has no WebGL" in texts(app)
+
+
+@pytest.mark.parametrize(("sentences", "special", "count"), [(["a"], "1", 3), (["a b"], "0", 2)])
+def test_three_tokens_or_fewer_are_a_message(open_page: Open, sentences: list[str], special: str, count: int) -> None:
+    app = open_page("map", s=sentences, sp=special)
+    assert not app.exception
+    assert any(f"There are {count} tokens to map" in error.value for error in app.error)
+    assert "Something went wrong" not in texts(app)
+
+
+def test_up_to_twenty_tokens_get_pca_unless_somebody_chose(open_page: Open) -> None:
+    app = open_page("map", s=["one two three", "four five six"])
+    assert figures(app)[0]["layout"]["title"]["text"] == "Layer 0, PCA"
+    assert "PCA shows as much as the others" in texts(app)
+    app.segmented_control(key="w_map_method").set_value("tsne").run()
+    assert app.session_state["map_method"] == "tsne"
+
+
+def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page: Open, bank_tokens: Any) -> None:
+    app = open_page("map", by="pca", q="river")
+    row = next(row for row, token in enumerate(bank_tokens.tokens) if token.text == "river")
+    assert [selected(figure) for figure in figures(app)] == [[row], [row]]
+    tables = [frame.value for frame in app.dataframe]
+    assert tables[0][["before", "token", "after"]].iloc[0].tolist() == [
+        "The children skipped stones by the bank of the",
+        "river",
+        ".",
+    ]
+    for table, layer in zip(tables[1:], (0, 6), strict=True):
+        near, cosines = true_neighbours(bank_tokens.at(layer), row)
+        np.testing.assert_allclose(table["cosine"], cosines, atol=1e-6)
+        assert table["token"].tolist() == [bank_tokens.tokens[at].text for at in near]
+    app.text_input(key="w_map_find").set_value("zzz").run()
+    assert "No token here reads" in texts(app)
+
+
+def test_a_selection_holds_while_layer_method_and_colour_change(open_page: Open, bank_tokens: Any) -> None:
+    app = open_page("map", by="pca")
+    app.session_state["_map_selected"] = (bank_tokens.key, (2, 5, 9))
+    app.run()
+    app.slider(key="w_layer").set_value(3).run()
+    app.selectbox(key="w_map_colour").set_value("sentence").run()
+    assert [selected(figure) for figure in figures(app)] == [[2, 5, 9]] * 2
+    assert app.dataframe[0].value["token"].tolist() == [bank_tokens.tokens[row].text for row in (2, 5, 9)]
+    app.button(key="map_let_go").click().run()
+    assert [selected(figure) for figure in figures(app)] == [[], []]
+
+
+@pytest.mark.parametrize("by", ["sentence", "token", "word", "position", "special", "frequency"])
+def test_every_colour(open_page: Open, bank_tokens: Any, by: str) -> None:
+    app = open_page("map", by="pca", col=by)
+    figure = figures(app)[0]
+    if by in token_set.NUMBERS:
+        np.testing.assert_allclose(figure["data"][0]["marker"]["color"], bank_tokens.number(by))
+    else:
+        names = bank_tokens.category(by)
+        for trace in figure["data"]:
+            if trace["name"] not in ("all others",):
+                assert {names[row] for row in np.asarray(trace["customdata"])} == {trace["name"]}
+
+
+def test_a_corpus_by_a_sample_of_its_tokens(open_page: Open) -> None:
+    corpus = current.demo()
+    job = caching.token_shelf().request(backend(), corpus.content_hash, corpus.texts, max_tokens=500)
+    assert job.finished.wait(60)
+    app = open_page("map", src="corpus", n="500", by="pca", col="topic")
+    assert not app.error
+    shown = token_set.of_corpus(job.key, job.vectors, corpus.texts, choices.label_columns(corpus))
+    expected = layer_map(shown.at(6), MapOptions("pca"), start_map(shown.vectors, MapOptions("pca")))
+    np.testing.assert_allclose(places(figures(app)[1]), expected, atol=1e-4)
+    assert "500 of" in texts(app)
+
+
+def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
+    app = open_page("map", view="senses", w="seal", by="pca")
+    assert not app.error
+    found = senses.demo_senses()
+    rows = found.of("seal")
+    vectors = backend().token_vectors([row.sentence for row in rows], word="seal")
+    curve = sense_curve(vectors.vectors, [rows[token.sentence].sense for token in vectors.tokens])
+    drawn = {trace["name"]: np.asarray(trace["y"]) for trace in figures(app)[0]["data"]}
+    np.testing.assert_allclose(drawn["nearest neighbour has the same sense"], curve.accuracy, atol=1e-6)
+    np.testing.assert_allclose(drawn["silhouette"], curve.silhouette, atol=1e-3)
+    np.testing.assert_allclose(drawn["always the most frequent sense"], 0.5)
+    assert f"layer {curve.best}" in texts(app)
+    assert {trace["name"] for trace in figures(app)[1]["data"]} == {row.sense for row in rows}
+    assert app.slider(key="w_sense_layer").value == curve.best
+    assert "layer" not in app.session_state  # the other pages' layer is theirs
+
+
+def test_another_word_and_an_unknown_one(open_page: Open) -> None:
+    app = open_page("map", view="senses", w="nosuchword", by="pca")
+    assert "no sentences for" in texts(app)
+    app = open_page("map", view="senses", w="Jam", by="pca")
+    assert "“jam”" in texts(app)
+
+
+def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
+    app = open_page("map", view="senses", ws="corpus", w="court", by="pca")
+    assert not app.error
+    assert "occurrences in" in texts(app)
+    assert "Group 1" in texts(app)
+    app = open_page("map", view="senses", ws="corpus")
+    assert "No word yet" in texts(app)
+    app = open_page("map", view="senses", ws="corpus", w="qqqq")
+    assert any("No token was found" in error.value for error in app.error)
+
+
+def test_no_sentence_is_the_empty_state(open_page: Open) -> None:
+    app = open_page("map", s="")
+    assert "No sentence yet" in texts(app)
+    assert figures(app) == []
+
+
+def test_bad_values_of_a_link_are_said(open_page: Open) -> None:
+    app = open_page("map", by="lda", d="4", nn="x", l="99")
+    assert not app.exception
+    said = texts(app)
+    assert "by" in said
+    assert "Second layer 99" in said

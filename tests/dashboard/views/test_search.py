@@ -1,0 +1,283 @@
+"""The Search page: what it shows is what plain vectors and formulas give."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.analysis import late_interaction
+from components.model.trace import POOLINGS
+from components.retrieval.search.lexical import make_ranker
+from dashboard import caching
+from dashboard.corpora import current
+from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.test_pages import backend
+
+
+@pytest.fixture(scope="module")
+def demo_vectors() -> np.ndarray:
+    """The demo corpus, [layer, pooling, sentence, dim], and the index is made."""
+    model, corpus = backend(), current.demo()
+    options = model.embed_options(range(7), POOLINGS, role="document")
+    job = caching.index_shelf().request(model, corpus, options)
+    assert job.finished.wait(120)
+    return np.array([[job.index.engine(layer, name).vectors for name in POOLINGS] for layer in range(7)], np.float32)
+
+
+def hits(app: Any, number: int = 0) -> list[dict[str, Any]]:
+    lists = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]
+    return json.loads(lists[number].proto.json)["rows"]
+
+
+def expected(vectors: np.ndarray, query: str, layer: int, pooling: str, dot: bool = False) -> np.ndarray:
+    """Scores by the formula, with the query in float32."""
+    options = backend().embed_options(range(7), POOLINGS, precision="float32")
+    place = POOLINGS.index(pooling)
+    asked = backend().embed([query], options=options)[layer, place, 0]
+    stored = vectors[layer, place]
+    scores = stored @ asked
+    return scores if dot else scores / np.linalg.norm(stored, axis=1) / np.linalg.norm(asked)
+
+
+def rows_of(app: Any, number: int = 0) -> list[int]:
+    return [row["index"] for row in hits(app, number)]
+
+
+def test_it_opens_with_hits_of_the_first_ready_made_query(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search")
+    assert not app.error
+    scores = expected(demo_vectors, "volcano erupted", 6, "mean")
+    best = np.argsort(-scores, kind="stable")[:10]
+    assert rows_of(app) == best.tolist()
+    assert [row["score"] for row in hits(app)] == [f"{scores[at]:.3f}" for at in best]
+    assert "volcano" in hits(app)[0]["tag"]
+    marked = [part["text"] for part in hits(app)[0]["parts"] if part["shared"]]
+    assert marked == ["volcano", "erupted"]
+    histogram = figures(app)[0]["data"]
+    assert sum(map(int, histogram[0]["y"])) == 630
+    np.testing.assert_allclose(histogram[1]["x"], scores[best], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("layer", "pooling", "similarity"), [(0, "max", "cosine"), (3, "mean", "dot"), (6, "cls", "dot")]
+)
+def test_layer_pooling_and_similarity(
+    open_page: Open, demo_vectors: np.ndarray, layer: int, pooling: str, similarity: str
+) -> None:
+    app = open_page("search", q="bridge collapses after storm", l=str(layer), pool=pooling, sim=similarity, k="25")
+    scores = expected(demo_vectors, "bridge collapses after storm", layer, pooling, similarity == "dot")
+    best = np.argsort(-scores, kind="stable")[:25]
+    np.testing.assert_allclose([float(row["score"]) for row in hits(app)], scores[best], atol=2e-3)
+    assert len(set(rows_of(app)) & set(best.tolist())) >= 24  # neighbours may swap at the last digit
+
+
+def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search")
+    before = backend().forward_passes
+    app.slider(key="w_k").set_value(30).run()
+    app.select_slider(key="w_layer").set_value(2).run()
+    app.segmented_control(key="w_pooling").set_value("max").run()
+    app.segmented_control(key="w_similarity").set_value("dot").run()
+    assert len(hits(app)) == 30
+    assert backend().forward_passes == before
+    app.text_input(key="w_query").set_value("a new query of its own").run()
+    assert backend().forward_passes == before + 1
+
+
+@pytest.mark.parametrize("kind", ["bow", "tfidf", "lsa", "bm25", "jm"])
+def test_a_baseline_stands_beside_with_changes_of_rank(open_page: Open, demo_vectors: np.ndarray, kind: str) -> None:
+    app = open_page("search", q="actor wins award", vs=kind)
+    assert not app.error
+    scores = make_ranker(kind, current.demo().texts).scores("actor wins award")
+    best = np.argsort(-scores, kind="stable")[:10]
+    best = best[scores[best] > (scores.min() if kind == "jm" else 0)]
+    assert rows_of(app, 1) == best.tolist()
+    left = rows_of(app)
+    for rank, row in enumerate(hits(app, 1), start=1):
+        if row["index"] not in left:
+            assert row["change"]["kind"] == "new"
+        else:
+            other = left.index(row["index"]) + 1
+            assert row["change"]["kind"] == ("same" if other == rank else "up" if rank < other else "down")
+
+
+def test_static_vectors_and_another_setting_beside(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", vs="static")
+    assert not app.error
+    assert len(hits(app, 1)) == 10
+    app = open_page("search", vs="setting", l2="3", pool2="max")
+    scores = expected(demo_vectors, "volcano erupted", 3, "max")
+    np.testing.assert_allclose([float(row["score"]) for row in hits(app, 1)], np.sort(scores)[::-1][:10], atol=2e-3)
+
+
+def test_a_query_without_a_known_word_is_said_on_the_lexical_side(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", q="zzzz qqqq", vs="bm25")
+    assert "No sentence shares a word" in texts(app)
+    assert len(hits(app)) == 10
+
+
+def test_an_empty_query_asks_for_one(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", q=" ")
+    assert "Nothing to look for yet" in texts(app)
+    assert not app.error
+
+
+def test_marks_give_precision(open_page: Open, demo_vectors: np.ndarray) -> None:
+    from components.retrieval.search.relevance import Judgements
+
+    app = open_page("search")
+    corpus = current.demo()
+    found = rows_of(app)
+    record = Judgements().mark("volcano erupted", found[0], True).mark("volcano erupted", found[2], True)
+    app.session_state["_judgements"] = {corpus.content_hash: record.mark("volcano erupted", found[1], False)}
+    app.run()
+    assert app.table[0].value.to_dict("records") == [
+        {"ranking": "Layer 6, Mean, cosine", "queries": 1, "P@5": "0.40", "P@10": "0.20"}
+    ]
+    assert [row["relevant"] for row in hits(app)[:4]] == [1, 0, 1, None]
+
+
+def test_why_shows_maxsim_of_query_and_hit(open_page: Open, demo_vectors: np.ndarray) -> None:
+    best = rows_of(open_page("search"))[0]
+    app = open_page("search", why=str(best), l="5")
+    trace = backend().trace(["volcano erupted", current.demo().texts[best]], max_length=256)
+    found = late_interaction.of_trace(trace, 5)
+    matrix = next(item for item in figures(app) if item["data"][0]["type"] == "heatmap")["data"][0]["z"]
+    np.testing.assert_allclose(matrix, found.matrix, atol=1e-6)
+    assert f"{found.total:.2f} in all" in texts(app)
+    assert "Shared words:** volcano, erupted" in texts(app)
+    app.button(key="close_why").click().run()
+    assert not any(item["data"][0]["type"] == "heatmap" for item in figures(app))
+
+
+def test_markup_in_a_query_is_text(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", q="<img src=x onerror=alert(1)> **volcano**", why="0")
+    assert not app.error
+    assert not any("<img" in element.value for element in app.markdown)
+
+
+def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", view="queries")
+    app.text_area(key="w_queries_text").set_value("volcano erupted\n\nactor wins award\n").run()
+    table = app.dataframe[0].value
+    assert list(table["query"]) == ["volcano erupted", "actor wins award"]
+    for query, text in zip(table["query"], table["text"], strict=True):
+        assert text == current.demo().texts[int(expected(demo_vectors, query, 6, "mean").argmax())]
+
+
+def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
+    table = open_page("search", view="pairs").table[0].value
+    unit = demo_vectors[6, 0] / np.linalg.norm(demo_vectors[6, 0], axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    cosines[np.tril_indices(630)] = -1
+    shown = table["cosine"].astype(float)
+    np.testing.assert_allclose(shown, np.sort(cosines, axis=None)[::-1][:100], atol=1e-4)
+    pairs = [tuple(map(int, numbers.split(" – "))) for numbers in table["numbers"]]
+    np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=1e-4)
+    assert len(set(pairs)) == 100
+
+
+def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(open_page: Open, tmp_path: Path) -> None:
+    lines = [f"Sentence number {at} is about {('cats', 'ships', 'rain')[at % 3]}." for at in range(2_500)]
+    path = tmp_path / "mine.csv"
+    path.write_text("id,text\n" + "".join(f"{at},{line}\n" for at, line in enumerate(lines)) + "broken\n")
+    app = open_page("search", view="corpus")
+    app.segmented_control(key="corpus_way").set_value("path").run()
+    app.text_input(key="corpus_path").set_value(str(path)).run()
+    app.button(key="use_corpus").click().run()
+    assert not app.error
+    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "2,500"
+    assert "1 of 2,501 rows could not be used" in [expander.label for expander in app.expander]
+    assert "on disk" in texts(app)  # the costs stand there before anything runs
+    app.multiselect(key="layers_corpus").set_value([0, 6]).run()
+    app.button(key="embed_corpus").click().run()
+    for _ in range(120):
+        if caching.index_shelf().usage()[0] >= 1 and not app.get("progress"):
+            break
+        time.sleep(0.25)
+        app.run()
+    app.segmented_control(key="w_search_view").set_value("results").run()
+    app.text_input(key="w_query").set_value("a story about ships").run()
+    assert not app.error
+    assert len(hits(app)) == 10
+    assert all("ships" in "".join(part["text"] for part in row["parts"]) for row in hits(app)[:5])
+    assert "Layer 6" in texts(app)
+    app.segmented_control(key="w_search_view").set_value("corpus").run()
+    app.segmented_control(key="corpus_way").set_value("demo").run()
+    app.button(key="use_demo").click().run()
+    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "630"
+
+
+def test_a_corpus_that_cannot_be_read_is_said(open_page: Open, tmp_path: Path) -> None:
+    app = open_page("search", view="corpus")
+    app.segmented_control(key="corpus_way").set_value("path").run()
+    app.text_input(key="corpus_path").set_value(str(tmp_path / "none.txt")).run()
+    assert app.error
+    assert "Something went wrong" not in texts(app)
+    app.segmented_control(key="corpus_way").set_value("hub").run()
+    app.text_input(key="corpus_dataset").set_value("no/such-dataset-here").run()
+    app.button(key="fetch_dataset").click().run()
+    assert app.error
+    assert "Something went wrong" not in texts(app)
+
+
+def test_a_server_that_allows_no_free_models_offers_no_paths(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_FREE_MODELS", "0")
+    app = open_page("search", view="corpus")
+    assert "File on this machine" not in app.segmented_control(key="corpus_way").options
+
+
+def test_an_upload_that_was_let_go_is_said(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", corpus="ab" * 16, why="2")
+    assert "not on this server any more" in texts(app)
+    assert len(hits(app)) == 10
+    assert app.session_state["corpus"] == ""
+    assert app.session_state["why"] is None  # it was of another corpus
+
+
+def test_a_link_finds_a_corpus_that_is_still_kept(open_page: Open) -> None:
+    from components.retrieval.corpora.corpus import read_corpus
+
+    own = read_corpus(b"A cat slept.\nShips sailed home.\nRain fell on the roof.\n", "three.txt")
+    key = current.key_of(own)
+    caching.corpora().put(key, own)
+    app = open_page("search", corpus=key, q="a sleeping cat")
+    for _ in range(60):
+        if hits_or_none(app):
+            break
+        time.sleep(0.25)
+        app.run()
+    assert rows_of(app)[0] == 0
+    assert "three.txt" in "".join(caption.value.replace("\\", "") for caption in app.caption)
+
+
+def hits_or_none(app: Any) -> bool:
+    return any(item.proto.component_name == "bert_internals_hits" for item in app.get("bidi_component"))
+
+
+def test_ties_are_said(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", l="0", pool="cls")  # the same vector for every sentence
+    assert "630 sentences have the same score" in texts(app)
+    assert "have the same score" not in texts(open_page("search"))
+    app = open_page("search", view="pairs", l="0", pool="cls")
+    assert "All of these pairs have the same cosine" in texts(app)
+
+
+def test_another_query_closes_the_explanation(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", why="3")
+    app.text_input(key="w_query").set_value("actor wins award").run()
+    assert app.session_state["why"] is None
+
+
+def test_a_query_of_unknown_pieces_is_said(open_page: Open, demo_vectors: np.ndarray) -> None:
+    assert "knows no piece" in texts(open_page("search", q="🦄"))
+    assert "knows no piece" not in texts(open_page("search", q="🦄 horse"))
+
+
+def test_a_language_model_finds_nothing_without_a_shared_word(open_page: Open, demo_vectors: np.ndarray) -> None:
+    assert "No sentence shares a word" in texts(open_page("search", q="zzzz qqqq", vs="jm"))

@@ -53,7 +53,7 @@ def retrieval_runs(
 ) -> Iterator[RetrievalRun]:
     """A run for each layer and pooling of the options; query i's right document is document i.
 
-    `progress(done, total)` counts texts that are embedded. Raises EmbeddingCancelled or EvaluationCancelled.
+    `progress(done, total)` counts texts that are embedded. Raises Cancelled.
     """
     if len(documents) != len(queries) or not len(documents):
         raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")

@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32
+from components.jobs import Cancelled
 
 _ROWS = 2048
-
-
-class MiningCancelled(Exception):
-    """Somebody stopped it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ def most_similar_pairs(
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
 
     With `texts`, pairs of sentences that are letter by letter the same are left out. `progress(done, total)` counts
-    blocks. Raises MiningCancelled.
+    blocks. Raises Cancelled.
     """
     count = len(vectors)
     starts = range(0, count, _ROWS)
@@ -52,7 +49,7 @@ def most_similar_pairs(
         left = _unit(vectors, norms, row)
         for column in starts[starts.index(row) :]:
             if cancelled():
-                raise MiningCancelled
+                raise Cancelled
             block = left @ _unit(vectors, norms, column).T  # [row, column]
             if row == column:
                 block[np.tril_indices(len(block))] = -np.inf

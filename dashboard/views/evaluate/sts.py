@@ -27,8 +27,8 @@ from dashboard.views.evaluate import choices, published
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
-    from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
 
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
@@ -119,7 +119,9 @@ def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.flo
     return found
 
 
-def _words_work(baseline: Baseline, pairs: ScoredPairs, tell: Tell, cancelled: Cancelled) -> NDArray[np.float64]:
+def _words_work(
+    baseline: Baseline, pairs: ScoredPairs, tell: ReportProgress, cancelled: IsCancelled
+) -> NDArray[np.float64]:
     return sts.ranker_pair_scores(baseline.make, pairs)
 
 

@@ -42,7 +42,7 @@ def graded_runs(
 ) -> Iterator[GradedRun]:
     """A run for each layer and pooling of the options.
 
-    `progress(done, total)` counts texts that are embedded. Raises EmbeddingCancelled or EvaluationCancelled.
+    `progress(done, total)` counts texts that are embedded. Raises Cancelled.
     """
     total = len(graded.documents) + len(graded.queries)
 

@@ -38,7 +38,7 @@ def main() -> None:
     sidebar.take_edits()
     # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
     if not model_gate.needs_consent("model"):
-        caching.shelf().request(spec_of(state.get("model")))
+        caching.models().request(spec_of(state.get("model")), caching.person())
     style()
     status = sidebar.draw(key)
     messages.notices()

@@ -91,21 +91,21 @@ def _choose_model(name: str) -> None:
         st.session_state[f"_{name}_problem"] = f"Not chosen: {problem}."
         return
     st.session_state.setdefault("_linked_models", set()).discard(state.get(name))
-    caching.shelf().forget(state.get(name))
+    caching.models().forget(state.get(name), caching.person())
 
 
 def status(place: Any) -> None:
     """Device, precision and memory of the chosen model, into its place in the sidebar."""
     if place is None:
         return
-    job = caching.shelf().find(state.get("model"))
-    if job is None or job.backend is None:
+    backend = caching.models().find(state.get("model"))
+    if backend is None:
         place.caption("Not in memory yet.")
         return
     from components.model.device import memory
 
-    used = memory(job.backend.device)
-    text = f"Runs on **{job.backend.device}** in {job.backend.precision} · {used.process / 2**30:.1f} GiB in use"
+    used = memory(backend.device)
+    text = f"Runs on **{backend.device}** in {backend.precision} · {used.process / 2**30:.1f} GiB in use"
     if used.device_used is not None and used.device_total is not None:
         text += f" · GPU {used.device_used / 2**30:.1f} of {used.device_total / 2**30:.0f} GiB"
     place.caption(text)
@@ -232,8 +232,8 @@ def _more(page: str) -> None:
     if not panel.open:
         return
     with panel:
-        job = caching.shelf().find(state.get("model"))
-        limit = job.backend.tokenization.max_length if job and job.backend else 512
+        backend = caching.models().find(state.get("model"))
+        limit = backend.tokenization.max_length if backend is not None else 512
         st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)
         st.number_input(
             "Maximum length in tokens",

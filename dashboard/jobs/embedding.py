@@ -164,7 +164,7 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
         ranking = pair_runs.ranking_seconds(len(corpus.texts), backend.facts.hidden_size, len(layers) * len(poolings))
         st.markdown(
             f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
-            f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory while it runs, and up to "
+            f"{working_bytes(backend.loaded, options) / 1e6:,.0f} MB of memory while it runs, and up to "
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
             + (f" The queries come on top, and ranking takes about {duration(ranking)} more." if exact else "")

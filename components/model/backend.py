@@ -43,7 +43,9 @@ class Backend:
     """A model ready to be asked. Safe to share between threads; results are read-only.
 
     `spec` is the catalog entry with its facts filled in, `revision` identifies the weights, and
-    `forward_passes` counts the passes run so far (moving a slider must not change it).
+    `forward_passes` counts the passes run so far (moving a slider must not change it). `poolings` are those it offers,
+    `own_pooling` the one it was published with, `not_applied` sentences on what of it is not used here, and
+    `is_cross_encoder` says that it was trained to score texts, not to make vectors.
     """
 
     precision = "float32"
@@ -67,13 +69,20 @@ class Backend:
         self.lock = loaded.lock  # held around hook, forward, remove
         self.tokenization = loaded.tokenization
         self.sentence_config = loaded.sentence_config
+        self.poolings: tuple[Pooling, ...] = loaded.poolings
         self.own_pooling: Pooling = loaded.own_pooling
+        self.not_applied: tuple[str, ...] = loaded.not_applied
+        self.is_cross_encoder: bool = loaded.is_cross_encoder
         self.own_max_length = loaded.own_max_length
         self.has_pooler = getattr(model, "pooler", None) is not None
         self.parameter_parts = tuple(architecture.parameter_parts(model))
         self.store = TraceStore() if store is None else store
         self.embedder = Embedder(loaded)
         self._projection: OutputProjection | None = None
+
+    def vector_size(self, poolings: Sequence[str]) -> int:
+        """The length of the sentence vectors of these poolings: see LoadedModel.vector_size."""
+        return self.loaded.vector_size(poolings)
 
     @property
     def forward_passes(self) -> int:
@@ -161,6 +170,9 @@ class Backend:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
+
+        With the pooling "own" (the model's own vector, where it was published with Dense layers) dim is the larger of
+        hidden size and head size; shorter vectors end in zeros, which changes no cosine and no dot product.
 
         `options` (see `embed_options`) goes before `layers` and `poolings`. `progress(done, total)` counts
         sentences. Raises InputError, and EmbeddingCancelled once `cancelled()` is true.
@@ -250,6 +262,7 @@ class Backend:
             embedding_parts=embeddings,
             pooler_output=pooled,
             mask_logits=logits,
+            head=self.loaded.head,
         )
 
     def _run_inside(self, text: str, pair: str | None, max_length: int | None, attentions: bool) -> InsideBlocks:

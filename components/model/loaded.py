@@ -9,7 +9,7 @@ shared model back and forth would be a race between sessions.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,18 @@ from components.arrays import Int64
 from components.model import architecture, loading
 from components.model.catalog import ModelFacts, ModelSpec, with_facts
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config
+from components.model.head import DenseHead, HeadNotApplied, read_head
+from components.model.not_applied import is_cross_encoder, not_applied
 from components.model.tokenization import Tokenization
-from components.model.trace import Pooling
+from components.model.trace import EVERY_POOLING, POOLINGS, Pooling
 
 
 class LoadedModel:
     """An encoder in memory with what was published beside it. Safe to share between threads.
 
     `spec` is the catalog entry with its facts filled in, and `revision` identifies the weights. `forward_passes` counts
-    the passes run so far by whoever uses this model.
+    the passes run so far by whoever uses this model. `head` are the Dense layers that were published after pooling, or
+    None; `poolings` has "own" only with them. `not_applied` says in sentences what else was published and is not used.
     """
 
     def __init__(
@@ -43,7 +46,13 @@ class LoadedModel:
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
         self.sentence_config: SentenceConfig = read_sentence_config(folder)
-        self.own_pooling: Pooling = self.sentence_config.pooling or "mean"
+        self.head, problem = _head(folder, self.sentence_config, self.facts.hidden_size)
+        self.poolings: tuple[Pooling, ...] = POOLINGS if self.head is None else EVERY_POOLING
+        self.own_pooling: Pooling = (self.sentence_config.pooling or "mean") if self.head is None else "own"
+        published_as = self.sentence_config.published_as
+        names = tuple(map(str, getattr(encoder.config, "architectures", None) or ()))
+        self.not_applied = not_applied(self.sentence_config.modules, names, published_as, problem)
+        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = min(
             self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
         )
@@ -51,6 +60,15 @@ class LoadedModel:
         self._folder = folder
         self._eager: Any = None
         self._masked_lm: Any = None
+
+    def vector_size(self, poolings: Sequence[str]) -> int:
+        """How many numbers the sentence vectors of these poolings have, in one array of them all.
+
+        The model's own vector may be shorter or longer than a hidden state. Then the shorter ones are filled up with
+        zeros, which changes neither a cosine nor a dot product.
+        """
+        hidden = self.facts.hidden_size
+        return hidden if self.head is None or "own" not in poolings else max(hidden, self.head.size)
 
     @contextmanager
     def forward_pass(self) -> Iterator[None]:
@@ -80,3 +98,11 @@ class LoadedModel:
                     raise loading.no_masked_lm(self.spec.title)
                 self._masked_lm = loading.masked_lm(self._folder, self.encoder, self.spec.title)
             return self._masked_lm
+
+
+def _head(folder: Path | None, config: SentenceConfig, hidden_size: int) -> tuple[DenseHead | None, str | None]:
+    """The model's Dense head, or the reason why one that was published is not applied."""
+    try:
+        return read_head(folder, config.modules, hidden_size), None
+    except HeadNotApplied as problem:
+        return None, str(problem)

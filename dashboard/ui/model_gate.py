@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.loader import LoadJob
 
-from dashboard.ui.messages import escape, explain
+from dashboard.ui.messages import escape, explain, model_notes
 
 
 def main_model() -> Backend:
@@ -29,6 +29,7 @@ def main_model() -> Backend:
     if job.backend is None:
         _model_screen(job)
         st.stop()
+    model_notes(job.backend)
     return job.backend
 
 
@@ -50,6 +51,8 @@ def second_model() -> Backend | None:
             st.markdown(f"##### The second model, {escape(job.spec.title)}, is not there")
             explain(job.error or RuntimeError("no error given"), "loading the second model")
             _retry_buttons(job, "model2", "", "Go on with one model")
+        return None
+    model_notes(job.backend)
     return job.backend
 
 

@@ -33,7 +33,7 @@ from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
 from components.model.files.sentence_config import Role, prompt_for
 from components.model.loaded import LoadedModel
-from components.model.trace import POOLINGS, Pooling
+from components.model.trace import Pooling
 
 Precision = Literal["auto", "float32", "bfloat16"]
 Resolved = Literal["float32", "bfloat16"]
@@ -84,6 +84,7 @@ class Embedder:
     def __init__(self, model: LoadedModel) -> None:
         self.model = model
         self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
+        self._head_layers: torch.nn.Module | None = None  # on the model's device, made when first needed
         self._trials: dict[Resolved, tuple[float, bool]] | None = None
         self._token_budget = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
 
@@ -105,12 +106,14 @@ class Embedder:
                 f"{model.spec.title} has layers 0 to {last}.",
                 "Choose some of these.",
             )
-        wanted = (model.own_pooling,) if poolings is None else tuple(name for name in POOLINGS if name in poolings)
-        unknown = [] if poolings is None else [name for name in poolings if name not in POOLINGS]
+        wanted = (
+            (model.own_pooling,) if poolings is None else tuple(name for name in model.poolings if name in poolings)
+        )
+        unknown = [] if poolings is None else [name for name in poolings if name not in model.poolings]
         if unknown or not wanted:
             raise InputError(
                 f"The pooling {', '.join(map(repr, unknown)) or '(none)'} was asked for.",
-                f"Poolings are {', '.join(POOLINGS)}.",
+                f"The poolings of {model.spec.title} are {', '.join(model.poolings)}.",
                 "Choose some of these.",
             )
         if precision not in get_args(Precision):
@@ -132,9 +135,8 @@ class Embedder:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """All vectors in memory, float32 [layer, pooling, sentence, dim], in the order of the texts, not normalised."""
-        result = np.empty(
-            (len(options.layers), len(options.poolings), len(texts), self.model.facts.hidden_size), np.float32
-        )
+        dim = self.model.vector_size(options.poolings)
+        result = np.empty((len(options.layers), len(options.poolings), len(texts), dim), np.float32)
 
         def keep(rows: Int64, vectors: Float32) -> None:
             result[:, :, rows] = vectors
@@ -274,8 +276,29 @@ class Embedder:
             share = keep.float() / lengths[:, None]  # [sentence, token]
             if weights is not None:
                 share = weighted_shares(share, weights[tokens])
-            pooled = pooled_states(layers, options.poolings, keep, lengths, share)
-            return pooled.cpu().numpy()
+            return self._pooled(layers, options.poolings, keep, lengths, share).cpu().numpy()
+
+    def _pooled(
+        self,
+        layers: Sequence[torch.Tensor],
+        poolings: tuple[Pooling, ...],
+        keep: torch.Tensor,
+        lengths: torch.Tensor,
+        share: torch.Tensor,
+    ) -> torch.Tensor:
+        """As pooled_states, with the model's own vector among the poolings where it is asked for."""
+        head = self.model.head
+        if head is None or "own" not in poolings:
+            return pooled_states(layers, poolings, keep, lengths, share)
+        if self._head_layers is None:
+            self._head_layers = head.on(self.model.device)
+        plain = tuple(dict.fromkeys(head.pooling if name == "own" else name for name in poolings))
+        pooled = pooled_states(layers, plain, keep, lengths, share)  # [layer, plain pooling, sentence, hidden]
+        number = next(self._head_layers.parameters()).dtype
+        own = self._head_layers(pooled[:, plain.index(head.pooling)].to(number)).float()  # [layer, sentence, size]
+        dim = self.model.vector_size(poolings)
+        parts = [own if name == "own" else pooled[:, plain.index(name)] for name in poolings]
+        return torch.stack([torch.nn.functional.pad(part, (0, dim - part.shape[-1])) for part in parts], dim=1)
 
     def module(self, precision: Resolved, width: int, tokens: int) -> Any:
         """The module tree for a batch of `tokens`, `width` a sentence: packed or not, fused or plain attention.

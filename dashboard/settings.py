@@ -16,7 +16,7 @@ from components.analysis.maps.projection import METHODS, METRICS
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
 from components.model.embedding.token_vectors import MAX_TOKENS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
-from components.model.trace import POOLINGS
+from components.model.trace import EVERY_POOLING
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
 from dashboard.ready_made import ready_made_sets
@@ -138,7 +138,9 @@ def _parse_runs(values: list[str]) -> tuple[str, ...]:
     if len(values) > MOST_RUNS:
         raise ValueError(f"more than {MOST_RUNS}")
     for value in values:
-        if value not in (*KINDS, "static") and not re.fullmatch(r"m2?\.[0-9]{1,3}\.(mean|cls|max)", value):
+        if value not in (*KINDS, "static") and not re.fullmatch(
+            rf"m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value
+        ):
             raise ValueError("not a run")
     return tuple(dict.fromkeys(values))
 
@@ -182,7 +184,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("second_token", "t2", None, 100_000, LAYERS),
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
     _flag("whole_word", "word", True, LAYERS),
-    _choice("pooling", "pool", POOLINGS, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)),
+    _choice("pooling", "pool", EVERY_POOLING, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)),
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP)),
     _flag("centred", "c", False, LAYERS),
     _flag("show_baseline", "b", True, LAYERS),
@@ -247,7 +249,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("similarity", "sim", SIMILARITIES, SEARCH),
     _choice("beside", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
     _number("layer2", "l2", None, 1_000, SEARCH),
-    _choice("pooling2", "pool2", POOLINGS, SEARCH),
+    _choice("pooling2", "pool2", EVERY_POOLING, SEARCH),
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH),
     _number("why", "why", None, 100_000_000, SEARCH),
     # Evaluate

@@ -5,10 +5,12 @@ Sizes are chosen so that a mixed-up axis shows: 3 layers, 4 heads, 32 dimensions
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (
     BertConfig,
@@ -191,3 +193,41 @@ def save_tiny_masked_lm(folder: Path, seed: int = 0) -> Path:
     BertForMaskedLM(model.config).eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+Module = tuple[str, dict[str, Any]]  # kind and configuration of a sentence-transformers module
+
+
+def publish(folder: Path, *modules: Module, library: str = "sentence_transformers.models", seed: int = 0) -> Path:
+    """Put modules.json and these modules' folders beside an encoder, as sentence-transformers has always written them.
+
+    Each Dense module gets seeded weights in the safetensors format.
+    """
+    numbers = torch.Generator().manual_seed(seed)
+    listed = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    for at, (kind, config) in enumerate(modules, start=1):
+        path = folder / f"{at}_{kind}"
+        path.mkdir()
+        listed.append({"idx": at, "name": str(at), "path": path.name, "type": f"{library}.{kind}"})
+        if config:
+            (path / "config.json").write_text(json.dumps(config))
+        if kind == "Dense":
+            shape = (config["out_features"], config["in_features"])
+            weights = {"linear.weight": torch.randn(shape, generator=numbers) / 4}
+            if config.get("bias", True):
+                weights["linear.bias"] = torch.randn(shape[:1], generator=numbers) / 4
+            save_file(weights, path / "model.safetensors")
+    (folder / "modules.json").write_text(json.dumps(listed))
+    return folder
+
+
+def pooling_module(mode: str = "mean_tokens", size: int = 32, **more: Any) -> Module:
+    """A Pooling module as older versions of sentence-transformers wrote it; `mode` ends the flag's name."""
+    return "Pooling", {"word_embedding_dimension": size, f"pooling_mode_{mode}": True, **more}
+
+
+def dense_module(inputs: int, outputs: int, activation: str | None = "Tanh", **more: Any) -> Module:
+    """A Dense module with an activation function of torch.nn; None names none."""
+    place = "linear" if activation == "Identity" else "activation"
+    named = {} if activation is None else {"activation_function": f"torch.nn.modules.{place}.{activation}"}
+    return "Dense", {"in_features": inputs, "out_features": outputs, "bias": True, **named, **more}

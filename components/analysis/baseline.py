@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.pooling import POOLINGS, Pooling, pool
+from components.analysis.pooling import Pooling, pool
 from components.analysis.similarity import centred, cosine
 from components.arrays import Float32, read_only
 from components.model.trace import Trace
@@ -71,7 +71,7 @@ def measure(traces: Iterable[Trace], pairs: int = PAIRS, seed: int = SEED) -> Ba
             forms += [token.piece.lower() for token in sentence.tokens if not token.special]
             owner += [count + row] * int(keep[row].sum())
         count += len(trace.sentences)
-        for pooling in POOLINGS:
+        for pooling in trace.poolings:
             for special in (True, False):
                 pooled.setdefault((pooling, special), []).append(pool(trace, pooling, special))
     if count < 2:

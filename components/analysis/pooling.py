@@ -1,8 +1,9 @@
-"""Token vectors to one vector a sentence: mean, [CLS], max.
+"""Token vectors to one vector a sentence: mean, [CLS], max, and the model's own where it has one.
 
 Mean and max run over the attention mask, so padding never counts; special tokens count unless told
 otherwise, which is what sentence-transformers does (Reimers and Gurevych 2019, section 3). [CLS] is the
-first token's vector, special or not, before any pooler.
+first token's vector, special or not, before any pooler. "own" is the model's own vector: pooled as it was trained,
+then through the Dense layers that it was published with (components.model.head).
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ __all__ = ["POOLINGS", "Pooling", "pool"]
 
 
 def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float32:
-    """Sentence vectors at every layer, float32 [layer, sentence, dim].
+    """Sentence vectors at every layer, float32 [layer, sentence, dim]; for "own" dim is the head's size.
+
+    In the model's own vector special tokens always count, as in its training.
 
     A sentence with no token left (special tokens excluded and nothing else) gives NaN.
     Raises ValueError for an unknown pooling.
     """
+    if pooling == "own" and trace.head is not None:
+        return trace.head.apply(pool(trace, trace.head.pooling))
     hidden = trace.hidden_states  # [layer, sentence, token, dim]
     if pooling == "cls":
         return np.array(hidden[:, :, 0])
@@ -34,7 +39,7 @@ def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float3
         # Layer by layer: a masked copy of all of them would be as large as the trace.
         pooled = np.stack([np.where(keep[..., None], layer, -np.inf).max(axis=1) for layer in hidden])
     else:
-        raise ValueError(f"unknown pooling {pooling!r}; expected one of {', '.join(POOLINGS)}")
+        raise ValueError(f"unknown pooling {pooling!r}; expected one of {', '.join(trace.poolings)}")
     pooled = pooled.astype(np.float32)
     pooled[:, empty] = np.nan
     return pooled

@@ -30,9 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--split", default="test", help="of a folder with several qrels, those to take (default: test)")
     parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
-    parser.add_argument(
-        "--poolings", "--pooling", default=None, help="mean,cls,max or some of them (default: the model's own)"
-    )
+    parser.add_argument("--poolings", "--pooling", default=None, help=shared.POOLINGS_HELP)
     shared.add_model(parser, precision="float32")
 
 

@@ -8,12 +8,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from components.errors import InputError
-from components.model.trace import POOLINGS
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.embedding.embedder import EmbedOptions
     from components.model.files.sentence_config import Role
+
+
+POOLINGS_HELP = (
+    "mean,cls,max or some of them, own for the model's own vector (models published with a Dense layer), or all "
+    "(default: what the model was published with)"
+)
 
 
 def add_model(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
@@ -39,7 +44,7 @@ def embed_options(backend: Backend, options: argparse.Namespace, role: Role | No
     """The options of a command with --layers, --poolings, --max-length and --precision, in full."""
     return backend.embed_options(
         None if options.layers is None else layers(options.layers, backend.facts.layers),
-        None if options.poolings is None else poolings(options.poolings),
+        None if options.poolings is None else poolings(options.poolings, backend.poolings),
         options.max_length,
         options.precision,
         role=role,
@@ -66,9 +71,9 @@ def layers(text: str, last: int) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def poolings(text: str) -> tuple[str, ...]:
-    """Poolings from "mean,cls", or "all"."""
-    return POOLINGS if text.strip().lower() == "all" else tuple(part.strip() for part in text.split(","))
+def poolings(text: str, every: tuple[str, ...]) -> tuple[str, ...]:
+    """Poolings from "mean,cls", or "all": those that the model has."""
+    return every if text.strip().lower() == "all" else tuple(part.strip() for part in text.split(","))
 
 
 class Bar:

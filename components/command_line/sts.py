@@ -16,9 +16,7 @@ HELP = "Spearman and Pearson on sentence pairs (columns sentence1, sentence2, sc
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pairs", metavar="FILE", type=Path, help=".csv, .tsv, .jsonl or .parquet with the pairs")
     parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
-    parser.add_argument(
-        "--poolings", "--pooling", default=None, help="mean,cls,max or some of them (default: the model's own)"
-    )
+    parser.add_argument("--poolings", "--pooling", default=None, help=shared.POOLINGS_HELP)
     shared.add_model(parser, precision="float32")
 
 

@@ -1,14 +1,11 @@
 """A loaded encoder and its forward pass: the one narrow contract between models and everything else.
 
-Two module trees share one set of weights. The fast one uses PyTorch's fused attention, which gives no
-attention weights; the other (a copy whose parameters are the very same tensors) uses eager attention and
-runs only when attentions are asked for. Switching one shared model back and forth would be a race between
-sessions. One lock covers every forward pass, because hooks placed on a shared model fire for everybody.
+Put together of the model itself (components.model.loaded), its bulk path (components.model.embedding) and the store of
+traces. One lock covers every forward pass, because hooks placed on a shared model fire for everybody.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +14,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Float32, read_only
 from components.errors import InputError
 from components.model import architecture, device, inside, loading
-from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model, with_facts
+from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
 from components.model.embedding.embedder import Embedder, EmbedOptions, EmbedReport, Precision, Sink
 from components.model.embedding.token_vectors import TokenVectors, token_vectors
 from components.model.files import sources
 from components.model.files.hub import Progress
-from components.model.files.sentence_config import Role, SentenceConfig, read_sentence_config
+from components.model.files.sentence_config import Role
 from components.model.inside import InsideBlocks, OutputProjection
+from components.model.loaded import LoadedModel
 from components.model.store import TraceStore
-from components.model.tokenization import Tokenization, check_texts
+from components.model.tokenization import check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
 
 
@@ -45,7 +43,9 @@ class Backend:
     """A model ready to be asked. Safe to share between threads; results are read-only.
 
     `spec` is the catalog entry with its facts filled in, `revision` identifies the weights, and
-    `forward_passes` counts the passes run so far (moving a slider must not change it).
+    `forward_passes` counts the passes run so far (moving a slider must not change it). `poolings` are those it offers,
+    `own_pooling` the one it was published with, `not_applied` sentences on what of it is not used here, and
+    `is_cross_encoder` says that it was trained to score texts, not to make vectors.
     """
 
     precision = "float32"
@@ -59,27 +59,35 @@ class Backend:
         store: TraceStore | None = None,
         folder: Path | None = None,
     ) -> None:
-        self.encoder = model.eval()
-        self._eager: Any = None
-        self._masked_lm: Any = None
-        self._projection: OutputProjection | None = None
-        self._folder = folder
-        self.lock = threading.RLock()  # held around hook, forward, remove
-        self.facts: ModelFacts = architecture.facts_of(model.config, model)
-        self.spec = with_facts(spec, self.facts, loading.publishes_masked_lm(model.config))
-        self.revision = revision
-        self.device: torch.device = next(model.parameters()).device
-        self.store = TraceStore() if store is None else store
-        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
+        loaded = LoadedModel(spec, revision, model, tokenizer, folder)
+        self.loaded = loaded
+        self.spec = loaded.spec
+        self.facts: ModelFacts = loaded.facts
+        self.revision = loaded.revision
+        self.encoder = loaded.encoder
+        self.device: torch.device = loaded.device
+        self.lock = loaded.lock  # held around hook, forward, remove
+        self.tokenization = loaded.tokenization
+        self.sentence_config = loaded.sentence_config
+        self.poolings: tuple[Pooling, ...] = loaded.poolings
+        self.own_pooling: Pooling = loaded.own_pooling
+        self.not_applied: tuple[str, ...] = loaded.not_applied
+        self.is_cross_encoder: bool = loaded.is_cross_encoder
+        self.own_max_length = loaded.own_max_length
         self.has_pooler = getattr(model, "pooler", None) is not None
         self.parameter_parts = tuple(architecture.parameter_parts(model))
-        self.sentence_config: SentenceConfig = read_sentence_config(folder)
-        self.own_pooling: Pooling = self.sentence_config.pooling or "mean"
-        self.own_max_length = min(
-            self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
-        )
-        self.forward_passes = 0
-        self.embedder = Embedder(self)
+        self.store = TraceStore() if store is None else store
+        self.embedder = Embedder(loaded)
+        self._projection: OutputProjection | None = None
+
+    def vector_size(self, poolings: Sequence[str]) -> int:
+        """The length of the sentence vectors of these poolings: see LoadedModel.vector_size."""
+        return self.loaded.vector_size(poolings)
+
+    @property
+    def forward_passes(self) -> int:
+        """Passes run so far, of traces and bulk vectors alike."""
+        return self.loaded.forward_passes
 
     @classmethod
     def load(
@@ -163,6 +171,9 @@ class Backend:
     ) -> Float32:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
 
+        With the pooling "own" (the model's own vector, where it was published with Dense layers) dim is the larger of
+        hidden size and head size; shorter vectors end in zeros, which changes no cosine and no dot product.
+
         `options` (see `embed_options`) goes before `layers` and `poolings`. `progress(done, total)` counts
         sentences. Raises InputError, and Cancelled once `cancelled()` is true.
         """
@@ -208,7 +219,7 @@ class Backend:
 
         Options are those of components.model.embedding.token_vectors: a limit, a seed, a folder, progress, cancel.
         """
-        return token_vectors(self, texts, layers, word, **options)
+        return token_vectors(self.embedder, texts, layers, word, **options)
 
     def word_embeddings(self) -> Float32:
         """The model's static vectors, one for each piece of the vocabulary, float32 [piece, dim]; read-only."""
@@ -225,12 +236,10 @@ class Backend:
         sentences = self.tokenize(texts, pairs, options.max_length)
         ids, mask, segments = self.tokenization.arrays(sentences)
         self._check_size(ids.shape, options)
-        tensors = self._tensors(ids, mask, segments)
-        # inference_mode is thread-local, so it is entered here and not once at start.
-        with self.lock, torch.inference_mode():
-            wrapper = self._module(options)
-            self.forward_passes += 1
-            output = wrapper(**tensors, output_hidden_states=True, output_attentions=options.attentions)
+        tensors = self.loaded.tensors(ids, mask, segments)
+        module = self._module(options)
+        with self.loaded.forward_pass():
+            output = module(**tensors, output_hidden_states=True, output_attentions=options.attentions)
             hidden = _stack(output.hidden_states)
             parts = architecture.embedding_parts(self.encoder, tensors["input_ids"], tensors.get("token_type_ids"))
             pooled = self._pool(output)
@@ -253,27 +262,20 @@ class Backend:
             embedding_parts=embeddings,
             pooler_output=pooled,
             mask_logits=logits,
+            head=self.loaded.head,
         )
 
     def _run_inside(self, text: str, pair: str | None, max_length: int | None, attentions: bool) -> InsideBlocks:
         sentences = self.tokenize([text], [pair], max_length)
         width = len(sentences[0])
         self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, width, attentions), 1, width)
-        tensors = self._tensors(*self.tokenization.arrays(sentences))
-        with self.lock, torch.inference_mode():
-            module = self._module(TraceOptions(attentions=attentions))
+        tensors = self.loaded.tensors(*self.tokenization.arrays(sentences))
+        module = self._module(TraceOptions(attentions=attentions))
+        with self.loaded.forward_pass():
             if self._projection is None:
                 self._projection = inside.output_projection(module)
-            self.forward_passes += 1
             found: Any = inside.run_with_hooks(module, tensors, attentions)
         return InsideBlocks(sentence=sentences[0], projection=self._projection, **found)
-
-    def _tensors(self, ids: Int64, mask: Int64, segments: Int64 | None) -> dict[str, torch.Tensor]:
-        """The encoder's arguments, on its device."""
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if segments is not None:
-            inputs["token_type_ids"] = segments
-        return {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
 
     def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:
         sentences, tokens = shape
@@ -296,18 +298,10 @@ class Backend:
             )
 
     def _module(self, options: TraceOptions) -> Any:
-        """The module tree that gives what is asked for; called with the lock held."""
+        """The module tree that gives what is asked for."""
         if options.mask_logits:
-            if self._masked_lm is None:
-                if self._folder is None or not self.spec.masked_lm:
-                    raise loading.no_masked_lm(self.spec.title)
-                self._masked_lm = loading.masked_lm(self._folder, self.encoder, self.spec.title)
-            return self._masked_lm
-        if not options.attentions:
-            return self.encoder
-        if self._eager is None:
-            self._eager = loading.eager_twin(self.encoder)
-        return self._eager
+            return self.loaded.masked_lm()
+        return self.loaded.eager() if options.attentions else self.encoder
 
     def _pool(self, output: Any) -> Float32 | None:
         if not self.has_pooler:

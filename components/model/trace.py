@@ -12,15 +12,27 @@ Records are frozen, live on the CPU, and their arrays are read-only, so that ses
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, read_only
 
-Pooling = Literal["mean", "cls", "max"]  # how token vectors become one vector: see components.analysis.pooling
-POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+Pooling = Literal["mean", "cls", "max", "own"]  # how token vectors become one vector: see components.analysis.pooling
+POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max")  # those that every model has
+# "own" is the model's own vector: pooled, then through the Dense layers it was published with (components.model.head).
+EVERY_POOLING: tuple[Pooling, ...] = (*POOLINGS, "own")
+
+
+class SentenceHead(Protocol):
+    """The Dense layers after pooling of a model that was published with some."""
+
+    @property
+    def pooling(self) -> Pooling: ...  # whose vectors it takes: mean, cls or max
+    @property
+    def size(self) -> int: ...  # numbers in its result
+    def apply(self, vectors: Float32) -> Float32: ...  # [.., dim] to [.., size]
 
 
 @dataclass(frozen=True)
@@ -132,6 +144,7 @@ class Trace:
     embedding_parts: EmbeddingParts | None = None  # None where layer 0 is put together in another way
     pooler_output: Float32 | None = None  # [sentence, dim], None where there is no pooler
     mask_logits: MaskLogits | None = None  # only when asked for
+    head: SentenceHead | None = None  # shared by all traces of the model, so no part of nbytes
     special_mask: NDArray[np.bool_] = field(init=False)  # [sentence, token], True for special and padding
 
     def __post_init__(self) -> None:
@@ -163,6 +176,11 @@ class Trace:
     def n_layers(self) -> int:
         """L: the number of encoder blocks; hidden states are counted 0..L."""
         return self.hidden_states.shape[0] - 1
+
+    @property
+    def poolings(self) -> tuple[Pooling, ...]:
+        """The ways in which its token vectors can become one: "own" only for a model with a head of its own."""
+        return POOLINGS if self.head is None else EVERY_POOLING
 
     @property
     def nbytes(self) -> int:

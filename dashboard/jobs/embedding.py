@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.model.embedding.embedder import EmbedOptions, working_bytes
-from components.model.trace import POOLINGS
 from components.retrieval.corpora.facts import corpus_facts, estimate
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.build import needed_bytes
@@ -102,7 +101,11 @@ def _wanted(backend: Backend, corpus: HasTexts, exact: bool) -> EmbedOptions | N
     if len(corpus.texts) <= (EXACT_AT_ONCE if exact else AT_ONCE):
         every = range(backend.facts.layers + 1)
         return backend.embed_options(
-            every, POOLINGS, max_length=controls.length_for(backend), precision=_precision(exact), role="document"
+            every,
+            backend.poolings,
+            max_length=controls.length_for(backend),
+            precision=_precision(exact),
+            role="document",
         )
     return None
 
@@ -121,9 +124,12 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
             f"{messages.escape(backend.spec.title)} to embed; it is done once and kept on disk."
         )
         last = backend.facts.layers
-        every = backend.embed_options(range(last + 1), POOLINGS, precision="float32")
+        every = backend.embed_options(range(last + 1), backend.poolings, precision="float32")
         # Measuring is for comparing: all of them where there is room, since the time is nearly the same.
-        whole = exact and needed_bytes(len(corpus.texts), backend.facts.hidden_size, every, "float32") <= FLOAT32_BYTES
+        whole = (
+            exact
+            and needed_bytes(len(corpus.texts), backend.vector_size(every.poolings), every, "float32") <= FLOAT32_BYTES
+        )
         left, right = st.columns(2)
         layers = left.multiselect(
             "Layers",
@@ -134,8 +140,8 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
         )
         poolings = right.multiselect(
             "Poolings",
-            list(POOLINGS),
-            default=list(POOLINGS) if whole else [backend.own_pooling],
+            list(backend.poolings),
+            default=list(backend.poolings) if whole else [backend.own_pooling],
             format_func=POOLING_NAMES.__getitem__,
             key=f"poolings_{where}",
             help=caching.glossary()["pooling"],
@@ -146,7 +152,8 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
         options = backend.embed_options(
             layers, poolings, max_length=controls.length_for(backend), precision=_precision(exact), role="document"
         )
-        dtype = resolve_dtype("float32" if exact else "auto", len(corpus.texts), backend.facts.hidden_size, options)
+        dim = backend.vector_size(options.poolings)
+        dtype = resolve_dtype("float32" if exact else "auto", len(corpus.texts), dim, options)
         speed = caching.embedding_speed(
             backend.spec.key, backend.revision, str(backend.device), options.precision, backend
         )
@@ -155,16 +162,16 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
         costs = estimate(
             len(corpus.texts),
             facts.mean_tokens,
-            backend.facts.hidden_size,
+            dim,
             len(layers),
             len(poolings),
             4 if dtype == "float32" else 2,
             speed * min(2.0, TRIAL_TOKENS / facts.mean_tokens),
         )
-        ranking = pair_runs.ranking_seconds(len(corpus.texts), backend.facts.hidden_size, len(layers) * len(poolings))
+        ranking = pair_runs.ranking_seconds(len(corpus.texts), dim, len(layers) * len(poolings))
         st.markdown(
             f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
-            f"{working_bytes(backend, options) / 1e6:,.0f} MB of memory while it runs, and up to "
+            f"{working_bytes(backend.loaded, options) / 1e6:,.0f} MB of memory while it runs, and up to "
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
             + (f" The queries come on top, and ranking takes about {duration(ranking)} more." if exact else "")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
 from components.analysis.tokens import default_positions, position_at
-from components.model.trace import TokenizedSentence
+from components.model.trace import Pooling, TokenizedSentence
 from dashboard import caching, ready_made, state
 from dashboard.ui import chips
 
@@ -55,6 +55,28 @@ def choice(
         label_visibility="visible" if show_label else "collapsed",
     )
     return str(state.get(setting))
+
+
+def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequence[str]) -> Pooling:
+    """One of the poolings that are `offered`; `names` maps every pooling to what people read."""
+    chosen = offered_pooling(setting, names, offered)
+    if len(offered) > 1:
+        choice(setting, label, {name: names[name] for name in offered}, caching.glossary()["pooling"])
+    return chosen
+
+
+def offered_pooling(setting: str, names: Mapping[str, str], offered: Sequence[str]) -> Pooling:
+    """The chosen pooling, replaced where it is none of those `offered`.
+
+    An address may ask for the model's own vector, which only some models have, or for one that an index lacks.
+    """
+    asked = state.get(setting)
+    if asked not in offered:
+        if asked != state.default(setting):
+            _refused(setting, f"The pooling “{names[asked]}”", ", ".join(names[name] for name in offered))
+        if state.get(setting) not in offered:
+            state.put(setting, offered[0])
+    return cast(Pooling, state.get(setting))
 
 
 def pick(setting: str, label: str, options: Mapping[str, str], help_text: str | None = None) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.errors import UserError
 from dashboard import ready_made, state
+from dashboard.ui import wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -68,6 +69,51 @@ def needs_sentences() -> bool:
         state.put("sentences", ready_made.ready_made_sets()["bank"].sentences)
         st.rerun()  # of the whole page: the sidebar shows them too
     return True
+
+
+def model_notes(backend: Backend) -> None:
+    """What a model was published with that is not applied here; nothing for most models."""
+    if backend.not_applied:
+        st.warning(f"**{escape(backend.spec.title)}:** {escape(' '.join(backend.not_applied))}", icon=":material/info:")
+
+
+def cross_encoder_note(backends: Sequence[Backend], after: Sequence[Backend] = ()) -> None:
+    """Say of cross-encoders, where sentence vectors are compared, that theirs are not made for it; what they are for.
+
+    `after` are the models for which the page has said so already: of another one it is said in short.
+    """
+    names = " and ".join(f"**{escape(model.spec.title)}**" for model in backends if model.is_cross_encoder)
+    if not names:
+        return
+    if any(model.is_cross_encoder for model in after):
+        st.caption(f":material/info: {names} is a cross-encoder too: the same holds for its vectors.")
+        return
+    verb, own = ("were", "their") if " and " in names else ("was", "its")
+    st.warning(
+        f"{names} {verb} trained to give a score to what it reads, two texts read together as a rule (a cross-encoder), and "
+        f"not to make vectors that can be compared. Cosines of {own} pooled hidden states are shown here all the same; low "
+        "numbers do not mean that the model is weak. Use it to score a few candidates again that another model has found "
+        "(re-ranking), and look at how it reads two texts together on the Attention page. To search or to compare by "
+        "vectors, choose a sentence encoder such as all-MiniLM-L6-v2.",
+        icon=":material/info:",
+    )
+
+
+def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = None) -> None:
+    """What the model's own vector is, and that it is trained for the last layer; `layer` None: all are shown."""
+    if pooling != "own":
+        return
+    for backend in backends:
+        last, head = backend.facts.layers, backend.loaded.head
+        if head is None:
+            continue
+        text = (
+            f"The own vector of {escape(backend.spec.title)}: pooled ({wording.POOLING_NAMES[head.pooling]}), then through "
+            f"the Dense layers it was published with, to {head.size} numbers."
+        )
+        if layer != last:
+            text += f" They were trained on layer {last}: at other layers the same layers are applied all the same."
+        st.caption(text)
 
 
 def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:

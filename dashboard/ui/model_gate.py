@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.catalog import ModelSpec
 
-from dashboard.ui.messages import escape, explain
+from dashboard.ui.messages import escape, explain, model_notes
 
 
 def main_model() -> Backend:
@@ -32,6 +32,7 @@ def main_model() -> Backend:
     if job.result is None:
         _model_screen(spec, job)
         st.stop()
+    model_notes(job.result)
     return job.result
 
 
@@ -51,9 +52,11 @@ def second_model() -> Backend | None:
     _wait(spec, job, "second")
     if job.result is None:
         with st.container(border=True):
-            st.markdown(f"##### The second model, {escape(spec.title)}, is not there")
+            st.markdown(f"##### The second model, {escape(spec.title)}, could not be loaded")
             _why_not(job, "loading the second model")
             _retry_buttons(key, "model2", "", "Go on with one model")
+        return None
+    model_notes(job.result)
     return job.result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max"}
+POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max", "own": "Model's own"}
 
 
 def duration(seconds: float) -> str:

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -33,10 +33,8 @@ from components.model import loading
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
 from components.model.files.sentence_config import Role, prompt_for
-from components.model.trace import POOLINGS, Pooling
-
-if TYPE_CHECKING:
-    from components.model.backend import Backend
+from components.model.loaded import LoadedModel
+from components.model.trace import Pooling
 
 Precision = Literal["auto", "float32", "bfloat16"]
 Resolved = Literal["float32", "bfloat16"]
@@ -78,13 +76,14 @@ class EmbedReport:
 
 
 class Embedder:
-    """The bulk path of a Backend; `Backend.embed` and its kin call it."""
+    """The bulk path of a model; `Backend.embed` and its kin call it."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, model: LoadedModel) -> None:
+        self.model = model
         self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
+        self._head_layers: torch.nn.Module | None = None  # on the model's device, made when first needed
         self._trials: dict[Resolved, tuple[float, bool]] | None = None
-        self._token_budget = GPU_TOKENS if backend.device.type == "cuda" else CPU_TOKENS
+        self._token_budget = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
 
     def options(
         self,
@@ -95,21 +94,23 @@ class Embedder:
         role: Role | None = None,
     ) -> EmbedOptions:
         """The options in full: what is left out gets the model's own (see components.model.files.sentence_config)."""
-        backend = self._backend
-        last = backend.facts.layers
+        model = self.model
+        last = model.facts.layers
         chosen = (last,) if layers is None else tuple(sorted(set(layers)))
         if not chosen or chosen[0] < 0 or chosen[-1] > last:
             raise InputError(
                 f"Layers {', '.join(map(str, layers or ())) or '(none)'} were asked for.",
-                f"{backend.spec.title} has layers 0 to {last}.",
+                f"{model.spec.title} has layers 0 to {last}.",
                 "Choose some of these.",
             )
-        wanted = (backend.own_pooling,) if poolings is None else tuple(name for name in POOLINGS if name in poolings)
-        unknown = [] if poolings is None else [name for name in poolings if name not in POOLINGS]
+        wanted = (
+            (model.own_pooling,) if poolings is None else tuple(name for name in model.poolings if name in poolings)
+        )
+        unknown = [] if poolings is None else [name for name in poolings if name not in model.poolings]
         if unknown or not wanted:
             raise InputError(
                 f"The pooling {', '.join(map(repr, unknown)) or '(none)'} was asked for.",
-                f"Poolings are {', '.join(POOLINGS)}.",
+                f"The poolings of {model.spec.title} are {', '.join(model.poolings)}.",
                 "Choose some of these.",
             )
         if precision not in get_args(Precision):
@@ -118,9 +119,9 @@ class Embedder:
                 f"Precisions are {', '.join(get_args(Precision))}.",
                 "Choose one of these.",
             )
-        length = backend.tokenization.check_length(backend.own_max_length if max_length is None else max_length)
+        length = model.tokenization.check_length(model.own_max_length if max_length is None else max_length)
         resolved = self.best_precision() if precision == "auto" else precision
-        return EmbedOptions(chosen, wanted, length, resolved, prompt_for(backend.sentence_config, role))
+        return EmbedOptions(chosen, wanted, length, resolved, prompt_for(model.sentence_config, role))
 
     def embed(
         self,
@@ -131,9 +132,8 @@ class Embedder:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """All vectors in memory, float32 [layer, pooling, sentence, dim], in the order of the texts, not normalised."""
-        result = np.empty(
-            (len(options.layers), len(options.poolings), len(texts), self._backend.facts.hidden_size), np.float32
-        )
+        dim = self.model.vector_size(options.poolings)
+        result = np.empty((len(options.layers), len(options.poolings), len(texts), dim), np.float32)
 
         def keep(rows: Int64, vectors: Float32) -> None:
             result[:, :, rows] = vectors
@@ -150,10 +150,10 @@ class Embedder:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """Means weighted by `weights[token id]`, float32 [layer, sentence, dim]; the plain mean where they sum to 0."""
-        if weights.shape != (self._backend.facts.vocabulary_size,) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ValueError(f"{self._backend.facts.vocabulary_size} weights, none negative, were expected")
-        shares = torch.tensor(weights, dtype=torch.float32, device=self._backend.device)
-        result = np.empty((len(options.layers), len(texts), self._backend.facts.hidden_size), np.float32)
+        if weights.shape != (self.model.facts.vocabulary_size,) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(f"{self.model.facts.vocabulary_size} weights, none negative, were expected")
+        shares = torch.tensor(weights, dtype=torch.float32, device=self.model.device)
+        result = np.empty((len(options.layers), len(texts), self.model.facts.hidden_size), np.float32)
 
         def keep(rows: Int64, vectors: Float32) -> None:
             result[:, rows] = vectors[:, 0]
@@ -181,7 +181,7 @@ class Embedder:
         done = tokens = truncated = 0
         for start in range(0, len(texts), BLOCK):
             block = [options.prompt + text for text in texts[start : start + BLOCK]]
-            ids, cut = self._backend.tokenization.encode_many(block, options.max_length)
+            ids, cut = self.model.tokenization.encode_many(block, options.max_length)
             truncated += sum(cut)
             for rows in self._batches([len(row) for row in ids], token_budget):
                 for part, vectors in self._run(rows, ids, options, cancelled, forward or self._forward):
@@ -243,46 +243,66 @@ class Embedder:
             yield from self._run(part, ids, options, cancelled, forward)
 
     def _release(self) -> None:
-        if self._backend.device.type == "cuda":
+        if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _forward(
         self, ids: Sequence[Sequence[int]], options: EmbedOptions, weights: torch.Tensor | None = None
     ) -> Float32:
         """Pooled vectors of one batch, float32 [layer, pooling, sentence, dim]; `weights` [vocabulary] for its means."""
-        backend = self._backend
+        model = self.model
         width = max(map(len, ids))
-        padded = np.full((len(ids), width), backend.tokenization.pad_id, np.int64)
+        padded = np.full((len(ids), width), model.tokenization.pad_id, np.int64)
         for at, row in enumerate(ids):
             padded[at, : len(row)] = row
         tokens, lengths = torch.from_numpy(padded), torch.tensor([len(row) for row in ids])
         keep = torch.arange(width)[None] < lengths[:, None]  # [sentence, token]
-        device = backend.device
+        device = model.device
         if device.type == "cuda":
             tokens, keep, lengths = (item.pin_memory() for item in (tokens, keep, lengths))
         tokens, keep, lengths = (item.to(device, non_blocking=True) for item in (tokens, keep, lengths))
         inputs = {"input_ids": tokens}
         if int(lengths.min()) < width:  # where nothing is padded there is nothing to mask
             inputs["attention_mask"] = keep.long()
-        if backend.tokenization.has_segments:
+        if model.tokenization.has_segments:
             inputs["token_type_ids"] = torch.zeros_like(tokens)
-        only_last = options.layers == (backend.facts.layers,)
-        with backend.lock, torch.inference_mode():
-            backend.forward_passes += 1
+        only_last = options.layers == (model.facts.layers,)
+        with model.forward_pass():
             output = self.module(options.precision, width, tokens.numel())(**inputs, output_hidden_states=not only_last)
             layers = [output.last_hidden_state] if only_last else [output.hidden_states[at] for at in options.layers]
             share = keep.float() / lengths[:, None]  # [sentence, token]
             if weights is not None:
                 share = weighted_shares(share, weights[tokens])
-            pooled = pooled_states(layers, options.poolings, keep, lengths, share)
-            return pooled.cpu().numpy()
+            return self._pooled(layers, options.poolings, keep, lengths, share).cpu().numpy()
+
+    def _pooled(
+        self,
+        layers: Sequence[torch.Tensor],
+        poolings: tuple[Pooling, ...],
+        keep: torch.Tensor,
+        lengths: torch.Tensor,
+        share: torch.Tensor,
+    ) -> torch.Tensor:
+        """As pooled_states, with the model's own vector among the poolings where it is asked for."""
+        head = self.model.head
+        if head is None or "own" not in poolings:
+            return pooled_states(layers, poolings, keep, lengths, share)
+        if self._head_layers is None:
+            self._head_layers = head.on(self.model.device)
+        plain = tuple(dict.fromkeys(head.pooling if name == "own" else name for name in poolings))
+        pooled = pooled_states(layers, plain, keep, lengths, share)  # [layer, plain pooling, sentence, hidden]
+        number = next(self._head_layers.parameters()).dtype
+        own = self._head_layers(pooled[:, plain.index(head.pooling)].to(number)).float()  # [layer, sentence, size]
+        dim = self.model.vector_size(poolings)
+        parts = [own if name == "own" else pooled[:, plain.index(name)] for name in poolings]
+        return torch.stack([torch.nn.functional.pad(part, (0, dim - part.shape[-1])) for part in parts], dim=1)
 
     def module(self, precision: Resolved, width: int, tokens: int) -> Any:
         """The module tree for a batch of `tokens`, `width` a sentence: packed or not, fused or plain attention.
 
-        For the bulk paths only, under the backend's lock.
+        For the bulk paths only, under the model's lock.
         """
-        on_cpu = self._backend.device.type == "cpu"
+        on_cpu = self.model.device.type == "cpu"
         # A query goes through the model's own weights in float32, so that it costs no second set of them.
         packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._try_out()[precision][1]
         return self._made(precision, packed, on_cpu and width <= SHORT_WIDTH)
@@ -294,26 +314,26 @@ class Embedder:
             if short:
                 self._modules[key] = loading.short_twin(self._made(precision, packed, False))
             else:
-                encoder = self._backend.encoder
+                encoder = self.model.encoder
                 encoder = loading.half_copy(encoder) if precision == "bfloat16" else encoder
                 self._modules[key] = packing.packed_copy(encoder) if packed else encoder
         return self._modules[key]
 
     def best_precision(self) -> Resolved:
         """bfloat16 where a short trial of the model itself is clearly faster with it, else float32; tried once."""
-        device = self._backend.device
+        device = self.model.device
         if device.type == "cuda":
             return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
         if device.type != "cpu":
             return "float32"
-        with self._backend.lock:
+        with self.model.lock:
             trials = self._try_out()
         return "bfloat16" if trials["bfloat16"][0] * WORTH_IT < trials["float32"][0] else "float32"
 
     def _try_out(self) -> dict[Resolved, tuple[float, bool]]:
         """Seconds of one of the model's own matrix products and whether packing helps, by precision; tried once."""
         if self._trials is None:
-            width, inner = self._backend.facts.hidden_size, self._backend.facts.feed_forward_size
+            width, inner = self.model.facts.hidden_size, self.model.facts.feed_forward_size
             self._trials = {
                 "float32": packing.trial(width, inner, torch.float32),
                 "bfloat16": packing.trial(width, inner, torch.bfloat16),
@@ -321,9 +341,9 @@ class Embedder:
         return self._trials
 
 
-def working_bytes(backend: Backend, options: EmbedOptions) -> int:
+def working_bytes(model: LoadedModel, options: EmbedOptions) -> int:
     """Memory a run needs beside the model and its result, roughly: a copy of the weights, and one batch."""
-    facts = backend.facts
+    facts = model.facts
     weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
     a_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
-    return weights + a_token * (GPU_TOKENS if backend.device.type == "cuda" else CPU_TOKENS)
+    return weights + a_token * (GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS)

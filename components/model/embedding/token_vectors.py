@@ -15,21 +15,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import BLOCK
+from components.model.embedding.embedder import BLOCK, Embedder
+from components.model.loaded import LoadedModel
 from components.model.trace import TokenizedSentence
-
-if TYPE_CHECKING:
-    from components.model.backend import Backend
 
 Progress = Callable[[int, int], None]
 MAX_TOKENS = 50_000
@@ -62,7 +60,7 @@ class TokenVectors:
 
 
 def token_vectors(
-    backend: Backend,
+    embedder: Embedder,
     texts: Sequence[str],
     layers: Sequence[int] | None = None,
     word: str | None = None,
@@ -78,10 +76,9 @@ def token_vectors(
     disk, mapped into memory. `progress(done, total)` counts sentences that go through the model. Raises InputError
     where there is nothing to choose, Cancelled once `cancelled()` is true.
     """
-    wanted = backend.embed_options(layers if layers is not None else range(backend.facts.layers + 1)).layers
-    places = (
-        _Places.of_tokens(backend, texts, cancelled) if word is None else _occurrences(backend, texts, word, cancelled)
-    )
+    model = embedder.model
+    wanted = embedder.options(layers if layers is not None else range(model.facts.layers + 1)).layers
+    places = _Places.of_tokens(model, texts, cancelled) if word is None else _occurrences(model, texts, word, cancelled)
     if not len(places):
         raise InputError(
             f"No token was found{f' for the word {word!r}' if word else ''} in {len(texts):,} sentences.",
@@ -92,8 +89,8 @@ def token_vectors(
     if len(places) > max_tokens:
         order = np.sort(np.random.default_rng(seed).choice(len(places), max_tokens, replace=False))
     chosen = [places[at] for at in order]  # (sentence, which of its tokens or words)
-    vectors = _array((len(wanted), len(chosen), backend.facts.hidden_size), folder)
-    tokens = _fill(backend, texts, chosen, word is not None, wanted, vectors, progress, cancelled)
+    vectors = _array((len(wanted), len(chosen), model.facts.hidden_size), folder)
+    tokens = _fill(embedder, texts, chosen, word is not None, wanted, vectors, progress, cancelled)
     if isinstance(vectors, np.memmap):
         vectors.flush()
     vectors.flags.writeable = False
@@ -121,8 +118,8 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
     return array
 
 
-def _tokenize(backend: Backend, text: str) -> TokenizedSentence:
-    return backend.tokenization.tokenize(text, None, backend.own_max_length)
+def _tokenize(model: LoadedModel, text: str) -> TokenizedSentence:
+    return model.tokenization.tokenize(text, None, model.own_max_length)
 
 
 def _words(sentence: TokenizedSentence) -> list[tuple[int, ...]]:
@@ -141,13 +138,13 @@ class _Places(Sequence[tuple[int, int]]):
         self._ends = np.cumsum(np.asarray(counts, np.int64)) if len(counts) else np.zeros(1, np.int64)
 
     @classmethod
-    def of_tokens(cls, backend: Backend, texts: Sequence[str], cancelled: Callable[[], bool]) -> _Places:
+    def of_tokens(cls, model: LoadedModel, texts: Sequence[str], cancelled: Callable[[], bool]) -> _Places:
         counts: list[int] = []
         for start in range(0, len(texts), BLOCK):
             if cancelled():
                 raise Cancelled
-            ids, _ = backend.tokenization.encode_many(texts[start : start + BLOCK], backend.own_max_length)
-            counts += [len(item) - backend.tokenization.frame_length for item in ids]
+            ids, _ = model.tokenization.encode_many(texts[start : start + BLOCK], model.own_max_length)
+            counts += [len(item) - model.tokenization.frame_length for item in ids]
         return cls(counts)
 
     def __len__(self) -> int:
@@ -159,7 +156,7 @@ class _Places(Sequence[tuple[int, int]]):
 
 
 def _occurrences(
-    backend: Backend, texts: Sequence[str], word: str, cancelled: Callable[[], bool]
+    model: LoadedModel, texts: Sequence[str], word: str, cancelled: Callable[[], bool]
 ) -> list[tuple[int, int]]:
     """(sentence, which of its words) for every occurrence of the word."""
     places: list[tuple[int, int]] = []
@@ -170,7 +167,7 @@ def _occurrences(
         for row, text in enumerate(texts[start : start + BLOCK]):
             if folded not in text.casefold():  # cheap, and spares the records of most sentences
                 continue
-            sentence = _tokenize(backend, text)
+            sentence = _tokenize(model, text)
             places += [
                 (start + row, at)
                 for at, positions in enumerate(_words(sentence))
@@ -180,7 +177,7 @@ def _occurrences(
 
 
 def _fill(
-    backend: Backend,
+    embedder: Embedder,
     texts: Sequence[str],
     chosen: Sequence[tuple[int, int]],
     whole_words: bool,
@@ -203,13 +200,13 @@ def _fill(
         sentences: list[TokenizedSentence] = []
         width = 0
         while queue:
-            sentence = _tokenize(backend, texts[queue[-1]])
+            sentence = _tokenize(embedder.model, texts[queue[-1]])
             width = max(width, len(sentence))
             if batch and width * (len(batch) + 1) > _BATCH_TOKENS:
                 break
             batch.append(queue.pop())
             sentences.append(sentence)
-        hidden = _hidden(backend, sentences, layers)  # [layer, sentence, token, dim]
+        hidden = _hidden(embedder, sentences, layers)  # [layer, sentence, token, dim]
         for at, (number, sentence) in enumerate(zip(batch, sentences, strict=True)):
             words = _words(sentence) if whole_words else None
             content = [token.position for token in sentence.tokens if not token.special]
@@ -225,15 +222,12 @@ def _fill(
     return [token for token in tokens if token is not None]
 
 
-def _hidden(backend: Backend, sentences: Sequence[TokenizedSentence], layers: Sequence[int]) -> Float32:
+def _hidden(embedder: Embedder, sentences: Sequence[TokenizedSentence], layers: Sequence[int]) -> Float32:
     """Hidden states of one batch in float32, [layer, sentence, token, dim]."""
-    ids, mask, segments = backend.tokenization.arrays(sentences)
-    inputs: dict[str, Int64] = {"input_ids": ids, "attention_mask": mask}
-    if segments is not None:
-        inputs["token_type_ids"] = segments
-    tensors = {name: torch.from_numpy(array).to(backend.device) for name, array in inputs.items()}
-    with backend.lock, torch.inference_mode():
-        backend.forward_passes += 1
-        module = backend.embedder.module("float32", ids.shape[1], ids.size)
+    model = embedder.model
+    ids, mask, segments = model.tokenization.arrays(sentences)
+    tensors = model.tensors(ids, mask, segments)
+    with model.forward_pass():
+        module = embedder.module("float32", ids.shape[1], ids.size)
         states = module(**tensors, output_hidden_states=True).hidden_states
         return np.stack([states[layer].to("cpu", torch.float32).numpy() for layer in layers])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 import urllib.error
@@ -18,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ModelError
+from components.model.files.published import read_modules
 
 PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
 # What an encoder needs: configuration, tokenizer, weights. Nothing that could be code.
 PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors")
-POOLING_FILE = "1_Pooling/config.json"  # which pooling a sentence encoder was trained with
+# Of the modules of a sentence encoder after the encoder itself: 1_Pooling/config.json, 2_Dense/model.safetensors, ...
+MODULE_FILE = re.compile(r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)", re.ASCII)
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
@@ -112,6 +115,17 @@ def has_weights(folder: Path) -> bool:
         return False
 
 
+def lacks_modules(folder: Path) -> bool:
+    """Whether the list of a cached model's modules names a Dense one whose files were never fetched.
+
+    Dense modules published without safetensors weights have their configuration here, and count as fetched.
+    """
+    return any(
+        module.kind == "Dense" and module.config is None and MODULE_FILE.fullmatch(f"{module.path}/config.json")
+        for module in read_modules(folder)
+    )
+
+
 def no_safetensors(name: str) -> ModelError:
     return ModelError(
         "no_safetensors",
@@ -150,14 +164,14 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
 
     quiet_client()
     info = HfApi(endpoint=endpoint()).model_info(repo_id, revision=revision, files_metadata=True, timeout=20)
-    # Files of sub-folders (onnx/, openvino/, 2_Dense/) are other forms of the model or other modules.
+    # Files of other sub-folders (onnx/, openvino/, ...) are other forms of the model.
     files = {
         item.rfilename: item.size or 0
         for item in info.siblings or []
-        if item.rfilename == POOLING_FILE
+        if MODULE_FILE.fullmatch(item.rfilename)
         or ("/" not in item.rfilename and any(fnmatch(item.rfilename, pattern) for pattern in PATTERNS))
     }
-    if not any(name.endswith(".safetensors") for name in files):
+    if not any(name.endswith(".safetensors") and "/" not in name for name in files):
         raise no_safetensors(repo_id)
     total, before = sum(files.values()), 0
 

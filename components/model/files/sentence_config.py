@@ -6,14 +6,14 @@ BERT has none of them: then mean pooling over the model's whole length is the de
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from components.model.trace import Pooling
+from components.model.files.published import PublishedModule, read_json, read_modules
+from components.model.trace import POOLINGS, Pooling
 
 Role = Literal["query", "document"]
 
@@ -26,29 +26,30 @@ class SentenceConfig:
     max_length: int | None = None  # tokens, special ones included
     normalise: bool = False  # its vectors are meant to be scaled to length 1
     prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role to text that goes in front
+    modules: tuple[PublishedModule, ...] = ()  # what the model is made of, in order; empty where no file says
+    published_as: str = ""  # "SentenceTransformer", "CrossEncoder", "SparseEncoder", ...; empty where no file says
 
 
 def read_sentence_config(folder: Path | None) -> SentenceConfig:
     """The settings in a model's folder. A file that is missing, or no JSON, says nothing."""
     if folder is None:
         return SentenceConfig()
-    pooling = _json(folder / "1_Pooling" / "config.json")
-    chosen: Pooling | None = None
-    for name, flag in (("cls", "cls_token"), ("max", "max_tokens"), ("mean", "mean_tokens")):
-        if pooling.get(f"pooling_mode_{flag}") is True or pooling.get("pooling_mode") == name:
-            chosen = name  # type: ignore[assignment]  # the three names of the loop are Poolings
+    modules = read_modules(folder)
+    pooling = next((module.pooling_modes for module in modules if module.kind == "Pooling" and module.config), ())
     length = _json(folder / "sentence_bert_config.json").get("max_seq_length")
-    modules = _read(folder / "modules.json")
-    prompts = _json(folder / "config_sentence_transformers.json").get("prompts")
+    published = _json(folder / "config_sentence_transformers.json")
+    prompts = published.get("prompts")
     return SentenceConfig(
-        pooling=chosen,
+        pooling=pooling[0] if len(pooling) == 1 and pooling[0] in POOLINGS else None,
         max_length=length if isinstance(length, int) and length > 0 else None,
-        normalise=isinstance(modules, list) and any("Normalize" in str(module) for module in modules),
+        normalise=any(module.kind == "Normalize" for module in modules),
         prompts=MappingProxyType(
             {str(key): text for key, text in prompts.items() if isinstance(text, str)}
             if isinstance(prompts, dict)
             else {}
         ),
+        modules=modules,
+        published_as=str(published.get("model_type", "")),
     )
 
 
@@ -59,12 +60,5 @@ def prompt_for(published: SentenceConfig, role: Role | None) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    found = _read(path)
+    found = read_json(path)
     return found if isinstance(found, dict) else {}
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None

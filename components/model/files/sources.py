@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ class ModelFiles:
 
 
 _READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read of a folder
+log = logging.getLogger(__name__)
 _checked_lock = threading.Lock()
 _checked: set[tuple[str, int, int]] = set()
 
@@ -40,6 +42,13 @@ def find_files(
     folder = hub.cached_folder(spec.key)
     if folder is None:
         folder = hub.download(spec.key, progress=progress, cancelled=cancelled)
+    elif hub.lacks_modules(folder) and hub.is_reachable():
+        try:  # the same commit: only what is missing is fetched
+            folder = hub.download(spec.key, folder.name, progress, cancelled)
+        except ModelError as problem:
+            if problem.kind == "cancelled":
+                raise
+            log.warning("%s goes on without its Dense head: %s", spec.key, problem)
     # In the hub's cache a snapshot's folder is named after its commit: a revision that is truly known.
     return ModelFiles(folder, folder.name)
 
@@ -103,19 +112,27 @@ def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
     if spec.source != "folder":
         return ()
     try:
-        found = [(path.name, path.stat()) for path in sorted(Path(spec.key).iterdir()) if path.suffix in _READ]
+        folder = Path(spec.key)
+        found = [(path.relative_to(folder).as_posix(), path.stat()) for path in _files(folder) if path.suffix in _READ]
     except OSError:
         return ()
     return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
 
 
+def _files(folder: Path) -> list[Path]:
+    """A folder's own files, and those of its sentence modules (1_Pooling, 2_Dense, ...), in a fixed order."""
+    modules = folder.glob("[1-9]*_*/*")
+    return [*sorted(folder.iterdir()), *sorted(path for path in modules if path.suffix in {".json", ".safetensors"})]
+
+
 def _fingerprint(folder: Path) -> str:
     """A revision for a folder: small files by content, weights by size and time of change."""
     digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
+    for path in _files(folder):
+        name = path.relative_to(folder).as_posix()
         if path.suffix in {".json", ".txt", ".model"}:
-            digest.update(path.name.encode() + path.read_bytes())
+            digest.update(name.encode() + path.read_bytes())
         elif path.suffix == ".safetensors":
             status = path.stat()
-            digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+            digest.update(f"{name} {status.st_size} {status.st_mtime_ns}".encode())
     return f"folder:{digest.hexdigest()[:12]}"

@@ -82,7 +82,7 @@ def embed_grid(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> NDArray[np.float32]:
     """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
-    shape = (len(options.layers), len(options.poolings), len(texts), backend.facts.hidden_size)
+    shape = (len(options.layers), len(options.poolings), len(texts), backend.vector_size(options.poolings))
     if 4 * int(np.prod(shape)) <= IN_MEMORY:
         return backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
     path = folder / f"{len(list(folder.iterdir()))}.npy"

@@ -64,7 +64,7 @@ class PublishedResult:
         return abs(n - self.n) <= SAME_SIZE * self.n
 
 
-POOLING_TITLES: dict[Pooling, str] = {"mean": "mean", "cls": "[CLS]", "max": "max"}
+POOLING_TITLES: dict[Pooling, str] = {"mean": "mean", "cls": "[CLS]", "max": "max", "own": "its own"}
 _CUTOFFS = (1, 5, 10, 20, 50)
 _BERT, _MSMARCO = "google-bert/bert-base-uncased", "sentence-transformers/msmarco-bert-base-dot-v5"
 

@@ -93,7 +93,7 @@ def build_index(
     `progress(done, total)` counts sentences. Raises InputError for a folder that holds something else, for a full
     disk, or while another process builds the same; Cancelled leaves a state to go on from.
     """
-    resolved = index_folder.resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
+    resolved = index_folder.resolve_dtype(dtype, len(corpus.texts), backend.vector_size(options.poolings), options)
     job = job_identity(backend, corpus, options, resolved)
     folder = folder.expanduser().absolute()
     try:
@@ -109,7 +109,7 @@ def build_index(
                 revision=backend.revision,
                 options=options,
                 dtype=resolved,
-                dim=backend.facts.hidden_size,
+                dim=backend.vector_size(options.poolings),
                 sentences=len(corpus.texts),
                 tokens=tokens,
                 truncated=truncated,
@@ -132,7 +132,9 @@ def build_index(
         ) from problem
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(folder, len(corpus.texts), backend.facts.hidden_size, options, resolved) from problem
+            raise _full(
+                folder, len(corpus.texts), backend.vector_size(options.poolings), options, resolved
+            ) from problem
         raise InputError(
             f"{folder} could not be written: {problem.strerror or problem}.",
             "A folder was expected in which files may be made.",
@@ -170,16 +172,16 @@ def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: 
                 "Remove it, or name another folder.",
             )
         shutil.rmtree(part)  # an unfinished index of another corpus, model or choice
-    need = needed_bytes(len(corpus.texts), backend.facts.hidden_size, options, dtype)
+    need = needed_bytes(len(corpus.texts), backend.vector_size(options.poolings), options, dtype)
     if need > shutil.disk_usage(part.parent).free:
-        raise _full(part, len(corpus.texts), backend.facts.hidden_size, options, dtype)
+        raise _full(part, len(corpus.texts), backend.vector_size(options.poolings), options, dtype)
     part.mkdir()
     try:
         # The record of whose folder this is comes first: a run killed here leaves nothing that looks foreign.
         index_folder.write_json(part / JOB, {"job": job})
         for layer in options.layers:
             for pooling in options.poolings:
-                shape = (len(corpus.texts), backend.facts.hidden_size)
+                shape = (len(corpus.texts), backend.vector_size(options.poolings))
                 reserve_array(part / vector_file(layer, pooling), shape, dtype)
                 reserve_array(part / norm_file(layer, pooling), shape[:1], "float32")
         write_texts(part / "texts", corpus.texts)

@@ -26,7 +26,7 @@ import numpy as np
 
 from components.errors import InputError
 from components.model.embedding.embedder import EmbedOptions
-from components.model.trace import POOLINGS, Pooling
+from components.model.trace import EVERY_POOLING, Pooling
 from components.retrieval.corpora.texts import StoredTexts, open_texts
 from components.retrieval.search.exact import ExactSearch
 
@@ -160,7 +160,7 @@ def read_manifest(folder: Path) -> IndexInfo:
 def _info(content: Mapping[str, Any]) -> IndexInfo:
     options = content["options"]
     layers = tuple(int(layer) for layer in options["layers"])
-    poolings = tuple(name for name in POOLINGS if name in options["poolings"])
+    poolings = tuple(name for name in EVERY_POOLING if name in options["poolings"])
     if not layers or not poolings or content["dtype"] not in ("float32", "float16"):
         raise ValueError("layers, poolings or number format make no sense")
     return IndexInfo(

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.errors import InputError
-from components.model.trace import POOLINGS, Pooling
+from components.model.trace import Pooling
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.metrics import MEASURES
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
@@ -155,7 +155,7 @@ def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[st
     for which, model in (("m2", second), ("m", backend)):
         if model is not None:
             layers = range(model.facts.layers, -1, -1)
-            offered[:0] = [f"{which}.{layer}.{pooling}" for layer in layers for pooling in POOLINGS]
+            offered[:0] = [f"{which}.{layer}.{pooling}" for layer in layers for pooling in model.poolings]
     asked = state.get("runs")
     chosen = [code for code in (default_runs(backend, second, queries) if asked is None else asked) if code in offered]
     if asked is not None and len(chosen) < len(asked):

@@ -33,6 +33,8 @@ def compare(backend: Backend) -> None:
     pairs = choices.current_pairs()
     choices.about(pairs)
     second = model_gate.second_model()
+    if second is not None:
+        messages.cross_encoder_note([second], after=[backend])
     codes = choices.run_codes(backend, second, len(pairs))
     entries, indexes = _entries(backend, second, pairs, codes)
     place = st.container()  # what was loaded counts at once, though its place is below the table

@@ -66,6 +66,8 @@ def relevance(backend: Backend) -> None:
         left_out = ", ".join(f"{count:,} {what}" for what, count in found.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
     second = model_gate.second_model()
+    if second is not None:
+        messages.cross_encoder_note([second], after=[backend])
     codes = choices.run_codes(backend, second, len(found.queries))
     ranks = _runs(backend, second, found, codes)
     if not ranks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from components.model.trace import Pooling
 from components.retrieval.evaluation import metrics
 from dashboard import caching, state
 from dashboard.jobs import evaluation
-from dashboard.ui import controls, figures
+from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
 
@@ -41,10 +41,12 @@ def grid(backend: Backend) -> None:
     with middle:
         _layer_picker(found, layer)
     with right:
-        controls.choice("pooling", "Pooling", {name: POOLING_NAMES[name] for name in found.poolings})
+        controls.pooling("pooling", "Pooling", POOLING_NAMES, found.poolings)
     row, column = divmod(int(values.argmax()), len(found.poolings))
     best_layer, best_pooling = found.layers[row], found.poolings[column]
     _message(found, values, measure, best_layer, best_pooling)
+    if "own" in found.poolings:
+        messages.head_note([backend], "own")
     left, right = st.columns([1, 1], gap="large")
     with left:
         _heatmap(
@@ -66,15 +68,13 @@ def grid(backend: Backend) -> None:
 
 def _cell(found: GridRanks) -> tuple[int, Pooling]:
     """The chosen cell, where the grid has it."""
-    layer, pooling = state.get("layer"), state.get("pooling")
+    layer = state.get("layer")
     if layer is not None and layer not in found.layers:
         st.warning(f"Layer {layer} was asked for, but there is {', '.join(map(str, found.layers))}.")
         state.put("layer", None)
         layer = None
-    if pooling not in found.poolings:  # the picker offers what is there, and takes nothing else
-        pooling = found.poolings[0]
-        state.put("pooling", pooling)
-    return found.layers[-1] if layer is None else int(layer), cast(Pooling, pooling)
+    pooling = controls.offered_pooling("pooling", POOLING_NAMES, found.poolings)
+    return found.layers[-1] if layer is None else int(layer), pooling
 
 
 def _layer_picker(found: GridRanks, layer: int) -> None:

@@ -61,6 +61,8 @@ def render() -> None:
 
 
 def _view(backend: Backend, view: str) -> None:
+    if view != "pairs":
+        messages.cross_encoder_note([backend])
     try:
         DRAW[view](backend)
     except NoResult:

@@ -11,7 +11,6 @@ import streamlit as st
 from scipy import stats
 
 from components.charts import evaluation as charts
-from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
@@ -91,7 +90,7 @@ def _pairs() -> ScoredPairs | None:
 
 def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
     every = range(backend.facts.layers + 1)
-    options = backend.embed_options(every, POOLINGS, controls.length_for(backend), precision="float32")
+    options = backend.embed_options(every, backend.poolings, controls.length_for(backend), precision="float32")
     found: SimilarityGrid = evaluation.result(
         ("similarity", backend.spec.key, backend.revision, options, pairs.content_hash),
         f"Embedding {2 * len(pairs.first):,} sentences",
@@ -132,6 +131,8 @@ def _curves(
     found = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
     flat = {name: value for name, value in found.items() if value is not None}
     title = CORRELATIONS[kind]
+    if "own" in grid.poolings:
+        messages.head_note([backend], "own")
     known = np.nan_to_num(values, nan=-2)
     best = np.unravel_index(int(known.argmax()), known.shape)
     figures.figure(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.analysis import cka, matched_words
-from components.analysis.pooling import Pooling, pool
+from components.analysis.pooling import pool
 from components.analysis.sentence_similarity import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.messages import truncations
-from dashboard.views.layers.sections import POOLINGS
+from dashboard.views.layers.sections import POOLINGS, common_poolings
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -95,15 +95,20 @@ def sentences(models: Sequence[Backend]) -> None:
     if len(texts) == 1:
         st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
         return
-    pooling = cast(Pooling, controls.choice("pooling", "Sentence vector", POOLINGS, caching.glossary()["pooling"]))
+    messages.cross_encoder_note(models)
+    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS, common_poolings(models))
     layer = controls.layer(min(trace.n_layers for trace in traces))
     with st.container(horizontal=True):
         special = controls.switch(
-            "include_special", "Special tokens count", caching.glossary()["special token"], disabled=pooling == "cls"
+            "include_special",
+            "Special tokens count",
+            caching.glossary()["special token"],
+            disabled=pooling in {"cls", "own"},
         )
         clustered = controls.switch(
             "clustered", "Clustered", "Similar sentences side by side (average linkage), instead of the given order."
         )
+    messages.head_note(models, pooling, layer)
     found = [sentence_similarity(pool(trace, pooling, special)[layer]) for trace in traces]
     order = found[0].clustered_order() if clustered else tuple(range(len(texts)))
     limits = matrices.side_by_side_limits(*(_off_diagonal(item.matrix) for item in found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,7 +17,20 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
 
-POOLINGS = {"mean": "Mean of all tokens", "cls": "[CLS], the first token", "max": "Maximum in each dimension"}
+POOLINGS = {
+    "mean": "Mean of all tokens",
+    "cls": "[CLS], the first token",
+    "max": "Maximum in each dimension",
+    "own": "The model's own vector",
+}
+
+
+TITLES = {"cls": "[CLS]", "own": "the model's own"}
+
+
+def common_poolings(models: Sequence[Backend]) -> tuple[Pooling, ...]:
+    """The poolings that all of some models have, so that their curves show the same thing."""
+    return tuple(name for name in models[0].poolings if all(name in model.poolings for model in models))
 
 
 def words(models: Sequence[Backend]) -> None:
@@ -63,14 +76,19 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     few = len(texts) <= MANY_THINGS
     if few:
         st.markdown("\n".join(f"{number}. {messages.escape(text)}" for number, text in enumerate(texts, start=1)))
-    pooling = cast(Pooling, controls.choice("pooling", "Sentence vector", POOLINGS, caching.glossary()["pooling"]))
+    messages.cross_encoder_note(models)
+    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS, common_poolings(models))
     with st.container(horizontal=True):
         special = controls.switch(
-            "include_special", "Special tokens count", caching.glossary()["special token"], disabled=pooling == "cls"
+            "include_special",
+            "Special tokens count",
+            caching.glossary()["special token"],
+            disabled=pooling in {"cls", "own"},
         )
         centred, baseline = controls.yardstick_switches()
     if pooling == "cls":
         st.caption("At layer 0 [CLS] has the same vector in every sentence, so every curve starts at exactly 1.")
+    messages.head_note(models, pooling)
     compare(
         [
             Compared(
@@ -81,7 +99,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
             for model, trace in zip(models, traces, strict=True)
         ],
         key="sentences",
-        title=f"Sentence vectors ({pooling if pooling != 'cls' else '[CLS]'})",
+        title=f"Sentence vectors ({TITLES.get(pooling, pooling)})",
         names=[str(number) if few else text for number, text in enumerate(texts, start=1)],
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,

@@ -45,6 +45,8 @@ def render() -> None:
 
 
 def _view(backend: Backend, view: str) -> None:
+    if view != "corpus":
+        messages.cross_encoder_note([backend])
     if view == "results":
         results.results(backend, why=partial(why.why, backend), notes=why.notes)
     elif view == "queries":

@@ -92,6 +92,7 @@ def results(backend: Backend, why: Callable[[], None], notes: Callable[[], None]
     layer, pooling = backend.facts.layers, POOLINGS[0]
     if index is not None:
         layer, pooling = _layer_and_pooling(index, "", "layer", "pooling")
+        messages.head_note([backend], pooling, layer)
         if _unknown(backend, query):
             st.warning(
                 "The model knows no piece of this query, so its vector says nothing about it: nor do these hits."
@@ -190,18 +191,9 @@ def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_
             on_change=lambda: state.put(layer_key, st.session_state[widget]),
             help=caching.glossary()["layer"],
         )
-    if len(poolings) > 1:
-        if state.get(pooling_key) not in poolings:  # the picker offers what is there, and takes nothing else
-            state.put(pooling_key, poolings[0])
-        with right:
-            controls.choice(
-                pooling_key,
-                f"Sentence vector (pooling){suffix}",
-                {name: POOLING_NAMES[name] for name in poolings},
-                caching.glossary()["pooling"],
-            )
-    pooling = state.get(pooling_key)
-    return int(layer), cast(Pooling, pooling if pooling in poolings else poolings[0])
+    with right:
+        pooling = controls.pooling(pooling_key, f"Sentence vector (pooling){suffix}", POOLING_NAMES, poolings)
+    return int(layer), pooling
 
 
 def _beside(
@@ -219,6 +211,7 @@ def _beside(
             if not state.get("model2"):
                 st.info("Choose a second model under “Compare with” in the sidebar.")
             return None
+        messages.cross_encoder_note([second], after=[backend])
         other = embedding.index_of(second, corpus, "second")
         if other is None:
             return None

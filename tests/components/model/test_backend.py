@@ -404,11 +404,11 @@ def test_the_eager_twin_is_the_same_weights_with_another_attention(both):
     backend, _ = both
     backend.trace(["the bank"], attentions=True)
     fast = {**dict(backend.encoder.named_parameters()), **dict(backend.encoder.named_buffers())}
-    eager = {**dict(backend._eager.named_parameters()), **dict(backend._eager.named_buffers())}
+    eager = {**dict(backend.loaded.eager().named_parameters()), **dict(backend.loaded.eager().named_buffers())}
     assert fast.keys() == eager.keys()
     assert all(eager[name].data_ptr() == fast[name].data_ptr() for name in fast)
-    assert backend._eager is not backend.encoder
-    assert backend._eager.config._attn_implementation == "eager"
+    assert backend.loaded.eager() is not backend.encoder
+    assert backend.loaded.eager().config._attn_implementation == "eager"
     if backend.facts.architecture != "mpnet":  # which has no other kind
         assert backend.encoder.config._attn_implementation == "sdpa"
         assert backend.trace(["the bank"]).attentions is None
@@ -460,7 +460,7 @@ def test_logits_do_not_change_what_comes_with_them(folder):
 def test_the_head_runs_on_the_encoders_own_weights(masked_lm_folder):
     backend = Backend.load(str(masked_lm_folder), device_name="cpu")
     backend.trace(["the [MASK]"], mask_logits=True)
-    inside = dict(backend._masked_lm.bert.named_parameters())
+    inside = dict(backend.loaded.masked_lm().bert.named_parameters())
     own = dict(backend.encoder.named_parameters())
     assert inside.keys() == own.keys()
     assert all(inside[name].data_ptr() == own[name].data_ptr() for name in own)

@@ -270,9 +270,9 @@ def test_passes_side_by_side_do_not_write_into_each_other(name, tiny_folder):
 
 def test_no_hook_stays(backend):
     backend.trace(["the cat"], attentions=True)  # transformers places its own at its first pass, for good
-    before = [hooks_of(tree) for tree in (backend.encoder, backend._eager)]
+    before = [hooks_of(tree) for tree in (backend.encoder, backend.loaded.eager())]
     backend.inside("the cat sat on a hat that was red and on a dog")
-    assert [hooks_of(tree) for tree in (backend.encoder, backend._eager)] == before
+    assert [hooks_of(tree) for tree in (backend.encoder, backend.loaded.eager())] == before
     assert not any(hook.__module__.startswith("components") for hooks in before for hook in hooks.values())
 
 
@@ -280,17 +280,17 @@ def test_no_hook_stays(backend):
 @pytest.mark.parametrize("problem", [RuntimeError, KeyboardInterrupt])
 def test_no_hook_stays_after_a_pass_that_failed(tiny_bert, monkeypatch, part, problem):
     expected = tiny_bert.inside("the cat")
-    before = hooks_of(tiny_bert._eager)
+    before = hooks_of(tiny_bert.loaded.eager())
     kept = len(tiny_bert.store)
 
     def fail(*_):
         raise problem("no memory")
 
     with monkeypatch.context() as patch:
-        patch.setattr(getattr(block_modules(tiny_bert._eager)[-1], part), "forward", fail)
+        patch.setattr(getattr(block_modules(tiny_bert.loaded.eager())[-1], part), "forward", fail)
         with pytest.raises(problem, match="no memory"):
             tiny_bert.inside("a dog")
-    assert hooks_of(tiny_bert._eager) == before
+    assert hooks_of(tiny_bert.loaded.eager()) == before
     assert len(tiny_bert.store) == kept
     tiny_bert.inside("a dog")
     tiny_bert.store.clear()
@@ -299,8 +299,8 @@ def test_no_hook_stays_after_a_pass_that_failed(tiny_bert, monkeypatch, part, pr
 
 def test_no_hook_stays_when_one_cannot_be_placed_or_fails(tiny_bert, monkeypatch):
     tiny_bert.inside("the cat")
-    before = hooks_of(tiny_bert._eager)
-    last = block_modules(tiny_bert._eager)[-1].value
+    before = hooks_of(tiny_bert.loaded.eager())
+    last = block_modules(tiny_bert.loaded.eager())[-1].value
 
     def fail(*_):
         raise RuntimeError("no hook")
@@ -309,12 +309,12 @@ def test_no_hook_stays_when_one_cannot_be_placed_or_fails(tiny_bert, monkeypatch
         patch.setattr(last, "register_forward_hook", fail)
         with pytest.raises(RuntimeError, match="no hook"):
             tiny_bert.inside("a dog")
-    assert hooks_of(tiny_bert._eager) == before
+    assert hooks_of(tiny_bert.loaded.eager()) == before
     with monkeypatch.context() as patch:
         patch.setattr(inside_module, "_writer", lambda _: fail)
         with pytest.raises(RuntimeError, match="no hook"):
             tiny_bert.inside("a dog")
-    assert hooks_of(tiny_bert._eager) == before
+    assert hooks_of(tiny_bert.loaded.eager()) == before
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "electra"])

@@ -1,0 +1,83 @@
+"""What a model was published as: the modules that turn a text into a vector, one after the other.
+
+sentence-transformers lists them in modules.json (Reimers and Gurevych 2019, and the library's own documentation): the
+encoder, then Pooling, and sometimes more, each with a config.json in a folder of its own. Nothing of it is executed:
+a module is known by the name of its class, and whatever is not known is reported as not applied.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+# Pooling's modes, in the order in which sentence-transformers puts several of them one after the other.
+_OLD_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+@dataclass(frozen=True)
+class PublishedModule:
+    """One line of modules.json, with the configuration it points to."""
+
+    kind: str  # the class's own name: Transformer, Pooling, Dense, Normalize, ...
+    library: str  # the package that has the class: sentence_transformers, pylate, ...
+    path: str  # its folder below the model's own; empty for the model's own
+    config: Mapping[str, Any] | None  # its config.json; None where there is none that can be read
+
+    @property
+    def pooling_modes(self) -> tuple[str, ...]:
+        """The modes of a Pooling module; more than one where it puts several vectors one after the other."""
+        config = self.config or {}
+        mode = config.get("pooling_mode")
+        if isinstance(mode, str):
+            return (mode,)
+        if isinstance(mode, list):
+            return tuple(map(str, mode))
+        return tuple(name for flag, name in _OLD_FLAGS.items() if config.get(flag) is True) or ("mean",)
+
+
+def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
+    """The modules a model was published with, in their order; empty for a model that lists none.
+
+    A folder with a pooling configuration but without a list is read as an encoder with that pooling. Entries that
+    point outside the folder are left without a configuration.
+    """
+    if folder is None:
+        return ()
+    listed = read_json(folder / "modules.json")
+    if not isinstance(listed, list):
+        if not (folder / "1_Pooling" / "config.json").exists():
+            return ()
+        listed = [{"type": "Transformer", "path": ""}, {"type": "Pooling", "path": "1_Pooling"}]
+    modules = []
+    for entry in listed:
+        if not isinstance(entry, dict):
+            continue
+        names = str(entry.get("type", "")).split(".")
+        path = str(entry.get("path", ""))
+        config = read_json(folder / path / "config.json") if path and is_inside(path) else None
+        modules.append(PublishedModule(names[-1], names[0], path, config if isinstance(config, dict) else None))
+    return tuple(modules)
+
+
+def is_inside(path: str) -> bool:
+    """Whether a relative path stays below the folder it is relative to."""
+    parts = PurePosixPath(path).parts
+    return "\\" not in path and not path.startswith("/") and ".." not in parts and not Path(path).is_absolute()
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds; None for a file that is missing, or no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,155 @@
+"""The Dense layers that some sentence encoders were published with: from a pooled vector to "the model's own vector".
+
+Such a model (LaBSE, distiluse and others) was trained as encoder -> pooling -> Dense, and its vectors are meant to be
+compared after the Dense layers only:
+
+    own = activation(W pooled + b)         for each Dense layer, one after the other
+
+sentence-transformers writes each to a folder with config.json and model.safetensors, and lists them in modules.json;
+modules that scale to length 1 (Normalize) among them are applied as well, so that the result is what
+`SentenceTransformer(folder).encode` gives. The layers were trained on the last layer's pooled vectors. At other layers
+the same layers are applied: that shows where the head's directions come into being, not what a model trained at
+that layer would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from components.arrays import Float32
+from components.model.files.published import PublishedModule, is_inside
+from components.model.trace import POOLINGS, Pooling
+
+# By the class's name in the configuration: no class is looked up by a name that a file gives.
+_ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
+    name: getattr(torch.nn, name) for name in ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "Mish", "ELU")
+}
+_UNCHANGED = {"Dropout"}  # does nothing once a model is trained
+WEIGHTS = "model.safetensors"
+PICKLE = "pytorch_model.bin"
+
+
+class HeadNotApplied(ValueError):
+    """A Dense head that cannot be applied. The message is the second half of a sentence: "... because MESSAGE"."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseHead:
+    """Dense layers with fixed weights. Safe to share between threads."""
+
+    pooling: Pooling  # whose vectors it takes: mean, cls or max
+    size: int  # numbers in its result
+    layers: torch.nn.Module  # float64 on the CPU
+
+    def apply(self, vectors: Float32) -> Float32:
+        """Pooled vectors, float32 [.., hidden], to the model's own, float32 [.., size]; not a number stays so."""
+        with torch.inference_mode():
+            # In float64, so that equal vectors give equal ones whatever batch they come in.
+            result: Float32 = self.layers(torch.from_numpy(vectors).double()).float().numpy()
+        return result
+
+    def on(self, device: torch.device) -> torch.nn.Module:
+        """The layers on a device, in float64 where it has that number format."""
+        import copy
+
+        return copy.deepcopy(self.layers).to(device, torch.float32 if device.type == "mps" else torch.float64)
+
+
+class _Dense(torch.nn.Module):
+    """One Dense layer of sentence-transformers; [.., in] to [.., out]."""
+
+    def __init__(self, linear: torch.nn.Linear, activation: torch.nn.Module, residual: torch.nn.Module | None) -> None:
+        super().__init__()
+        self.linear, self.activation, self.residual = linear, activation, residual
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.activation(self.linear(vectors))
+        return result if self.residual is None else result + self.residual(vectors)
+
+
+class _Normalise(torch.nn.Module):
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.normalize(vectors, dim=-1)
+
+
+def read_head(folder: Path | None, modules: Sequence[PublishedModule], hidden_size: int) -> DenseHead | None:
+    """The Dense layers that follow a model's pooling; None where there are none.
+
+    Only safetensors are read. Raises HeadNotApplied with the reason where there is a head that cannot be applied.
+    """
+    kinds = [module.kind for module in modules]
+    if folder is None or "Dense" not in kinds or "Pooling" not in kinds[: kinds.index("Dense")]:
+        return None  # without pooling before it a Dense layer works on tokens: that is a late-interaction model
+    at = kinds.index("Pooling")
+    modes = modules[at].pooling_modes
+    if len(modes) > 1 or modes[0] not in POOLINGS:
+        raise HeadNotApplied("it takes vectors of a pooling that is not applied here")
+    others = [kind for kind in (*kinds[1:at], *kinds[at + 1 :]) if kind not in {"Dense", "Normalize", *_UNCHANGED}]
+    if others:
+        raise HeadNotApplied(f"it works together with modules that are not applied here ({', '.join(others)})")
+    layers: list[torch.nn.Module] = []
+    size = hidden_size
+    for module in modules[at + 1 :]:
+        if module.kind == "Dense":
+            layers.append(_dense(folder, module, size))
+            size = int((module.config or {})["out_features"])
+        elif module.kind == "Normalize":
+            layers.append(_Normalise())
+    return DenseHead(modes[0], size, torch.nn.Sequential(*layers).double().eval().requires_grad_(False))
+
+
+def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    config, place = module.config, folder / module.path
+    if config is None or not is_inside(module.path):
+        raise HeadNotApplied(f"its configuration ({module.path}/config.json) is not on this machine or damaged")
+    if not (place / WEIGHTS).exists():
+        raise HeadNotApplied(
+            f"{module.path} has no {WEIGHTS}: its weights were published only as a pickle ({PICKLE}), or are not on this "
+            "machine; a pickle can run code when it is opened and is never read"
+        )
+    source = config.get("module_input_name", "sentence_embedding")
+    if source != "sentence_embedding" or (config.get("module_output_name") or source) != source:
+        raise HeadNotApplied("it works on something else than the pooled vector")
+    # What sentence-transformers takes where the configuration says nothing.
+    named = str(config.get("activation_function") or "torch.nn.modules.activation.Tanh")
+    activation = _ACTIVATIONS.get(named.rpartition(".")[2]) if named.startswith("torch.nn.") else None
+    if activation is None:
+        raise HeadNotApplied(f"its activation function {named[:80]} is not known here")
+    try:
+        weights = load_file(place / WEIGHTS)
+        linear = _linear(weights, "linear", bool(config.get("bias", True)))
+        residual: torch.nn.Module | None = None
+        if config.get("use_residual"):
+            square = linear.in_features == linear.out_features
+            residual = torch.nn.Identity() if square else _linear(weights, "residual", False)
+    except (OSError, SafetensorError, KeyError, ValueError, RuntimeError) as problem:
+        raise HeadNotApplied(f"{module.path}/{WEIGHTS} is damaged") from problem
+    if (linear.in_features, linear.out_features) != (size, config.get("out_features")):
+        raise HeadNotApplied(
+            f"{module.path} takes {linear.in_features} numbers and gives {linear.out_features}, which fits neither its "
+            f"configuration nor the {size} numbers before it"
+        )
+    return _Dense(linear, activation(), residual)
+
+
+def _linear(weights: dict[str, Any], name: str, bias: bool) -> torch.nn.Linear:
+    """A linear layer with weights of a file; raises KeyError or ValueError where they are not there."""
+    weight = weights[f"{name}.weight"]
+    if weight.dim() != 2:
+        raise ValueError("a matrix was expected")
+    linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias)
+    linear.weight = torch.nn.Parameter(weight.float(), requires_grad=False)
+    if bias:
+        values = weights[f"{name}.bias"]
+        if values.shape != weight.shape[:1]:
+            raise ValueError("one number for each row was expected")
+        linear.bias = torch.nn.Parameter(values.float(), requires_grad=False)
+    return linear

@@ -1,0 +1,108 @@
+"""The loaded model: its weights, its tokenizer, the device they are on, and the one lock around a forward pass.
+
+What traces, bulk vectors and token vectors stand on; `Backend` puts these together. Two module trees share one set of
+weights. The fast one uses PyTorch's fused attention, which gives no attention weights; the other (a copy whose
+parameters are the very same tensors) uses eager attention and runs only when attentions are asked for. Switching one
+shared model back and forth would be a race between sessions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from components.arrays import Int64
+from components.model import architecture, loading
+from components.model.catalog import ModelFacts, ModelSpec, with_facts
+from components.model.files.sentence_config import SentenceConfig, read_sentence_config
+from components.model.head import DenseHead, HeadNotApplied, read_head
+from components.model.not_applied import is_cross_encoder, not_applied
+from components.model.tokenization import Tokenization
+from components.model.trace import EVERY_POOLING, POOLINGS, Pooling
+
+
+class LoadedModel:
+    """An encoder in memory with what was published beside it. Safe to share between threads.
+
+    `spec` is the catalog entry with its facts filled in, and `revision` identifies the weights. `forward_passes` counts
+    the passes run so far by whoever uses this model. `head` are the Dense layers that were published after pooling, or
+    None; `poolings` has "own" only with them. `not_applied` says in sentences what else was published and is not used.
+    """
+
+    def __init__(
+        self, spec: ModelSpec, revision: str, encoder: Any, tokenizer: Any, folder: Path | None = None
+    ) -> None:
+        """`folder` is where the published files are; None for a model that was made in memory."""
+        self.encoder = encoder.eval()
+        self.facts: ModelFacts = architecture.facts_of(encoder.config, encoder)
+        self.spec = with_facts(spec, self.facts, loading.publishes_masked_lm(encoder.config))
+        self.revision = revision
+        self.device: torch.device = next(encoder.parameters()).device
+        self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
+        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
+        self.sentence_config: SentenceConfig = read_sentence_config(folder)
+        self.head, problem = _head(folder, self.sentence_config, self.facts.hidden_size)
+        self.poolings: tuple[Pooling, ...] = POOLINGS if self.head is None else EVERY_POOLING
+        self.own_pooling: Pooling = (self.sentence_config.pooling or "mean") if self.head is None else "own"
+        published_as = self.sentence_config.published_as
+        names = tuple(map(str, getattr(encoder.config, "architectures", None) or ()))
+        self.not_applied = not_applied(self.sentence_config.modules, names, published_as, problem)
+        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
+        self.own_max_length = min(
+            self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
+        )
+        self.forward_passes = 0
+        self._folder = folder
+        self._eager: Any = None
+        self._masked_lm: Any = None
+
+    def vector_size(self, poolings: Sequence[str]) -> int:
+        """How many numbers the sentence vectors of these poolings have, in one array of them all.
+
+        The model's own vector may be shorter or longer than a hidden state. Then the shorter ones are filled up with
+        zeros, which changes neither a cosine nor a dot product.
+        """
+        hidden = self.facts.hidden_size
+        return hidden if self.head is None or "own" not in poolings else max(hidden, self.head.size)
+
+    @contextmanager
+    def forward_pass(self) -> Iterator[None]:
+        """The lock and inference mode around one pass, which is counted."""
+        # inference_mode is thread-local, so it is entered here and not once at start.
+        with self.lock, torch.inference_mode():
+            self.forward_passes += 1
+            yield
+
+    def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:
+        """The encoder's arguments on its device, each int64 [sentence, token]; None is left out."""
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
+        return {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items() if array is not None}
+
+    def eager(self) -> Any:
+        """The encoder with eager attention, on the same tensors; made when first needed."""
+        with self.lock:
+            if self._eager is None:
+                self._eager = loading.eager_twin(self.encoder)
+            return self._eager
+
+    def masked_lm(self) -> Any:
+        """The encoder with its masked-LM head, with eager attention. Raises ModelError where none was published."""
+        with self.lock:
+            if self._masked_lm is None:
+                if self._folder is None or not self.spec.masked_lm:
+                    raise loading.no_masked_lm(self.spec.title)
+                self._masked_lm = loading.masked_lm(self._folder, self.encoder, self.spec.title)
+            return self._masked_lm
+
+
+def _head(folder: Path | None, config: SentenceConfig, hidden_size: int) -> tuple[DenseHead | None, str | None]:
+    """The model's Dense head, or the reason why one that was published is not applied."""
+    try:
+        return read_head(folder, config.modules, hidden_size), None
+    except HeadNotApplied as problem:
+        return None, str(problem)

@@ -1,0 +1,129 @@
+"""What a model was published with and is not applied, and what a cross-encoder is, told by files as they are published."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from components.model.backend import Backend
+from components.model.files.published import is_inside, read_modules
+from components.model.files.sentence_config import read_sentence_config
+from components.model.not_applied import is_cross_encoder
+from tests.tiny import dense_module, pooling_module, publish
+
+MEAN = pooling_module()
+
+
+@pytest.fixture
+def folder(tiny_folder, tmp_path):
+    return shutil.copytree(tiny_folder("bert"), tmp_path / "model")
+
+
+def loaded(folder):
+    return Backend.load(str(folder), device_name="cpu")
+
+
+def set_config(folder, **values):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def test_nothing_is_said_of_models_that_are_applied_in_full(embedded, tiny_folder, folder):
+    assert embedded.not_applied == ()
+    assert not embedded.is_cross_encoder
+    assert loaded(tiny_folder("bert")).not_applied == ()
+    publish(folder, pooling_module("cls_token"), ("Normalize", {}))
+    assert loaded(folder).not_applied == ()
+    assert loaded(folder).own_pooling == "cls"
+
+
+@pytest.mark.parametrize(
+    ("modules", "words"),
+    [
+        ([pooling_module("lasttoken")], ["last-token pooling", "mean"]),
+        ([pooling_module("weightedmean_tokens")], ["weighted-mean", "mean"]),
+        ([pooling_module("mean_sqrt_len_tokens")], ["square root", "mean"]),
+        (
+            [pooling_module("mean_tokens", pooling_mode_max_tokens=True)],
+            ["one after the other", "the maximum, the mean"],
+        ),
+        ([("Pooling", {"pooling_mode": ["cls", "mean"]})], ["one after the other", "[CLS], the mean"]),
+        ([("Pooling", {"pooling_mode": "something new"})], ["something new", "mean"]),
+        ([pooling_module(include_prompt=False)], ["prompt"]),
+        ([MEAN, ("LayerNorm", {"dimension": 32})], ["LayerNorm", "without them"]),
+        ([("WeightedLayerPooling", {"layer_start": 4}), MEAN], ["WeightedLayerPooling"]),
+        ([("SpladePooling", {"pooling_strategy": "max"})], ["SPLADE", "not applied"]),
+        ([dense_module(32, 8, "Identity", bias=False)], ["ColBERT", "token by token"]),
+    ],
+)
+def test_what_is_not_applied_is_said_in_one_sentence(folder, modules, words):
+    publish(folder, *modules)
+    backend = loaded(folder)
+    (sentence,) = backend.not_applied
+    assert sentence.startswith("It was ")
+    assert sentence.endswith(".")
+    assert "not applied" in sentence
+    assert [word for word in words if word not in sentence] == []
+    assert backend.own_pooling == "mean"
+    assert backend.poolings == ("mean", "cls", "max")
+
+
+def test_a_head_after_a_pooling_that_is_not_applied(folder):
+    publish(folder, pooling_module("lasttoken"), dense_module(32, 8))
+    first, second = loaded(folder).not_applied
+    assert "last-token" in first
+    assert "Dense layer" in second
+    assert "pooling that is not applied" in second
+
+
+def test_a_head_that_needs_another_module(folder):
+    publish(folder, MEAN, dense_module(32, 8), ("LayerNorm", {"dimension": 8}))
+    head, others = loaded(folder).not_applied
+    assert "LayerNorm" in head
+    assert "LayerNorm" in others
+
+
+def test_a_late_interaction_model_by_its_architecture_its_library_or_its_kind(folder, tiny_folder, tmp_path):
+    set_config(folder, architectures=["HF_ColBERT"])
+    other = publish(shutil.copytree(tiny_folder("bert"), tmp_path / "b"), dense_module(32, 8), library="pylate.models")
+    third = shutil.copytree(tiny_folder("bert"), tmp_path / "c")
+    (third / "config_sentence_transformers.json").write_text('{"model_type": "MultiVectorEncoder"}')
+    for place in (folder, other, third):
+        (sentence,) = loaded(place).not_applied
+        assert "late-interaction" in sentence
+
+
+def test_a_sparse_model_by_its_first_module_or_its_kind(folder, tiny_folder, tmp_path):
+    (folder / "modules.json").write_text(json.dumps([{"type": "sentence_transformers.x.MLMTransformer", "path": ""}]))
+    other = shutil.copytree(tiny_folder("bert"), tmp_path / "b")
+    (other / "config_sentence_transformers.json").write_text('{"model_type": "SparseEncoder"}')
+    for place in (folder, other):
+        (sentence,) = loaded(place).not_applied
+        assert "SPLADE" in sentence
+
+
+def test_a_cross_encoder_by_its_architecture_its_kind_or_its_collection(folder, tiny_folder, tmp_path):
+    set_config(folder, architectures=["BertForSequenceClassification"])
+    assert loaded(folder).is_cross_encoder
+    other = shutil.copytree(tiny_folder("bert"), tmp_path / "b")
+    assert not loaded(other).is_cross_encoder
+    (other / "config_sentence_transformers.json").write_text('{"model_type": "CrossEncoder"}')
+    assert loaded(other).is_cross_encoder
+    assert is_cross_encoder("cross-encoder/ms-marco-MiniLM-L6-v2", object(), "")
+    assert not is_cross_encoder("google-bert/bert-base-uncased", object(), "")
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[1, null]", '[{"type": 3, "path": 4}]', '[{"path": "/etc"}]'])
+def test_a_list_of_modules_that_makes_no_sense_does_no_harm(folder, content):
+    (folder / "modules.json").write_text(content)
+    read_modules(folder)
+    assert read_sentence_config(folder).pooling is None
+    loaded(folder)
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", "..\\x", "C:\\x"])
+def test_paths_that_leave_the_folder(path):
+    assert not is_inside(path)
+    assert is_inside("2_Dense")

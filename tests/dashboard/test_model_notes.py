@@ -1,0 +1,153 @@
+"""What pages say of a model: what of it is not applied, what a cross-encoder is for, and what its own vector is."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.analysis.pooling import pool
+from components.analysis.similarity import cosine
+from components.model.catalog import parse_model
+from dashboard import caching, ready_made
+from dashboard.settings import PAGES
+from tests.dashboard.conftest import Open, figures, texts, traces
+from tests.tiny import dense_module, pooling_module, publish, save_tiny
+
+BANK = ready_made.ready_made_sets()["bank"].sentences
+SAID = "last-token pooling"
+TRAINED = "trained to give a score to what it reads"
+OWN = "The own vector of"
+
+
+@pytest.fixture(scope="module")
+def last_token(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model whose pooling is not applied."""
+    folder = save_tiny(tmp_path_factory.mktemp("models") / "last-token", "bert")
+    return str(publish(folder, pooling_module("lasttoken")))
+
+
+@pytest.fixture(scope="module")
+def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = save_tiny(tmp_path_factory.mktemp("models") / "scorer", "bert", seed=1)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["BertForSequenceClassification"]}))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def dense(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model with a head that is larger than its hidden states."""
+    folder = save_tiny(tmp_path_factory.mktemp("models") / "dense", "bert", seed=2)
+    return str(publish(folder, pooling_module(), dense_module(32, 48)))
+
+
+def backend(folder: str) -> Any:
+    job = caching.shelf().request(parse_model(folder))
+    assert job.finished.wait(60)
+    return job.backend
+
+
+def settled(app: AppTest) -> AppTest:
+    """The page once nothing is being embedded or measured any more."""
+    deadline = time.monotonic() + 60
+    while any(button.key.startswith("stop_") for button in app.button if button.key) and time.monotonic() < deadline:
+        time.sleep(0.3)
+        app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_says_once_what_is_not_applied(open_page: Open, last_token: str, page: str) -> None:
+    app = open_page(page, m=last_token)
+    assert texts(app).count(SAID) == 1
+    assert not app.exception
+
+
+@pytest.mark.parametrize("page", ["layers", "heatmaps"])
+def test_the_second_model_is_said_too_by_name(open_page: Open, last_token: str, page: str) -> None:
+    said = texts(open_page(page, m2=last_token))
+    assert said.count(SAID) == 1
+    assert "**last\\-token:**" in said or "**last-token:**" in said
+
+
+@pytest.mark.parametrize(
+    ("page", "view", "noted"),
+    [
+        ("layers", "sentences", True),
+        ("heatmaps", "sentences", True),
+        ("search", "results", True),
+        ("search", "pairs", True),
+        ("evaluate", "grid", True),
+        ("evaluate", "similarity", True),
+        ("layers", "tokens", False),
+        ("heatmaps", "blocks", False),
+        ("search", "corpus", False),
+    ],
+)
+def test_a_cross_encoder_is_noted_once_where_vectors_are_compared(
+    open_page: Open, cross_encoder: str, page: str, view: str, noted: bool
+) -> None:
+    app = open_page(page, m=cross_encoder, view=view)
+    assert texts(app).count(TRAINED) == int(noted)
+    assert not app.exception
+
+
+def test_two_cross_encoders_share_one_note(open_page: Open, cross_encoder: str, tmp_path: Path) -> None:
+    other = save_tiny(tmp_path / "other", "bert", seed=3)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"architectures": ["BertForSequenceClassification"]}))
+    said = texts(open_page("layers", m=cross_encoder, m2=str(other), view="sentences"))
+    assert "**scorer** and **other** were trained" in said
+    assert texts(open_page("layers", m=cross_encoder, view="sentences")).count("too: the same") == 0
+    said = texts(open_page("evaluate", m=cross_encoder, m2=str(other), view="compare"))
+    assert said.count("not to make vectors") == 1
+
+
+def test_the_models_own_vector_over_the_layers(open_page: Open, dense: str) -> None:
+    app = open_page("layers", m=dense, view="sentences", pool="own", s=list(BANK[:2]))
+    (caption,) = [item.value for item in app.caption if OWN in item.value]
+    assert "48 numbers" in caption
+    assert "trained on layer 3" in caption
+    vectors = pool(backend(dense).trace(BANK[:2]), "own")
+    np.testing.assert_allclose(next(iter(traces(app).values())), cosine(vectors[:, 0], vectors[:, 1]), atol=1e-4)
+
+
+def test_at_the_last_layer_there_is_nothing_to_warn_of(open_page: Open, dense: str) -> None:
+    said = texts(open_page("heatmaps", m=dense, view="sentences", pool="own", l="3"))
+    assert OWN in said
+    assert "trained on layer" not in said
+    assert "trained on layer 3" in texts(open_page("heatmaps", m=dense, view="sentences", pool="own", l="1"))
+
+
+@pytest.mark.parametrize(("page", "view"), [("layers", "sentences"), ("heatmaps", "sentences"), ("search", "results")])
+def test_a_link_to_an_own_vector_that_the_model_has_not(open_page: Open, page: str, view: str) -> None:
+    app = settled(open_page(page, view=view, pool="own"))
+    assert "Model's own" in texts(app) or "model's own vector” was asked for" in texts(app)
+    assert "there is only" in texts(app)
+    assert app.session_state["pooling"] == "mean"
+
+
+def test_search_by_the_models_own_vector(open_page: Open, dense: str) -> None:
+    app = settled(open_page("search", m=dense, pool="own", l="2"))
+    assert "trained on layer 3" in texts(app)
+    lists = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]
+    assert lists
+    assert "Layer 2, Model's own" in texts(app)
+
+
+def test_evaluate_has_a_row_for_it(open_page: Open, dense: str) -> None:
+    app = settled(open_page("evaluate", m=dense, view="grid"))
+    heatmap = figures(app)[0]["data"][0]
+    assert "Model's own" in [*heatmap["x"], *heatmap["y"]]
+    assert "trained on layer 3" in texts(app)
+    app = settled(open_page("evaluate", m=dense, view="similarity"))
+    assert "Model's own pooling" in [trace["name"] for trace in figures(app)[0]["data"]]
+    app = open_page("evaluate", m=dense, view="compare", r=["m.3.own"])
+    assert app.multiselect(key="w_runs").value == ["m.3.own"]

@@ -180,7 +180,11 @@ def test_published_settings_are_read(tmp_path):
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
     (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 77}')
-    (tmp_path / "modules.json").write_text('[{"type": "sentence_transformers.models.Normalize"}]')
+    (tmp_path / "modules.json").write_text(
+        '[{"path": "", "type": "sentence_transformers.models.Transformer"},'
+        ' {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},'
+        ' {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]'
+    )
     (tmp_path / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: ", "passage": "say: "}}')
     found = read_sentence_config(tmp_path)
     assert (found.pooling, found.max_length, found.normalise) == ("cls", 77, True)

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Float32
+from components.arrays import Float32, Int64, unit
 from components.model.trace import Trace
 
 _WORD = re.compile(r"\w+", re.UNICODE)
@@ -29,7 +28,7 @@ class MaxSim:
     document_positions: tuple[int, ...]  # of the columns
 
     @property
-    def best(self) -> NDArray[np.int64]:
+    def best(self) -> Int64:
         """For each query token the column of its best document token, int64 [query token]."""
         return self.matrix.argmax(axis=1)
 
@@ -53,7 +52,7 @@ class MaxSim:
 
 def max_sim(query: Float32, document: Float32) -> Float32:
     """Cosines of token vectors [query token, dim] and [document token, dim]: float32 [query token, document token]."""
-    return _unit(query) @ _unit(document).T
+    return unit(query) @ unit(document).T
 
 
 def of_trace(trace: Trace, layer: int, query: int = 0, document: int = 1, include_special: bool = False) -> MaxSim:
@@ -81,8 +80,3 @@ def common(spans: Sequence[tuple[int, int]], text: str) -> tuple[str, ...]:
 
 def _positions(trace: Trace, sentence: int, include_special: bool) -> tuple[int, ...]:
     return tuple(token.position for token in trace.sentences[sentence].tokens if include_special or not token.special)
-
-
-def _unit(vectors: Float32) -> Float32:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from components.arrays import Float64
 from components.errors import InputError
 from components.model.tokenization import Tokenization
 from components.model.trace import Token, TokenizedSentence, Trace
@@ -76,7 +77,7 @@ def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tup
     return tuple(found)
 
 
-def softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+def softmax(logits: NDArray[np.floating]) -> Float64:
     """exp(x) / sum of exp(x) along the last axis, in float64.
 
     The largest is taken off first, which changes nothing but keeps exp from overflowing.

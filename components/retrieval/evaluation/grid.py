@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
@@ -80,7 +79,7 @@ def embed_grid(
     folder: Path,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> NDArray[np.float32]:
+) -> Float32:
     """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
     shape = (len(options.layers), len(options.poolings), len(texts), backend.facts.hidden_size)
     if 4 * int(np.prod(shape)) <= IN_MEMORY:

@@ -33,15 +33,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
 from components.model.embedding.embedder import EmbeddingCancelled, EmbedOptions
 from components.model.files.sentence_config import Role
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.ranks import EvaluationCancelled, gold_ranks
-from components.retrieval.evaluation.sts import ScoredPairs, correlations, pair_cosines
+from components.retrieval.evaluation.sts import ScoredPairs, correlations
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -59,7 +58,6 @@ _BLOCK = 4096  # texts tokenized together
 Texts = Sequence[str]
 Progress = Callable[[int, int], None]
 Cancelled = Callable[[], bool]
-Float64 = NDArray[np.float64]
 Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
 
 
@@ -335,7 +333,7 @@ def _cell(
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
     ranks = gold_ranks(queries, documents, None, progress, cancelled, cosine=treatment != "dot")
-    predicted = _pair_products(first, second) if treatment == "dot" else pair_cosines(first, second)
+    predicted = _pair_products(first, second) if treatment == "dot" else cosine(first, second)
     return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *correlations(predicted, scores))
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
 
 NEAR = 1e-5  # float32 scores this close are settled in float64
@@ -106,19 +106,16 @@ def _longest(documents: NDArray[np.floating]) -> float:
     return max((float(found.max()) for found in lengths), default=0.0) or 1.0
 
 
-def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> NDArray[np.float64]:
+def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> Float64:
     """Vectors in float64 divided by `longest`, or else each by its own length; zeros stay zeros.
 
     Raises InputError for vectors with NaN or infinity in them: nothing would stand before such a one.
     """
     doubled = np.asarray(vectors, np.float64)
-    lengths = np.linalg.norm(doubled, axis=-1, keepdims=True)
-    if not np.isfinite(lengths).all():
+    if not np.isfinite(doubled).all():
         raise InputError(
             "Some vectors hold values that are not finite.",
             "Finite numbers were expected: nothing can be ranked by others.",
             "Choose another model or precision.",
         )
-    if longest is not None:
-        return doubled / longest
-    return doubled / np.where(lengths == 0, 1, lengths)
+    return unit(doubled) if longest is None else doubled / longest

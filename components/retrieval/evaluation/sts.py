@@ -13,10 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from components.arrays import Float32, read_only
+from components.arrays import Float64, cosine, read_only
 from components.errors import InputError
 from components.model.embedding.embedder import EmbedOptions
 from components.model.trace import Pooling
@@ -51,9 +50,9 @@ class SimilarityGrid:
 
     layers: tuple[int, ...]
     poolings: tuple[Pooling, ...]
-    cosines: NDArray[np.float64]  # [layer, pooling, pair], read-only
-    spearman: NDArray[np.float64]  # [layer, pooling]; NaN where all pairs have the same cosine
-    pearson: NDArray[np.float64]  # the same
+    cosines: Float64  # [layer, pooling, pair], read-only
+    spearman: Float64  # [layer, pooling]; NaN where all pairs have the same cosine
+    pearson: Float64  # the same
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def similarity_grid(
         grid = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
         for at, place in np.ndindex(shape):
             vectors = grid[at, place]
-            cosines[at, place, start : start + len(first)] = pair_cosines(vectors[: len(first)], vectors[len(first) :])
+            cosines[at, place, start : start + len(first)] = cosine(vectors[: len(first)], vectors[len(first) :])
     for at, place in np.ndindex(shape):
         found[at, place] = [
             np.nan if value is None else value for value in correlations(cosines[at, place], pairs.scores)
@@ -129,7 +128,7 @@ def similarity_runs(
     ]
 
 
-def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> NDArray[np.float64]:
+def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> Float64:
     """How similar a ranking by words finds the two texts of each pair, float64 [pair].
 
     The corpus that words are counted over is all texts of all pairs. Either text is once the query, and the two scores
@@ -146,14 +145,7 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def pair_cosines(first: Float32, second: Float32) -> NDArray[np.float64]:
-    """Cosines of vectors row by row, in float64, [pair]; of a zero vector 0."""
-    one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-    return np.einsum("pd,pd->p", one, other) / np.where(lengths == 0, 1, lengths)
-
-
-def correlations(predicted: NDArray[np.float64], gold: Sequence[float]) -> tuple[float | None, float | None]:
+def correlations(predicted: Float64, gold: Sequence[float]) -> tuple[float | None, float | None]:
     """Spearman's and Pearson's correlation; None where either side is the same throughout."""
     rounded = np.round(predicted, 9)  # vectors that are equal give cosines that differ in the last digit
     if len(gold) < 2 or np.ptp(rounded) == 0 or np.ptp(np.asarray(gold)) == 0:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from scipy import sparse
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Int64, unit
 from components.errors import InputError
 
 Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
@@ -88,19 +88,18 @@ class BagOfWords:
     """Cosine of word counts; with idf weights it is TF-IDF."""
 
     title = TITLES["bow"]
+    _idf = False
 
     def __init__(self, texts: Sequence[str]) -> None:
-        from sklearn.feature_extraction.text import CountVectorizer
-
-        self._vectorizer = CountVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
-        self._matrix = _normalised(self._vectorizer.fit_transform(texts))  # [sentence, word]
+        self._vectorizer = _weights(idf=self._idf)
+        self._matrix = self._vectorizer.fit_transform(texts)  # [sentence, word], rows of length 1
 
     def scores(self, query: str) -> Float32:
-        asked = _normalised(self._vectorizer.transform([query]))
+        asked = self._vectorizer.transform([query])
         return np.asarray((self._matrix @ asked.T).todense(), np.float32).ravel()
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        asked = _normalised(self._vectorizer.transform(queries))
+        asked = self._vectorizer.transform(queries)
         return np.asarray(asked.multiply(self._matrix[sentences]).sum(axis=1), np.float32).ravel()
 
     @property
@@ -112,12 +111,7 @@ class TfIdf(BagOfWords):
     """TF-IDF with scikit-learn's smoothed idf, ln((1 + n) / (1 + df)) + 1."""
 
     title = TITLES["tfidf"]
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        self._vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
-        self._matrix = _normalised(self._vectorizer.fit_transform(texts))
+    _idf = True
 
 
 class LatentSemantics:
@@ -127,9 +121,8 @@ class LatentSemantics:
 
     def __init__(self, texts: Sequence[str]) -> None:
         from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
 
-        self._vectorizer = TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32)
+        self._vectorizer = _weights(idf=True)
         matrix = self._vectorizer.fit_transform(texts)
         self._svd = TruncatedSVD(max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1)), random_state=0)
         # One word has nothing to be squeezed into.
@@ -137,20 +130,23 @@ class LatentSemantics:
         if matrix.shape[1] > 1:
             with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance of texts that are all alike
                 self._svd.fit(matrix)
-        self._vectors = _unit_rows(self._fold(matrix))
+        self._vectors = self._directions(matrix)
 
     def scores(self, query: str) -> Float32:
-        asked = _unit_rows(self._fold(self._vectorizer.transform([query])))[0]
+        asked = self._directions(self._vectorizer.transform([query]))[0]
         return np.asarray(self._vectors @ asked, np.float32)
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        asked = _unit_rows(self._fold(self._vectorizer.transform(queries)))
+        asked = self._directions(self._vectorizer.transform(queries))
         return np.asarray(np.einsum("pd,pd->p", asked, self._vectors[sentences]), np.float32)
 
     @property
     def nbytes(self) -> int:
         folding = getattr(self._svd, "components_", np.empty(0))  # what turns a query's words into dimensions
         return self._vectors.nbytes + folding.nbytes
+
+    def _directions(self, matrix: sparse.csr_matrix) -> Float32:
+        return unit(np.asarray(self._fold(matrix), np.float32))
 
 
 class BM25:
@@ -244,12 +240,8 @@ def _sparse_bytes(matrix: sparse.csr_matrix | sparse.csc_matrix) -> int:
     return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
 
 
-def _normalised(matrix: sparse.spmatrix) -> sparse.csr_matrix:
-    from sklearn.preprocessing import normalize
+def _weights(idf: bool) -> Any:
+    """scikit-learn's word counts as rows of length 1, with or without idf weights."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return normalize(matrix)
-
-
-def _unit_rows(vectors: np.ndarray) -> Float32:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0).astype(np.float32)
+    return TfidfVectorizer(tokenizer=words, lowercase=False, token_pattern=None, dtype=np.float32, use_idf=idf)

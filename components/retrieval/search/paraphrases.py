@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32
+from components.arrays import Float32, Int64, unit
 
 _ROWS = 2048
 
@@ -30,7 +30,6 @@ class SimilarPair:
 
 def most_similar_pairs(
     vectors: NDArray[np.floating],
-    norms: Float32,
     k: int = 100,
     texts: Sequence[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -49,11 +48,11 @@ def most_similar_pairs(
     least = np.float32(-np.inf)
     kinds = None if texts is None else _kinds(texts)
     for row in starts:
-        left = _unit(vectors, norms, row)
+        left = _directions(vectors, row)
         for column in starts[starts.index(row) :]:
             if cancelled():
                 raise MiningCancelled
-            block = left @ _unit(vectors, norms, column).T  # [row, column]
+            block = left @ _directions(vectors, column).T  # [row, column]
             if row == column:
                 block[np.tril_indices(len(block))] = -np.inf
             if kinds is not None:
@@ -78,13 +77,11 @@ def most_similar_pairs(
     )
 
 
-def _kinds(texts: Sequence[str]) -> NDArray[np.int64]:
+def _kinds(texts: Sequence[str]) -> Int64:
     """A number for each text, the same for the same text, int64 [sentence]."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
 
-def _unit(vectors: NDArray[np.floating], norms: Float32, start: int) -> Float32:
-    part = np.asarray(vectors[start : start + _ROWS], np.float32)
-    lengths = norms[start : start + _ROWS, None]
-    return np.divide(part, lengths, out=np.zeros_like(part), where=lengths > 0)
+def _directions(vectors: NDArray[np.floating], start: int) -> Float32:
+    return unit(np.asarray(vectors[start : start + _ROWS], np.float32))

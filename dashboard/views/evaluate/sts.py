@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from scipy import stats
 
+from components.arrays import Float64
 from components.charts import evaluation as charts
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
@@ -25,8 +26,6 @@ from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from components.model.backend import Backend
     from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
@@ -101,9 +100,9 @@ def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
     return found
 
 
-def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.float64]]:
+def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, Float64]:
     """Scores of each baseline, float64 [pair]; those that are there."""
-    found: dict[str, NDArray[np.float64]] = {}
+    found: dict[str, Float64] = {}
     for kind in TITLES:
         baseline = rankers.baseline(backend, kind)
         try:
@@ -119,13 +118,11 @@ def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.flo
     return found
 
 
-def _words_work(baseline: Baseline, pairs: ScoredPairs, tell: Tell, cancelled: Cancelled) -> NDArray[np.float64]:
+def _words_work(baseline: Baseline, pairs: ScoredPairs, tell: Tell, cancelled: Cancelled) -> Float64:
     return sts.ranker_pair_scores(baseline.make, pairs)
 
 
-def _curves(
-    backend: Backend, grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, kind: str
-) -> None:
+def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, kind: str) -> None:
     values = grid.spearman if kind == "spearman" else grid.pearson
     found = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
     flat = {name: value for name, value in found.items() if value is not None}
@@ -180,7 +177,7 @@ def _best_word(flat: dict[str, float]) -> str:
     return f"The best baseline, {TITLES[best]}, has {flat[best]:.3f}."
 
 
-def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, backend: Backend) -> None:
+def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, backend: Backend) -> None:
     """One layer and pooling, or baseline: predicted against gold, and the largest errors."""
     codes = [f"m.{layer}.{pooling}" for layer in grid.layers[::-1] for pooling in grid.poolings] + list(words)
     names = {code: choices.name_of(code, backend, None) for code in codes}
@@ -230,7 +227,7 @@ def _short(text: str) -> str:
     return theme.plain(text, 90)
 
 
-def _errors(pairs: ScoredPairs, predicted: NDArray[np.float64], count: int, unit: str) -> pd.DataFrame:
+def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd.DataFrame:
     """Pairs by how far their place among the run's scores is from their place among people's."""
     off = stats.rankdata(predicted) - stats.rankdata(pairs.scores)
     order = np.argsort(-np.abs(off), kind="stable")[:count]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Float64, Int64
 from components.retrieval.evaluation.ranks import NEAR, SAME, EvaluationCancelled, exact_directions
 
 ALIKE = 1e-6  # float32 scores of a ranker this close are equal, as a share of the query's largest
@@ -50,7 +50,7 @@ class _Judged:
     rows: Int64  # [judged], the query's number among these
     documents: Int64  # [judged]
     grades: Int64  # [judged]
-    targets: NDArray[np.float64]  # [judged], the least score of those that are tied with it
+    targets: Float64  # [judged], the least score of those that are tied with it
 
 
 def vector_relevant_ranks(
@@ -134,9 +134,7 @@ def _flat(grades: Grades) -> tuple[Int64, Int64, Int64]:
     return rows, places, np.fromiter((grade for each in grades for grade in each.values()), np.int64, len(rows))
 
 
-def _judged(
-    rows: Int64, places: Int64, levels: Int64, scores: NDArray[np.float64], tolerance: NDArray[np.float64]
-) -> _Judged:
+def _judged(rows: Int64, places: Int64, levels: Int64, scores: Float64, tolerance: Float64) -> _Judged:
     """Judgements in ranking order: by query, score downwards, and among tied ones grade upwards."""
     order = np.lexsort((-scores, rows))
     rows, places, levels, scores = rows[order], places[order], levels[order], scores[order]
@@ -158,9 +156,7 @@ def _ranks(parts: Sequence[_Judged], before: Sequence[Int64], sizes: Sequence[in
     return RelevantRanks(others + own, levels, starts)
 
 
-def _others_before(
-    asked: NDArray[np.float64], directions: Float32, documents: NDArray[np.floating], judged: _Judged
-) -> Int64:
+def _others_before(asked: Float64, directions: Float32, documents: NDArray[np.floating], judged: _Judged) -> Int64:
     """How many documents that are not relevant score at least as much as each target, int64 [judged]."""
     lead = np.searchsorted(judged.rows, np.arange(len(asked) + 1))  # where each query's judgements begin
     low, high = ((judged.targets + shift).astype(np.float32) for shift in (-NEAR, NEAR))
@@ -203,7 +199,7 @@ def _bisect(ordered: NDArray[np.floating], lead: Int64, values: NDArray[np.float
 
 
 def _settled(
-    asked: NDArray[np.float64],
+    asked: Float64,
     documents: NDArray[np.floating],
     judged: _Judged,
     unsettled: Int64,
@@ -230,9 +226,7 @@ def _settled(
     return found
 
 
-def _cosines(
-    asked: NDArray[np.float64], documents: NDArray[np.floating], rows: Int64, places: Int64
-) -> NDArray[np.float64]:
+def _cosines(asked: Float64, documents: NDArray[np.floating], rows: Int64, places: Int64) -> Float64:
     """The cosine of each pair of a query and a document, float64 [pair]."""
     found = np.empty(len(rows))
     for start in range(0, len(rows), _PAIRS):

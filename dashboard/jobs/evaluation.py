@@ -15,6 +15,7 @@ from components.retrieval.evaluation import pair_runs, run_record
 from components.retrieval.evaluation.run_record import Run, RunData
 from components.retrieval.index.build import versions
 from components.retrieval.search import lexical
+from components.retrieval.search.words import WORDS_ARE
 from dashboard import caching
 from dashboard.jobs import embedding, rankers
 from dashboard.ui import messages
@@ -137,7 +138,7 @@ def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
         name=title,
         system={"kind": kind, **_parameters(kind), **({"vectors": baseline.source} if baseline.source else {})},
         data=_data(pairs),
-        settings={"words": "runs of letters and digits, lower case", "bootstrap_seed": 0},
+        settings={"words": WORDS_ARE, "bootstrap_seed": 0},
         versions=versions(_LIBRARIES.get(kind, ("numpy",))),
         ranks=ranks,
         milliseconds=milliseconds,

@@ -8,12 +8,11 @@
 - static vectors: the mean of context-free word vectors, cosine (components.retrieval.search.static_vectors).
 
 All but LSA and static vectors see no further than the words themselves: "erupted" and "eruption" have nothing in
-common. One tokenizer serves all, so that rankings differ by method alone: runs of letters and digits, lower case.
+common. One tokenizer serves all, so that rankings differ by method alone: components.retrieval.search.words.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, get_args
 
@@ -22,6 +21,7 @@ from scipy import sparse
 
 from components.arrays import Float32, Int64, unit
 from components.errors import InputError
+from components.retrieval.search.words import words
 
 Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -36,12 +36,6 @@ TITLES: dict[str, str] = {
 LSA_DIMENSIONS = 100
 K1, B = 1.5, 0.75
 LAMBDA = 0.1  # the corpus's share in Jelinek-Mercer: 0.1 suits short queries (Zhai and Lafferty 2001)
-_WORD = re.compile(r"\w+", re.UNICODE)
-
-
-def words(text: str) -> list[str]:
-    """Runs of letters, digits and underscores, in lower case."""
-    return _WORD.findall(text.lower())
 
 
 class Ranker(Protocol):
@@ -162,20 +156,18 @@ class BM25:
             raise ValueError("empty vocabulary")
         self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
         self._index.index(tokens, show_progress=False)
-        self._known = set().union(*tokens)
         self._count = len(texts)
 
     def scores(self, query: str) -> Float32:
-        asked = [word for word in words(query) if word in self._known]
-        if not asked:
-            return np.zeros(self._count, np.float32)
-        return np.asarray(self._index.get_scores(asked), np.float32)
+        asked = words(query)
+        return np.asarray(self._index.get_scores(asked) if asked else np.zeros(self._count), np.float32)
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        kept, places = self._index.scores, self._index.vocab_dict
+        # `get_scores` scores every sentence: 20,000 pairs of 20,000 sentences take 5.5 s by it and 0.6 s like this.
+        kept = self._index.scores
         shape = (self._count, len(kept["indptr"]) - 1)
         rows = sparse.csc_matrix((kept["data"], kept["indices"], kept["indptr"]), shape=shape).tocsr()
-        asked = [[places[word] for word in words(query) if word in self._known] for query in queries]
+        asked = [self._index.get_tokens_ids(words(query)) for query in queries]
         return np.array([_row_sum(rows, at, columns) for at, columns in zip(sentences, asked, strict=True)], np.float32)
 
     @property

@@ -23,7 +23,8 @@ import numpy as np
 from components.arrays import Float32, Int64, unit
 from components.errors import InputError
 from components.retrieval.corpora.readers.table import unreadable
-from components.retrieval.search.lexical import TITLES, words
+from components.retrieval.search.lexical import TITLES
+from components.retrieval.search.words import words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend

@@ -41,15 +41,18 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return evaluate_graded.run(options)
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation import grid, metrics
+    from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
-    documents, queries, without = grid.compressed_pairs(corpus)
-    shared.tell_left_out(without + corpus.report.bad_count, len(documents))
+    pairs = pairs_of_corpus(corpus)
+    shared.tell_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
     backend = shared.load(options)
     chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
     runs = []
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        for found in grid.retrieval_runs(backend, documents, queries, chosen, asked, bar.update):
+        for found in grid.retrieval_runs(
+            backend, pairs.documents.texts, pairs.queries.texts, chosen, asked, bar.update
+        ):
             runs.append(
                 {"model": found.model, "layer": found.layer, "pooling": found.pooling, **metrics.summary(found.ranks)}
             )

@@ -71,11 +71,6 @@ class MapOptions:
             return MapOptions("pca", self.dims, metric=self.metric)
         return self if self.method == "umap" else replace(self, min_dist=0.1)
 
-    @property
-    def needs_numba(self) -> bool:
-        """Whether its library compiles code when it is first used."""
-        return self.method in ("umap", "pacmap")
-
 
 def start_map(vectors: NDArray[Any], options: MapOptions, cancelled: Callable[[], bool] = lambda: False) -> Float32:
     """The common start of all layers' maps, from vectors [layer, token, dim]: the map of the mean directions."""

@@ -29,6 +29,7 @@ from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.evaluation import grid, metrics
 from components.retrieval.evaluation import sts as sts_module
 from components.retrieval.evaluation.grid import Progress
+from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.evaluation.published_figures import (
     PAIRS_DATASET,
     PUBLISHED,
@@ -286,16 +287,16 @@ def pairs_data(paths: Sequence[Path], name: str, seed: int = 0) -> Data:
     """
     columns = read_table(paths[0], name, max_rows=1).columns
     corpus = read_corpus(paths, name, SET_COLUMN if set(columns) == {SET_COLUMN} else "sentence", limits=None)
-    documents, queries, without = grid.compressed_pairs(corpus)
-    rows = sample(len(documents), MOST_PAIRS, seed)
+    pairs = pairs_of_corpus(corpus)
+    rows = sample(len(pairs), MOST_PAIRS, seed)
     return Data(
         "retrieval",
         "test",
         name,
-        len(documents),
-        without + corpus.report.bad_count,
-        tuple(documents[row] for row in rows),
-        tuple(queries[row] for row in rows),
+        len(pairs),
+        pairs.left_out + corpus.report.bad_count,
+        tuple(pairs.documents.texts[row] for row in rows),
+        tuple(pairs.queries.texts[row] for row in rows),
     )
 
 

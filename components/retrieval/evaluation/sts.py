@@ -21,12 +21,12 @@ from components.model.embedding.embedder import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of
+from components.retrieval.evaluation.grid import Progress
+from components.retrieval.evaluation.layer_grid import LayerGrid
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.search.lexical import Ranker
-
-from components.retrieval.evaluation.grid import Progress
 
 PAIRS_AT_ONCE = 1_024  # of scored pairs
 
@@ -48,11 +48,13 @@ class SimilarityRun:
 class SimilarityGrid:
     """Cosines of every pair at every layer and pooling, and how they agree with people."""
 
-    layers: tuple[int, ...]
-    poolings: tuple[Pooling, ...]
-    cosines: Float64  # [layer, pooling, pair], read-only
-    spearman: Float64  # [layer, pooling]; NaN where all pairs have the same cosine
-    pearson: Float64  # the same
+    cosines: LayerGrid  # float64 [layer, pooling, pair], read-only
+    spearman: LayerGrid  # one value a cell; NaN where all pairs have the same cosine
+    pearson: LayerGrid  # the same
+
+    @property
+    def nbytes(self) -> int:
+        return self.cosines.nbytes
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ def similarity_grid(
 
     Pairs are embedded some at a time, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
     """
-    count, shape = len(pairs.first), (len(options.layers), len(options.poolings))
-    cosines, found = np.empty((*shape, count)), np.empty((*shape, 2))
+    layers, poolings, count = options.layers, options.poolings, len(pairs.first)
+    cosines = np.empty((len(layers), len(poolings), count))
     for start in range(0, count, PAIRS_AT_ONCE):
         first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
 
@@ -91,16 +93,17 @@ def similarity_grid(
             if progress is not None:
                 progress(before + done, 2 * count)
 
-        grid = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
-        for at, place in np.ndindex(shape):
-            vectors = grid[at, place]
-            cosines[at, place, start : start + len(first)] = cosine(vectors[: len(first)], vectors[len(first) :])
-    for at, place in np.ndindex(shape):
-        found[at, place] = [
-            np.nan if value is None else value for value in correlations(cosines[at, place], pairs.scores)
-        ]
+        vectors = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
+        for row, column in np.ndindex(cosines.shape[:2]):
+            both = vectors[row, column]
+            cosines[row, column, start : start + len(first)] = cosine(both[: len(first)], both[len(first) :])
+    agreement = [[correlations(each, pairs.scores) for each in rows] for rows in cosines]
+    known = np.array(agreement, np.float64)  # None becomes NaN
     return SimilarityGrid(
-        options.layers, options.poolings, read_only(cosines), read_only(found[..., 0]), read_only(found[..., 1])
+        *(
+            LayerGrid(layers, poolings, read_only(values))
+            for values in (cosines, known[..., 0].copy(), known[..., 1].copy())
+        )
     )
 
 
@@ -119,12 +122,11 @@ def similarity_runs(
             backend.revision,
             layer,
             pooling,
-            _known(grid.spearman[at, place]),
-            _known(grid.pearson[at, place]),
+            _known(grid.spearman.of(layer, pooling)),
+            _known(grid.pearson.of(layer, pooling)),
             len(pairs.first),
         )
-        for at, layer in enumerate(grid.layers)
-        for place, pooling in enumerate(grid.poolings)
+        for layer, pooling in grid.cosines.cells
     ]
 
 

@@ -1,4 +1,4 @@
-"""Rankings by shared words: what search was before vectors, and still the baseline to beat.
+"""Rankings by shared words: what search was before vectors, and still what vectors have to beat.
 
 - bag of words: cosine of word counts. Frequent words count like rare ones.
 - TF-IDF: counts weighted by how few sentences have the word (Salton and Buckley 1988), cosine.

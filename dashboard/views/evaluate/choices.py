@@ -150,7 +150,7 @@ def measure() -> str:
 
 
 def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[str]:
-    """The runs to compare, picked from every layer and pooling of the models and the baselines."""
+    """The runs to compare, picked from every layer and pooling of the models and the word rankings."""
     offered = [*TITLES]
     for which, model in (("m2", second), ("m", backend)):
         if model is not None:
@@ -173,16 +173,16 @@ def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[st
         key="w_runs",
         max_selections=settings.MOST_RUNS,
         on_change=lambda: state.put("runs", tuple(st.session_state["w_runs"])),
-        placeholder="Add a run: a layer and pooling, or a baseline",
-        help="A run is one way to rank the sentences. Type to find a layer, a pooling or a baseline.",
+        placeholder="Add a run: a layer and pooling, or a word ranking",
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling or a word ranking.",
     )
     return chosen
 
 
 def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
-    """The model's own choice, its last [CLS], its input embeddings, and the baselines people know.
+    """The model's own choice, its last [CLS], its input embeddings, and the word rankings people know.
 
-    Counting words takes milliseconds a query: where there are very many, baselines are run only when they are asked for.
+    Counting words takes milliseconds a query: where there are very many, word rankings are run only when they are asked for.
     """
     last = backend.facts.layers
     found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
@@ -194,7 +194,7 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
 
 
 def parsed(code: str) -> VectorCode | None:
-    """What a run's code says; None for a baseline's."""
+    """What a run's code says; None for a word ranking's."""
     parts = code.split(".")
     if len(parts) != 3:
         return None

@@ -70,7 +70,7 @@ def relevance(backend: Backend) -> None:
     ranks = _runs(backend, second, found, codes)
     if not ranks:
         if not codes:
-            st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
+            st.info("**No run yet.** Add a layer and pooling, or a word ranking.", icon=":material/add:")
         return
     measure = _measure()
     table, unsure = evaluation.result(
@@ -145,7 +145,7 @@ def _uploaded() -> GradedSet | None:
             caching.graded_sets().put(key, collection.read_graded({file.name: file.getvalue() for file in files}))
     found = caching.graded_sets().get(st.session_state.get("_graded", ""))
     if found is None:
-        st.caption("All three together; they are told apart by their names and content.")
+        st.caption("All three together; they are told apart by their names.")
     return found
 
 
@@ -196,12 +196,12 @@ def _ranks_of(
 
 
 def _by_words(backend: Backend, found: GradedSet, kind: str) -> RelevantRanks:
-    baseline = rankers.baseline(backend, kind)
+    ranking = rankers.word_ranking(backend, kind)
     ranks: RelevantRanks = evaluation.result(
-        ("graded words", kind, baseline.source, found.content_hash),
+        ("graded words", kind, ranking.source, found.content_hash),
         f"{TITLES[kind]}: ranking {len(found.queries):,} queries",
         lambda tell, cancelled: graded_ranks.ranker_relevant_ranks(
-            baseline.make(found.documents).scores, found.queries, found.grades, tell, cancelled
+            ranking.make(found.documents).scores, found.queries, found.grades, tell, cancelled
         ),
         f"graded_{kind}",
     )

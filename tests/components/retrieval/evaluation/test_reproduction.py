@@ -129,7 +129,7 @@ def test_a_pass_that_fails_does_not_stop_the_others(offline, pairs_file, tmp_pat
     def no_memory(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(reproduction.evaluation, "retrieval_runs", no_memory)
+    monkeypatch.setattr(reproduction.grid, "retrieval_runs", no_memory)
     outcome = reproduce(Sources(pairs=pairs_file, sts=scored, sts_split="test"))
     assert [(one.measure, one.published, one.n) for one in outcome.rows] == [("spearman", 82.03, 3)]
     assert any(

@@ -164,7 +164,7 @@ class Backend:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
 
         `options` (see `embed_options`) goes before `layers` and `poolings`. `progress(done, total)` counts
-        sentences. Raises InputError, and EmbeddingCancelled once `cancelled()` is true.
+        sentences. Raises InputError, and Cancelled once `cancelled()` is true.
         """
         chosen = options or self.embed_options(layers, poolings)
         return self.embedder.embed(texts, chosen, token_budget, progress, cancelled)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.errors import UserError
-from components.model.embedding.embedder import EmbeddingCancelled
+from components.jobs import Cancelled
 from components.model.embedding.token_vectors import TokenVectors
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class TokenJob:
 
     @property
     def cancelled(self) -> bool:
-        return isinstance(self.error, EmbeddingCancelled)
+        return isinstance(self.error, Cancelled)
 
     @property
     def seconds_left(self) -> float | None:
@@ -112,7 +112,7 @@ class TokenShelf:
                     progress=progress,
                     cancelled=job.cancel.is_set,
                 )
-        except EmbeddingCancelled as stopped:
+        except Cancelled as stopped:
             job.error = stopped.with_traceback(None)
         except UserError as problem:  # meant for a person, and no fault of the server
             job.error = problem.with_traceback(None)

@@ -22,8 +22,9 @@ from dashboard.ui import messages
 from dashboard.ui.wording import POOLING_NAMES, duration
 
 if TYPE_CHECKING:
+    from components.jobs import Work
     from components.model.backend import Backend
-    from components.retrieval.evaluation.evaluation_shelf import EvaluationJob, Work
+    from components.retrieval.evaluation.evaluation_shelf import EvaluationJob
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
     from components.retrieval.index.folder import VectorIndex

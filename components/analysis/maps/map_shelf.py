@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.analysis.maps.map_trust import MapTrust, map_trust
-from components.analysis.maps.projection import MapCancelled, MapOptions, layer_map, start_map
+from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.maps.token_set import TokenSet
 from components.arrays import read_only
+from components.jobs import Cancelled
 
 Float32 = NDArray[np.float32]
 KEPT = 16
@@ -50,7 +51,7 @@ class Drawing:
 
     @property
     def cancelled(self) -> bool:
-        return isinstance(self.error, MapCancelled)
+        return isinstance(self.error, Cancelled)
 
     def has(self, wanted: Sequence[int | tuple[int, int]]) -> bool:
         """Whether these layers' maps (or joint maps of two) are there."""
@@ -141,7 +142,7 @@ class MapShelf:
                     continue
             try:
                 self._make(drawing, tokens, item)
-            except MapCancelled as stopped:
+            except Cancelled as stopped:
                 drawing.error = stopped.with_traceback(None)
             except Exception as problem:
                 log.warning("a map of %d tokens failed", len(tokens), exc_info=problem)

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from components.analysis.maps import numba_work
 from components.arrays import Float32, unit
 from components.errors import InputError
+from components.jobs import Cancelled
 
 Method = Literal["umap", "pca", "tsne", "pacmap"]
 Metric = Literal["cosine", "euclidean"]
@@ -48,10 +49,6 @@ FITTED = 5_000  # points a map is made of; more are placed into it
 _PLACED = 5_000  # points placed at once, between two looks at `cancelled`
 _NEAREST = 5  # neighbours a point is placed by, where the method cannot place points itself
 _RATE = 0.5  # UMAP's learning rate: half its default, for maps that start near their end
-
-
-class MapCancelled(Exception):
-    """Somebody stopped the job."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ def layer_map(
 
     It is centred, and the root mean square of its points' distances from the centre is 1. The same vectors, options
     and start give the same map. `progress(done, total)` counts points. Raises InputError for fewer than 4 points,
-    MapCancelled.
+    Cancelled.
     """
     found = _normal(place(np.asarray(vectors, np.float32), options, start, cancelled, progress))
     return found if start is None else align(found, start)
@@ -132,7 +129,7 @@ def place(
     count = len(vectors)
     check_count(count, options.method)
     if cancelled():
-        raise MapCancelled
+        raise Cancelled
     if not np.ptp(vectors, axis=0).any():  # the same vector throughout: one place
         return np.zeros((count, options.dims), np.float32)
     if options.metric == "cosine":
@@ -150,7 +147,7 @@ def place(
     others = np.setdiff1d(np.arange(count), rows)
     for at in range(0, len(others), _PLACED):
         if cancelled():
-            raise MapCancelled
+            raise Cancelled
         if progress is not None:
             progress(FITTED + at, count)
         some = others[at : at + _PLACED]

@@ -2,7 +2,7 @@
 
 bertviz's own pages fetch require.js, jQuery and d3 from another host and stay blank without a network. Here
 bertviz's scripts are read from the installed package when a page is made, d3 5 from the package mpld3 and
-jQuery 3 from XStatic-jQuery; bertviz_page.js stands in for require.js and gives bertviz its data.
+jQuery 3 from XStatic-jQuery; page.js stands in for require.js and gives bertviz its data.
 
 Two walls against markup in tokens: everything from people is escaped where it stands in the document, and the
 page's content security policy lets only these very scripts run (by their hash) and nothing be fetched at all.

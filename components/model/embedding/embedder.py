@@ -28,6 +28,7 @@ import torch
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model import loading
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
@@ -53,10 +54,6 @@ log = logging.getLogger(__name__)
 # Every batch is of another shape, and oneDNN keeps what it made ready for the last 1,024 shapes, a copy of the weights
 # with each: over a gigabyte after 36,000 sentences, and slower than with few. It reads this when it is first used.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
-
-
-class EmbeddingCancelled(Exception):
-    """Somebody stopped the job. What was handed out until then is whole."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ class Embedder:
     ) -> EmbedReport:
         """Hand `sink(rows [n], vectors [layer, pooling, n, dim])` each batch; rows are places in `texts`.
 
-        `progress(done, total)` is told sentences after each batch. Raises EmbeddingCancelled once `cancelled()`
+        `progress(done, total)` is told sentences after each batch. Raises Cancelled once `cancelled()`
         says so, asked before each batch; errors of `sink` pass through. `forward` makes the vectors of a batch.
         """
         started = time.monotonic()
@@ -227,7 +224,7 @@ class Embedder:
     ) -> Iterator[tuple[Int64, Float32]]:
         """One batch; in halves where it does not fit the accelerator's memory."""
         if cancelled():
-            raise EmbeddingCancelled
+            raise Cancelled
         vectors = None
         try:
             vectors = forward([ids[row] for row in rows], options)

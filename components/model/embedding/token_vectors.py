@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import BLOCK, EmbeddingCancelled
+from components.model.embedding.embedder import BLOCK
 from components.model.trace import TokenizedSentence
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def token_vectors(
 
     At most `max_tokens`; special tokens are never chosen. With `folder` the array is a nameless file on that
     disk, mapped into memory. `progress(done, total)` counts sentences that go through the model. Raises InputError
-    where there is nothing to choose, EmbeddingCancelled once `cancelled()` is true.
+    where there is nothing to choose, Cancelled once `cancelled()` is true.
     """
     wanted = backend.embed_options(layers if layers is not None else range(backend.facts.layers + 1)).layers
     places = (
@@ -144,7 +145,7 @@ class _Places(Sequence[tuple[int, int]]):
         counts: list[int] = []
         for start in range(0, len(texts), BLOCK):
             if cancelled():
-                raise EmbeddingCancelled
+                raise Cancelled
             ids, _ = backend.tokenization.encode_many(texts[start : start + BLOCK], backend.own_max_length)
             counts += [len(item) - backend.tokenization.frame_length for item in ids]
         return cls(counts)
@@ -165,7 +166,7 @@ def _occurrences(
     folded = word.strip().casefold()
     for start in range(0, len(texts), BLOCK):
         if cancelled():
-            raise EmbeddingCancelled
+            raise Cancelled
         for row, text in enumerate(texts[start : start + BLOCK]):
             if folded not in text.casefold():  # cheap, and spares the records of most sentences
                 continue
@@ -197,7 +198,7 @@ def _fill(
     done = 0
     while queue:
         if cancelled():
-            raise EmbeddingCancelled
+            raise Cancelled
         batch: list[int] = []
         sentences: list[TokenizedSentence] = []
         width = 0

@@ -11,17 +11,12 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.model.embedding.embedder import EmbeddingCancelled
-from components.retrieval.evaluation.ranks import EvaluationCancelled
+from components.jobs import Cancelled, Work
 
 KEPT, KEPT_BYTES = 64, 512 << 20
-Tell = Callable[[int, int], None]
-Cancelled = Callable[[], bool]
-Work = Callable[[Tell, Cancelled], Any]
 log = logging.getLogger(__name__)
 
 
@@ -40,7 +35,7 @@ class EvaluationJob:
 
     @property
     def cancelled(self) -> bool:
-        return isinstance(self.error, EvaluationCancelled | EmbeddingCancelled)
+        return isinstance(self.error, Cancelled)
 
     @property
     def seconds_left(self) -> float | None:
@@ -64,8 +59,8 @@ class EvaluationShelf:
     def request(self, key: tuple[object, ...], title: str, work: Work, short: bool = False) -> EvaluationJob:
         """The job of this key: finished, waiting, under way, or put in its line now.
 
-        `work(tell, cancelled)` returns the result, calls `tell(done, total)`, and raises EvaluationCancelled or
-        EmbeddingCancelled once `cancelled()` is true. After an error or a cancel nothing is started until `forget`.
+        `work(tell, cancelled)` returns the result, calls `tell(done, total)`, and raises Cancelled once `cancelled()` is
+        true. After an error or a cancel nothing is started until `forget`.
         """
         with self._lock:
             job = self._jobs.get(key)
@@ -86,7 +81,7 @@ class EvaluationShelf:
             for line in self._lines.values():
                 if any(waiting is job for waiting, _ in line):
                     line[:] = [entry for entry in line if entry[0] is not job]
-                    job.error = EvaluationCancelled()
+                    job.error = Cancelled()
                     job.finished.set()
 
     def forget(self, job: EvaluationJob) -> None:
@@ -125,10 +120,10 @@ class EvaluationShelf:
 
         try:
             if job.cancel.is_set():
-                raise EvaluationCancelled
+                raise Cancelled
             job.started = time.monotonic()
             job.result = work(tell, job.cancel.is_set)
-        except (EvaluationCancelled, EmbeddingCancelled) as stopped:
+        except Cancelled as stopped:
             job.error = stopped.with_traceback(None)
             stopped.__cause__ = stopped.__context__ = None  # their frames would hold the work
         except BaseException as problem:

@@ -51,7 +51,7 @@ def retrieval_runs(
 ) -> Iterator[RetrievalRun[Int64]]:
     """A run for each layer and pooling of the options, ranks from 1 [query]; query i's right document is document i.
 
-    `progress(done, total)` counts texts that are embedded. Raises EmbeddingCancelled or EvaluationCancelled.
+    `progress(done, total)` counts texts that are embedded. Raises Cancelled.
     """
     if len(documents) != len(queries) or not len(documents):
         raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")

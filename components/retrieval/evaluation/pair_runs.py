@@ -1,8 +1,8 @@
 """Retrieval on pairs from indexes that lie on disk, and by words: the ranks that the Evaluate page compares.
 
-Documents and queries are two indexes of one model (components.retrieval.index.folder), float32, so that every layer and pooling
-comes from one embedding pass, a stopped one goes on, and nothing is embedded twice. What is kept of a run are the ranks
-of each query's own document, from which every measure follows.
+Documents and queries are two indexes of one model (components.retrieval.index.folder), float32, so that every layer
+and pooling comes from one embedding pass, a stopped one goes on, and nothing is embedded twice. What is kept of a run
+are the ranks of each query's own document, from which every measure follows.
 
 How long a query takes is measured one query at a time, as a person waits for it: embedding or counting, scoring all
 documents, and sorting out the first ten. It depends on the machine; the order of methods does far less.
@@ -23,9 +23,10 @@ import numpy as np
 
 from components.arrays import Int64, read_only
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.layer_grid import LayerGrid
-from components.retrieval.evaluation.ranks import EvaluationCancelled, gold_ranks
+from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.exact import top
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def grid_ranks(
     """Ranks from 1, int32 [layer, pooling, query], for all that both indexes have, by cosine, read-only.
 
     Query i's right document is document i. `progress(done, total)` counts queries over all layers and
-    poolings. Raises EvaluationCancelled.
+    poolings. Raises Cancelled.
     """
     options = queries.info.options
     layers = tuple(layer for layer in options.layers if layer in documents.info.options.layers)
@@ -146,7 +147,7 @@ def ranker_ranks(
     ranks = np.empty(len(queries), np.int64)
     for at, (query, place) in enumerate(zip(queries, places, strict=True)):
         if cancelled():
-            raise EvaluationCancelled
+            raise Cancelled
         scores = ranker.scores(query)
         own = float(scores[place])
         # Itself is one of them; what is no number counts against the query.

@@ -36,10 +36,11 @@ import numpy as np
 
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
-from components.model.embedding.embedder import EmbeddingCancelled, EmbedOptions
+from components.jobs import Cancelled, IsCancelled
+from components.model.embedding.embedder import EmbedOptions
 from components.model.files.sentence_config import Role
 from components.retrieval.evaluation import metrics
-from components.retrieval.evaluation.ranks import EvaluationCancelled, gold_ranks
+from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs, correlations
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ _KEPT: tuple[LabPooling, ...] = ("mean", "cls", "max", "idf")  # idf by a pass o
 _BLOCK = 4096  # texts tokenized together
 Texts = Sequence[str]
 Progress = Callable[[int, int], None]
-Cancelled = Callable[[], bool]
 Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
 
 
@@ -155,7 +155,7 @@ def lab_vectors(
     layer: int,
     max_length: int | None = None,
     progress: Progress | None = None,
-    cancelled: Cancelled = lambda: False,
+    cancelled: IsCancelled = lambda: False,
 ) -> LabVectors:
     """One layer's vectors, from no more layers than last4 takes; arguments and errors are those of `lab_layers`."""
     backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
@@ -171,12 +171,12 @@ def lab_layers(
     layers: Sequence[int] | None = None,
     max_length: int | None = None,
     progress: Progress | None = None,
-    cancelled: Cancelled = lambda: False,
+    cancelled: IsCancelled = lambda: False,
 ) -> LabLayers:
     """Embed in float32 at all layers (or some) at once: one pass for all poolings but idf, and one for idf.
 
     Documents and queries get the model's own prompts, scored pairs none. `progress(done, total)` counts texts over both
-    passes. Raises InputError for fewer than two documents or a layer the model does not have, EmbeddingCancelled.
+    passes. Raises InputError for fewer than two documents or a layer the model does not have, Cancelled.
     """
     if len(documents) != len(queries):
         raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
@@ -205,7 +205,7 @@ def lab_layers(
 
 
 def idf_weights(
-    backend: Backend, documents: Texts, options: EmbedOptions, cancelled: Cancelled = lambda: False
+    backend: Backend, documents: Texts, options: EmbedOptions, cancelled: IsCancelled = lambda: False
 ) -> Float32:
     """ln((1 + n) / (1 + df)) + 1 for each piece, float32 [vocabulary]: 1 if all documents have it, most if none has.
 
@@ -214,7 +214,7 @@ def idf_weights(
     counts = np.zeros(backend.facts.vocabulary_size, np.int64)
     for start in range(0, len(documents), _BLOCK):
         if cancelled():
-            raise EmbeddingCancelled
+            raise Cancelled
         block = [options.prompt + text for text in documents[start : start + _BLOCK]]
         for ids in backend.tokenization.encode_many(block, options.max_length)[0]:
             counts[list(set(ids))] += 1
@@ -227,12 +227,12 @@ def lab_cells(
     dims: int = 128,
     seed: int = 0,
     progress: Progress | None = None,
-    cancelled: Cancelled = lambda: False,
+    cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """A cell for each pooling x treatment, poolings outermost; `scores` are those of the scored pairs.
 
     `dims` is what random, pca and whitened keep, or as many as can be; `seed` decides the random projection.
-    `progress(done, total)` counts queries over all cells. Raises EvaluationCancelled.
+    `progress(done, total)` counts queries over all cells. Raises Cancelled.
     """
     _check(vectors, scores, (dims,))
     count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
@@ -252,7 +252,7 @@ def dimension_sweep(
     dims: Sequence[int] = SWEEP,
     seed: int = 0,
     progress: Progress | None = None,
-    cancelled: Cancelled = lambda: False,
+    cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """Cells of random, pca and whitened at each of the numbers of dims up to `vectors.most_dims`, smallest first.
 
@@ -291,12 +291,12 @@ class _Axes:
         return (placed / self.spread[:count] if whitened else placed).astype(np.float32)
 
 
-def _fitted_axes(documents: Float32, count: int, cancelled: Cancelled) -> _Axes:
+def _fitted_axes(documents: Float32, count: int, cancelled: IsCancelled) -> _Axes:
     """At most `count` axes: those in which the documents differ by more than rounding."""
     from sklearn.decomposition import PCA
 
     if cancelled():
-        raise EvaluationCancelled
+        raise Cancelled
     exact = documents.astype(np.float64)
     mean = exact.mean(axis=0)
     # By the covariance where there are many documents: quick, and in float64 of centred vectors exact enough.
@@ -328,7 +328,7 @@ def _cell(
     apply: Callable[[Float32], Float32],
     scores: Sequence[float],
     progress: Progress,
-    cancelled: Cancelled,
+    cancelled: IsCancelled,
 ) -> LabCell:
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)

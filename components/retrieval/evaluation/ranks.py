@@ -20,15 +20,12 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
+from components.jobs import Cancelled
 
 NEAR = 1e-5  # float32 scores this close are settled in float64
 SAME = 1e-12  # float64 scores this close are equal
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
 _FEW = 0.02  # share of a block up to which pairs are looked at one by one
-
-
-class EvaluationCancelled(Exception):
-    """Somebody stopped the run."""
 
 
 def gold_ranks(
@@ -43,7 +40,7 @@ def gold_ranks(
 
     Vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0. With `cosine` false they are
     ranked by the plain dot product, where a longer document's counts for more. `progress(done, total)` counts queries.
-    Raises EvaluationCancelled once `cancelled()` is true, asked before each block of queries.
+    Raises Cancelled once `cancelled()` is true, asked before each block of queries.
     """
     gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
     if len(gold) != len(queries) or (len(gold) and not 0 <= gold.min() <= gold.max() < len(documents)):
@@ -55,7 +52,7 @@ def gold_ranks(
     ranks = np.empty(len(queries), np.int64)
     for start in range(0, len(queries), _QUERIES):
         if cancelled():
-            raise EvaluationCancelled
+            raise Cancelled
         rows = slice(start, start + _QUERIES)
         ranks[rows] = _ranks_of(np.asarray(queries[rows], np.float32), directions, documents, gold[rows], longest)
         if progress is not None:

@@ -80,7 +80,7 @@ def similarity_grid(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> SimilarityGrid:
-    """Every layer and pooling of the options, from one pass over both sides. Raises EmbeddingCancelled.
+    """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
 
     Pairs are embedded some at a time, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
     """

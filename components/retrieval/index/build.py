@@ -91,7 +91,7 @@ def build_index(
     """Embed a corpus into a folder, or go on where a broken run stopped; an index already there is opened.
 
     `progress(done, total)` counts sentences. Raises InputError for a folder that holds something else, for a full
-    disk, or while another process builds the same; EmbeddingCancelled leaves a state to go on from.
+    disk, or while another process builds the same; Cancelled leaves a state to go on from.
     """
     resolved = index_folder.resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
     job = job_identity(backend, corpus, options, resolved)

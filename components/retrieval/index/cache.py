@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 from filelock import Timeout
 
 from components.errors import InputError
-from components.model.embedding.embedder import EmbeddingCancelled, EmbedOptions
+from components.jobs import Cancelled
+from components.model.embedding.embedder import EmbedOptions
 from components.model.store import parse_bytes
 from components.retrieval.index.build import DONE, HasTexts, build_index, columns_hash, job_identity, lock_of
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest, resolve_dtype
@@ -69,7 +70,7 @@ class IndexJob:
 
     @property
     def cancelled(self) -> bool:
-        return isinstance(self.error, EmbeddingCancelled)
+        return isinstance(self.error, Cancelled)
 
     @property
     def sentences_per_second(self) -> float:
@@ -189,7 +190,7 @@ class IndexShelf:
             job.index = build_index(backend, corpus, self.folder / key, options, dtype, progress, job.cancel.is_set)
             job.done = job.total
             self._make_room(key)
-        except EmbeddingCancelled as stopped:
+        except Cancelled as stopped:
             job.error = stopped.with_traceback(None)
         except Exception as problem:
             log.warning("indexing %s failed", corpus.name, exc_info=problem)

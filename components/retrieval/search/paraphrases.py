@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, unit
+from components.jobs import Cancelled
 
 _ROWS = 2048
-
-
-class MiningCancelled(Exception):
-    """Somebody stopped it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ def most_similar_pairs(
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
 
     With `texts`, pairs of sentences that are letter by letter the same are left out. `progress(done, total)` counts
-    blocks. Raises MiningCancelled.
+    blocks. Raises Cancelled.
     """
     count = len(vectors)
     starts = range(0, count, _ROWS)
@@ -51,7 +48,7 @@ def most_similar_pairs(
         left = _directions(vectors, row)
         for column in starts[starts.index(row) :]:
             if cancelled():
-                raise MiningCancelled
+                raise Cancelled
             block = left @ _directions(vectors, column).T  # [row, column]
             if row == column:
                 block[np.tril_indices(len(block))] = -np.inf

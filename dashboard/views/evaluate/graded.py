@@ -27,8 +27,8 @@ from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.views.evaluate import choices, run_table
 
 if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
-    from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.index.folder import VectorIndex
@@ -190,7 +190,11 @@ def _runs(
 
 
 def _ranks_of(
-    documents: ExactSearch, queries: ExactSearch, grades: Sequence[Mapping[int, int]], tell: Tell, cancelled: Cancelled
+    documents: ExactSearch,
+    queries: ExactSearch,
+    grades: Sequence[Mapping[int, int]],
+    tell: ReportProgress,
+    cancelled: IsCancelled,
 ) -> RelevantRanks:
     return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, tell, cancelled)
 

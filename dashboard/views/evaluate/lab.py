@@ -19,8 +19,8 @@ from dashboard.ui import controls, figures
 from dashboard.views.evaluate import choices, sts
 
 if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
-    from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabCell, LabLayers, LabPooling, LabVectors, Treatment
     from components.retrieval.evaluation.sts import ScoredPairs
@@ -83,7 +83,7 @@ class Lab:
             embedding //= GPU_SPEED
         return embedding / (embedding + 0.7 * len(self.pairs) ** 2 + 500_000)
 
-    def vectors(self, layer: int, tell: Tell, cancelled: Cancelled) -> tuple[LabVectors, Tell]:
+    def vectors(self, layer: int, tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabVectors, ReportProgress]:
         """The kept vectors, or new ones of all layers; and how the rest of the job tells its progress."""
         layers = self.kept.get(self.key)
         if layers is not None:
@@ -147,7 +147,7 @@ def _seed() -> int:
     return int(state.get("lab_seed"))
 
 
-def _phase(tell: Tell, begin: float, end: float) -> Tell:
+def _phase(tell: ReportProgress, begin: float, end: float) -> ReportProgress:
     """A phase's own counts told as the stretch from `begin` to `end` (0..1) of the whole job: one pace, never a step back."""
     return lambda done, total: tell(round(UNITS * (begin + (end - begin) * done / max(1, total))), UNITS)
 
@@ -155,7 +155,7 @@ def _phase(tell: Tell, begin: float, end: float) -> Tell:
 def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
     """A cell for each pooling and treatment. Raises NoResult while they are worked out."""
 
-    def run(tell: Tell, cancelled: Cancelled) -> tuple[LabCell, ...]:
+    def run(tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, rest = work.vectors(layer, tell, cancelled)
         return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, rest, cancelled))
 
@@ -168,7 +168,7 @@ def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
 def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
     """One pooling's cells at several numbers of dimensions. Raises NoResult while they are worked out."""
 
-    def run(tell: Tell, cancelled: Cancelled) -> tuple[LabCell, ...]:
+    def run(tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, rest = work.vectors(layer, tell, cancelled)
         scores = work.scored.scores
         found = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, cancelled=cancelled)

@@ -26,8 +26,8 @@ from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
 
 if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
-    from components.retrieval.evaluation.evaluation_shelf import Cancelled, Tell
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
 
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
@@ -118,7 +118,7 @@ def _word_scores(backend: Backend, pairs: ScoredPairs) -> dict[str, Float64]:
     return found
 
 
-def _words_work(ranking: WordRanking, pairs: ScoredPairs, tell: Tell, cancelled: Cancelled) -> Float64:
+def _words_work(ranking: WordRanking, pairs: ScoredPairs, tell: ReportProgress, cancelled: IsCancelled) -> Float64:
     return sts.ranker_pair_scores(ranking.make, pairs)
 
 

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model.token_shelf import TokenShelf
 
 TEXTS = ("the bank paid", "a bank of mud", "no money here")
@@ -42,12 +43,11 @@ def test_a_cancelled_job_says_so(tmp_path):
         revision = "1"
 
         def token_vectors(self, texts, *, progress, cancelled, **_):
-            from components.model.embedding.embedder import EmbeddingCancelled
 
             progress(1, len(texts))
             gate.wait(10)
             if cancelled():
-                raise EmbeddingCancelled
+                raise Cancelled
 
     shelf = TokenShelf(tmp_path)
     job = shelf.request(Slow(), "c", TEXTS)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64
-from components.retrieval.evaluation.ranks import NEAR, SAME, EvaluationCancelled, exact_directions
+from components.jobs import Cancelled
+from components.retrieval.evaluation.ranks import NEAR, SAME, exact_directions
 
 ALIKE = 1e-6  # float32 scores of a ranker this close are equal, as a share of the query's largest
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB, and as much sorted
@@ -63,7 +64,7 @@ def vector_relevant_ranks(
     """Ranks by the cosine of vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0.
 
     `grades[q]` maps places among the documents to grades of 1 or more. `progress(done, total)` counts queries. Raises
-    EvaluationCancelled once `cancelled()` is true, asked before each block of queries.
+    Cancelled once `cancelled()` is true, asked before each block of queries.
     """
     _check(grades, len(queries), len(documents))
     directions = np.empty(documents.shape, np.float32)
@@ -73,7 +74,7 @@ def vector_relevant_ranks(
     before: list[Int64] = []
     for start in range(0, len(queries), _QUERIES):
         if cancelled():
-            raise EvaluationCancelled
+            raise Cancelled
         asked = exact_directions(queries[start : start + _QUERIES])
         rows, places, levels = _flat(grades[start : start + _QUERIES])
         judged = _judged(rows, places, levels, _cosines(asked, documents, rows, places), np.full(len(rows), SAME))
@@ -94,7 +95,7 @@ def ranker_relevant_ranks(
     """Ranks by the scores [document] that `score` gives for a query, the higher the better.
 
     Scores within a millionth of the query's largest are equal: float32 sums differ by as much with their order.
-    `progress(done, total)` counts queries. Raises EvaluationCancelled once `cancelled()` is true.
+    `progress(done, total)` counts queries. Raises Cancelled once `cancelled()` is true.
     """
     if len(grades) != len(queries):
         raise ValueError(f"{len(grades)} queries' grades for {len(queries)} queries")
@@ -102,7 +103,7 @@ def ranker_relevant_ranks(
     before: list[Int64] = []
     for at, query in enumerate(queries):
         if cancelled():
-            raise EvaluationCancelled
+            raise Cancelled
         scores = np.asarray(score(query), np.float64)
         _check(grades[at : at + 1], 1, len(scores))
         tolerance = ALIKE * float(np.abs(scores).max(initial=0))

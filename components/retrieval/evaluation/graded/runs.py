@@ -28,7 +28,7 @@ def graded_runs(
 ) -> Iterator[RetrievalRun[RelevantRanks]]:
     """A run for each layer and pooling of the options.
 
-    `progress(done, total)` counts texts that are embedded. Raises EmbeddingCancelled or EvaluationCancelled.
+    `progress(done, total)` counts texts that are embedded. Raises Cancelled.
     """
 
     def rank(queries: Float32, documents: Float32) -> RelevantRanks:

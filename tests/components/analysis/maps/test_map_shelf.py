@@ -7,11 +7,12 @@ import threading
 import numpy as np
 import pytest
 
-from components.analysis.maps import map_shelf, projection
+from components.analysis.maps import map_shelf
 from components.analysis.maps.map_shelf import MapShelf
 from components.analysis.maps.map_trust import map_trust
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.maps.token_set import MapToken, TokenSet
+from components.jobs import Cancelled
 
 PCA = MapOptions("pca")
 
@@ -85,7 +86,7 @@ def test_a_cancel_keeps_what_is_there_and_goes_on_when_told(tokens, monkeypatch)
         if drawing.maps:
             drawing.cancel.set()
             if cancelled():
-                raise projection.MapCancelled
+                raise Cancelled
         return whole(vectors, options, start, cancelled, progress)
 
     drawing = shelf.request(tokens, PCA, [])

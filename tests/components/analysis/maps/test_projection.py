@@ -10,6 +10,7 @@ from components.analysis.maps import numba_work, projection
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions, align, layer_map, start_map
 from components.arrays import unit
 from components.errors import InputError
+from components.jobs import Cancelled
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +129,12 @@ def test_of_many_points_a_sample_is_fitted_and_the_others_are_placed_near_their_
 
 
 def test_a_cancel_is_heard_before_the_fit_and_between_parts(monkeypatch, vectors):
-    with pytest.raises(projection.MapCancelled):
+    with pytest.raises(Cancelled):
         layer_map(vectors[0], MapOptions(), None, cancelled=lambda: True)
     monkeypatch.setattr(projection, "FITTED", 20)
     monkeypatch.setattr(projection, "_PLACED", 10)
     told = []
-    with pytest.raises(projection.MapCancelled):
+    with pytest.raises(Cancelled):
         layer_map(
             vectors[0],
             MapOptions("tsne"),

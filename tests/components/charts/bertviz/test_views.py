@@ -328,7 +328,7 @@ def test_neither_torch_nor_bertviz_is_imported() -> None:
     code = """
 import sys
 import numpy as np
-from components.charts.bertviz_views import head_view
+from components.charts.bertviz.views import head_view
 head_view(np.zeros((1, 1, 2, 2), np.float32), ["a", "b"])
 print(sorted({"torch", "transformers", "bertviz", "mpld3", "matplotlib", "IPython", "streamlit"} & set(sys.modules)))
 """

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.model.embedding import embedder
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
-from components.model.embedding.embedder import EmbeddingCancelled
 from components.model.trace import POOLINGS
 from tests.tiny import ARCHITECTURES, save_tiny, tiny_model
 
@@ -116,5 +116,5 @@ def test_wrong_weights_are_refused_and_a_cancel_is_heard(embedded):
     for weights in (np.ones(size - 1), -np.ones(size), np.full(size, np.nan), np.ones((1, size))):
         with pytest.raises(ValueError, match=f"{size} weights"):
             embedded.embed_weighted(["a"], weights.astype(np.float32), options)
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         embedded.embed_weighted(["a"], np.ones(size, np.float32), options, cancelled=lambda: True)

@@ -11,10 +11,10 @@ import torch
 
 from components.analysis.pooling import pool
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.model.embedding import embedder as embedding
 from components.model.embedding import packing
-from components.model.embedding.embedder import EmbeddingCancelled
 from components.model.files.sentence_config import read_sentence_config
 from components.model.trace import POOLINGS
 from tests.places import ASSETS
@@ -123,7 +123,7 @@ def test_progress_counts_up_and_the_report_tells_what_was_cut(embedded):
 
 def test_a_cancelled_job_stops_before_the_next_batch(embedded):
     got: list[int] = []
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         embedded.embed_into(
             TEXTS,
             embedded.embed_options(precision="float32"),
@@ -245,7 +245,7 @@ def test_all_occurrences_of_a_word_are_whole_words(embedded, tmp_path):
 def test_no_token_is_said_and_a_cancel_is_heard(embedded):
     with pytest.raises(InputError, match="zeppelin"):
         embedded.token_vectors(TEXTS, word="zeppelin")
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         embedded.token_vectors(TEXTS, cancelled=lambda: True)
 
 

@@ -10,10 +10,9 @@ import weakref
 
 import pytest
 
-from components.model.embedding.embedder import EmbeddingCancelled
+from components.jobs import Cancelled
 from components.retrieval.evaluation import evaluation_shelf
 from components.retrieval.evaluation.evaluation_shelf import EvaluationJob, EvaluationShelf
-from components.retrieval.evaluation.ranks import EvaluationCancelled
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ class Gate:
         self.entered.set()
         while not self.opened.wait(0.01):
             if cancelled():
-                raise EvaluationCancelled
+                raise Cancelled
         return self._result
 
 
@@ -180,7 +179,7 @@ def test_a_cancel_while_it_runs_is_seen_and_stays_until_forgotten(shelf):
     assert gate.entered.wait(10)
     job.cancel.set()
     assert done(job).cancelled
-    assert isinstance(job.error, EvaluationCancelled)
+    assert isinstance(job.error, Cancelled)
     assert job.error.__traceback__ is None
     assert shelf.request((1,), "title", returns("new")) is job
     shelf.forget(job)
@@ -236,7 +235,7 @@ def test_a_worker_that_dies_is_replaced(shelf, monkeypatch):
 
 
 def test_a_cancelled_embedding_counts_as_cancelled(shelf):
-    assert done(shelf.request((1,), "title", fails(EmbeddingCancelled()))).cancelled
+    assert done(shelf.request((1,), "title", fails(Cancelled()))).cancelled
 
 
 def test_a_failure_is_kept_with_its_reason_until_forgotten(shelf, caplog):
@@ -333,7 +332,7 @@ def test_nothing_of_the_work_is_held_afterwards(shelf):
 
 def test_nothing_of_failed_work_is_held_either(shelf, monkeypatch):
     monkeypatch.setattr(evaluation_shelf, "log", logging.Logger("nobody listens", logging.CRITICAL))
-    for key, make in enumerate((ValueError, EvaluationCancelled)):
+    for key, make in enumerate((ValueError, Cancelled)):
         heavy = Heavy()
         held = weakref.ref(heavy)
 

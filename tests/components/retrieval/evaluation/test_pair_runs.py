@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
@@ -24,7 +25,6 @@ from components.retrieval.evaluation.pair_runs import (
     ranker_ranks,
     vector_milliseconds,
 )
-from components.retrieval.evaluation.ranks import EvaluationCancelled
 from components.retrieval.index.build import build_index
 from components.retrieval.search.lexical import make_ranker
 from tests.tiny import WORDS, save_tiny
@@ -166,7 +166,7 @@ def test_progress_counts_queries_over_the_whole_grid(indexes, monkeypatch):
 
 def test_a_cancel_stops_within_the_grid(indexes):
     told: list[int] = []
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         grid_ranks(*indexes, progress=lambda done, _: told.append(done), cancelled=lambda: len(told) == 5)
     assert told == [COUNT * cell for cell in range(1, 6)]
 
@@ -220,7 +220,7 @@ def test_a_ranking_by_words_tells_where_it_is_and_can_be_stopped():
     zeros = np.zeros(130, np.int64)
     ranker_ranks(ranker, ["a"] * 130, zeros, progress=lambda *given: told.append(given))
     assert told == [(0, 130), (64, 130), (128, 130), (130, 130)]
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         ranker_ranks(ranker, ["a"] * 130, zeros, cancelled=lambda: True)
 
 

@@ -12,8 +12,8 @@ from sklearn.decomposition import PCA
 from sklearn.random_projection import GaussianRandomProjection
 
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model.backend import Backend
-from components.model.embedding.embedder import EmbeddingCancelled
 from components.retrieval.evaluation.grid import retrieval_runs
 from components.retrieval.evaluation.pooling_lab import (
     POOLINGS,
@@ -26,7 +26,7 @@ from components.retrieval.evaluation.pooling_lab import (
     lab_vectors,
     most_pairs,
 )
-from components.retrieval.evaluation.ranks import EvaluationCancelled, gold_ranks
+from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs, similarity_runs
 from tests.places import ASSETS
 from tests.tiny import save_tiny, tiny_model
@@ -378,10 +378,10 @@ def test_progress_counts_queries_over_all_cells():
 
 
 def test_a_cancel_is_heard(tiny):
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 3, cancelled=lambda: True)
     told: list[tuple[int, int]] = []
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         lab_vectors(
             tiny, DOCUMENTS, QUERIES, PAIRS, 3, progress=lambda *c: told.append(c), cancelled=lambda: len(told) > 1
         )
@@ -390,11 +390,11 @@ def test_a_cancel_is_heard(tiny):
     running = lab_cells(vectors, SCORES, cancelled=lambda: stopped)
     assert next(running).treatment == "cosine"
     stopped = True
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         next(running)
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         list(lab_cells(vectors, SCORES, cancelled=lambda: True))
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         list(dimension_sweep(vectors, "mean", SCORES, cancelled=lambda: True))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from components.jobs import Cancelled
 from components.retrieval.evaluation import ranks as module
-from components.retrieval.evaluation.ranks import EvaluationCancelled, gold_ranks
+from components.retrieval.evaluation.ranks import gold_ranks
 
 
 def brute_force(queries: np.ndarray, documents: np.ndarray, gold: np.ndarray, cosine: bool = True) -> np.ndarray:
@@ -158,7 +159,7 @@ def test_progress_cancel_and_wrong_places():
     told = []
     gold_ranks(vectors, vectors, progress=lambda done, total: told.append((done, total)))
     assert told == [(5, 5)]
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         gold_ranks(vectors, vectors, cancelled=lambda: True)
     with pytest.raises(ValueError, match="5 places"):
         gold_ranks(vectors, vectors, np.array([0]))

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model.backend import Backend
-from components.model.embedding.embedder import BLOCK, EmbeddingCancelled
+from components.model.embedding.embedder import BLOCK
 from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.index import build
 from components.retrieval.index.build import build_index, needed_bytes
@@ -176,7 +177,7 @@ def test_a_killed_build_goes_on_and_gives_the_same_bytes(backend, options, tmp_p
 def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
     corpus = sentences(BLOCK + 100)
     progress: list[int] = []
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         build_index(
             backend,
             corpus,
@@ -194,7 +195,7 @@ def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
 
 
 def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, tmp_path):
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
     assert (tmp_path / "x.part").exists()
     other = sentences(30, seed=4)
@@ -203,7 +204,7 @@ def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, t
 
 
 def test_a_build_killed_while_it_prepares_is_begun_anew(backend, options, tmp_path):
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
     (tmp_path / "x.part" / "done.json").unlink()
     (tmp_path / "x.part" / "layer-02-cls.npy").unlink()
@@ -360,7 +361,7 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
 
 def cancelled_after_a_block(backend, corpus, options, folder) -> None:
     seen: list[int] = []
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         build_index(
             backend, corpus, folder, options, "auto",
             progress=lambda done, _: seen.append(done), cancelled=lambda: bool(seen) and seen[-1] > BLOCK,

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.retrieval.search.exact import ExactSearch, top
-from components.retrieval.search.paraphrases import MiningCancelled, most_similar_pairs
+from components.retrieval.search.paraphrases import most_similar_pairs
 
 
 def corpus(count: int = 300, dim: int = 16, seed: int = 0) -> np.ndarray:
@@ -113,5 +114,5 @@ def test_the_same_text_is_no_pair_even_when_there_are_many(monkeypatch):
 
 def test_mining_can_be_stopped():
     vectors = corpus(10)
-    with pytest.raises(MiningCancelled):
+    with pytest.raises(Cancelled):
         most_similar_pairs(vectors, cancelled=lambda: True)

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.model.embedding.embedder import EmbeddingCancelled
+from components.jobs import Cancelled
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import pair_runs, pooling_lab
 from components.retrieval.evaluation.pooling_lab import lab_cells, lab_layers
-from components.retrieval.evaluation.ranks import EvaluationCancelled
 from components.retrieval.evaluation.sts import ScoredPairs
 from dashboard import caching, state
 from dashboard.corpora import current
@@ -306,12 +305,12 @@ def test_a_stop_is_heard_in_every_phase(work: lab_sections.Lab, by_hand: list[An
     lab_sections._cells(work, 6, 8, 0)
     ((_, run),) = by_hand
     told: list[tuple[int, int]] = []
-    with pytest.raises(EmbeddingCancelled):
+    with pytest.raises(Cancelled):
         run(lambda *counts: told.append(counts), lambda: bool(told))
     assert len(told) == 1
     assert work.kept.get(work.key) is None
     told.clear()
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         run(lambda *counts: told.append(counts), lambda: bool(told) and told[-1][0] > 10_000 * work.embedding_share + 1)
     assert work.kept.get(work.key) is not None  # what took long is not lost
 

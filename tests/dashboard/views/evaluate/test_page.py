@@ -19,12 +19,12 @@ import torch
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
+from components.jobs import Cancelled
 from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import metrics, pair_runs
 from components.retrieval.evaluation.layer_grid import LayerGrid
-from components.retrieval.evaluation.ranks import EvaluationCancelled
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.search.lexical import TITLES, make_ranker
 from dashboard import caching
@@ -777,7 +777,7 @@ def test_a_job_is_stopped_and_started_again(open_page: Open, monkeypatch: pytest
     ) -> np.ndarray:
         for at in range(600):
             if cancelled():
-                raise EvaluationCancelled
+                raise Cancelled
             progress(at, 600)
             going.set()
             time.sleep(0.05)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from components.jobs import Cancelled
 from components.retrieval.evaluation.graded import ranks as module
 from components.retrieval.evaluation.graded.ranks import RelevantRanks, ranker_relevant_ranks, vector_relevant_ranks
-from components.retrieval.evaluation.ranks import EvaluationCancelled, exact_directions, gold_ranks
+from components.retrieval.evaluation.ranks import exact_directions, gold_ranks
 from components.retrieval.search.lexical import make_ranker
 
 BLOCKS = [(512, 8192), (7, 11)]
@@ -166,12 +167,12 @@ def test_progress_cancel_and_wrong_places():
     told = []
     vector_relevant_ranks(vectors, vectors, grades, lambda done, total: told.append((done, total)))
     assert told == [(5, 5)]
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         vector_relevant_ranks(vectors, vectors, grades, cancelled=lambda: True)
     told.clear()
     ranker_relevant_ranks(lambda _: vectors[0], ["a", "b"], grades[:2], lambda done, total: told.append((done, total)))
     assert told == [(1, 2), (2, 2)]
-    with pytest.raises(EvaluationCancelled):
+    with pytest.raises(Cancelled):
         ranker_relevant_ranks(lambda _: vectors[0], ["a"], grades[:1], cancelled=lambda: True)
     for wrong in ([{0: 1}], [*grades[:4], {5: 1}], [*grades[:4], {-1: 1}], [*grades[:4], {0: 0}]):
         with pytest.raises(ValueError, match="grades"):

@@ -1,0 +1,417 @@
+"""The one core for work that takes time and for results that are kept.
+
+A `Job` is one piece of work: its progress, how to stop it, and what came of it. A `Queue` runs jobs in the background, in
+named lanes: each lane has its own workers, so that a short piece of work never waits for a long one. `Jobs` holds the jobs
+of one kind by key: whoever asks for the same thing gets the same job, and the last finished ones are kept. A `Cache` keeps
+results that are computed at once, in the thread that asks.
+
+A new kind of work is a function `work(report_progress, is_cancelled)` given to `Jobs.request`. It calls
+`report_progress(done, total)` and raises `Cancelled` once `is_cancelled()` is true.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from cachetools import LRUCache
+
+from components.errors import UserError
+
+ReportProgress = Callable[[int, int], None]  # done, total
+IsCancelled = Callable[[], bool]
+Work = Callable[[ReportProgress, IsCancelled], Any]
+Value = TypeVar("Value")
+PAUSE_SECONDS = 0.05  # how often work that gives way looks whether it may go on
+log = logging.getLogger(__name__)
+
+
+class Cancelled(Exception):
+    """Somebody stopped the work. Whatever it had handed out before is complete."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One piece of work. Any thread may read it; only the queue and its worker write to it."""
+
+    title: str  # what is being done, for people: "Embedding Demo news"
+    key: Hashable = None
+    total: int = 0  # in the unit of the work: sentences, queries, bytes, ...
+    done: int = 0
+    started: float | None = None  # time.monotonic(); None while others are before it
+    finished_at: float | None = None
+    result: Any = None
+    error: BaseException | None = None
+    cancel: threading.Event = field(default_factory=threading.Event)
+    finished: threading.Event = field(default_factory=threading.Event)
+    people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody asked for
+    left: set[Hashable] = field(default_factory=set)  # who pressed Stop while others went on waiting
+    _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
+
+    @property
+    def is_cancelled(self) -> bool:
+        return isinstance(self.error, Cancelled)
+
+    def is_stopped_for(self, person: Hashable) -> bool:
+        """Whether this person waits no longer: the job was cancelled, or goes on for others only."""
+        return self.is_cancelled or person in self.left
+
+    @property
+    def per_second(self) -> float:
+        """The pace since the first report, in units of `total`; 0 before there are two reports.
+
+        What an earlier run had done already comes with the first report, and does not count.
+        """
+        if self._first_report is None:
+            return 0.0
+        since, done_before = self._first_report
+        return max(0, self.done - done_before) / max(1e-6, time.monotonic() - since)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By the pace so far; None while that is not known."""
+        pace = self.per_second
+        # Read between the worker's two writes, `done` may be beyond the total of before.
+        return max(0, self.total - self.done) / pace if pace else None
+
+    def report_progress(self, done: int, total: int) -> None:
+        if self._first_report is None:
+            self._first_report = (time.monotonic(), done)
+        self.done, self.total = done, total
+
+    def finish(self, result: Any = None, error: BaseException | None = None) -> None:
+        """Set the outcome and wake everybody who waits."""
+        if error is not None:
+            # Its frames hold whatever the work had in its hands: the message is kept, the rest is released.
+            error = error.with_traceback(None)
+            error.__cause__ = error.__context__ = None
+        self.result, self.error = result, error
+        self.finished_at = time.monotonic()
+        self.finished.set()
+
+
+@dataclass(frozen=True)
+class Lane:
+    """How the jobs of one lane are run."""
+
+    workers: int = 1
+    newest_first: bool = False  # for work that is out of date once something newer was asked for
+    most_waiting: int | None = None  # beyond it the oldest waiting jobs are cancelled
+    gives_way: bool = False  # pauses, while nobody waits for it, as long as anything else is at work
+
+
+class Queue:
+    """Runs jobs in the background, in named lanes. Threads start when there is work, and end when there is none."""
+
+    def __init__(
+        self,
+        lanes: Mapping[str, Lane],
+        is_busy: Callable[[], bool] = lambda: False,
+        is_present: Callable[[Hashable], bool] = lambda person: True,
+    ) -> None:
+        """`is_busy` says whether people are waiting for work outside the queue, for which lanes that give way pause;
+        `is_present` whether a person who asked for a job is still there."""
+        self._lanes = dict(lanes)
+        self._is_busy, self.is_present = is_busy, is_present
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[tuple[Job, Work, Callable[[Job], None]]]] = {name: [] for name in lanes}
+        self._working: dict[str, list[Job]] = {name: [] for name in lanes}
+        self._threads: dict[str, int] = dict.fromkeys(lanes, 0)
+
+    def put(self, job: Job, work: Work, lane: str, after: Callable[[Job], None] = lambda job: None) -> None:
+        """Run a job when its turn comes. `after(job)` is called in the worker's thread before those who wait are woken."""
+        with self._lock:
+            line = self._waiting[lane]
+            line.append((job, work, after))
+            most = self._lanes[lane].most_waiting
+            dropped = line[: len(line) - most] if most is not None and len(line) > most else []
+            del line[: len(dropped)]
+            if self._threads[lane] < self._lanes[lane].workers:
+                self._threads[lane] += 1
+                threading.Thread(target=self._work, args=(lane,), name=f"jobs: {lane}", daemon=True).start()
+        for old, _, after_old in dropped:
+            self._end(old, after_old, error=Cancelled())
+
+    def put_first(self, job: Job) -> None:
+        """Make a waiting job the next of its lane."""
+        with self._lock:
+            for name, line in self._waiting.items():
+                mine = [entry for entry in line if entry[0] is job]
+                if mine:
+                    others = [entry for entry in line if entry[0] is not job]
+                    line[:] = [*others, *mine] if self._lanes[name].newest_first else [*mine, *others]
+
+    def cancel(self, job: Job) -> None:
+        """End a job: at once where it waits, at its next look where it is at work."""
+        job.cancel.set()
+        with self._lock:
+            entries = [entry for line in self._waiting.values() for entry in line if entry[0] is job]
+            for line in self._waiting.values():
+                line[:] = [entry for entry in line if entry[0] is not job]
+        for _, _, after in entries:
+            self._end(job, after, error=Cancelled())
+
+    def under_way(self) -> tuple[Job, ...]:
+        """The jobs at work, then the waiting ones in the order in which they will be run within their lane."""
+        with self._lock:
+            working = [job for jobs in self._working.values() for job in jobs]
+            waiting: list[Job] = []
+            for name, line in self._waiting.items():
+                jobs = [entry[0] for entry in line]
+                waiting += jobs[::-1] if self._lanes[name].newest_first else jobs
+        return (*working, *waiting)
+
+    def _work(self, name: str) -> None:
+        lane = self._lanes[name]
+        while True:
+            with self._lock:
+                line = self._waiting[name]
+                if not line:
+                    self._threads[name] -= 1
+                    return
+                job, work, after = line.pop(-1 if lane.newest_first else 0)
+                self._working[name].append(job)
+            try:
+                self._run(job, work, after, lane)
+            finally:
+                with self._lock:
+                    self._working[name].remove(job)
+            del job, work, after  # while it waits for more, a worker holds nothing
+
+    def _run(self, job: Job, work: Work, after: Callable[[Job], None], lane: Lane) -> None:
+        def is_cancelled() -> bool:
+            while lane.gives_way and not job.people and not job.cancel.is_set() and self._others_work():
+                job.cancel.wait(PAUSE_SECONDS)
+            return job.cancel.is_set()
+
+        try:
+            if is_cancelled():
+                raise Cancelled
+            job.started = time.monotonic()
+            result = work(job.report_progress, is_cancelled)
+        except Cancelled as stopped:
+            self._end(job, after, error=stopped)
+        except BaseException as problem:
+            if not isinstance(problem, UserError):  # those are meant for a person, and no fault of the server
+                log.warning("%s failed", job.title, exc_info=problem)
+            self._end(job, after, error=problem)
+        else:
+            self._end(job, after, result=result)
+
+    def _others_work(self) -> bool:
+        with self._lock:
+            at_work = any(jobs and not self._lanes[name].gives_way for name, jobs in self._working.items())
+        return at_work or self._is_busy()
+
+    @staticmethod
+    def _end(job: Job, after: Callable[[Job], None], result: Any = None, error: BaseException | None = None) -> None:
+        job.result, job.error = result, error
+        try:
+            after(job)
+        finally:
+            job.finish(result, error)
+
+
+class Jobs:
+    """The jobs of one kind, by key: never two at once for the same thing, and the last finished ones kept."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        lane: str,
+        keep: int,
+        keep_bytes: int | None = None,
+        retry_seconds: float | None = None,
+        is_stale: Callable[[Job], bool] = lambda job: False,
+    ) -> None:
+        """Keeps at most `keep` finished jobs, and `keep_bytes` of results as far as these say their size (`nbytes`).
+
+        The newest one is kept whatever it takes. A failed job stays until `forget`, or until `retry_seconds` have
+        passed; a finished one that `is_stale` says is out of date is run again by the next request.
+        """
+        self.queue, self._lane = queue, lane
+        self._retry_seconds, self._is_stale = retry_seconds, is_stale
+        self._lock = threading.RLock()
+        self._under_way: dict[Hashable, Job] = {}
+        if keep_bytes is None:
+            self._finished: LRUCache[Hashable, Job] = LRUCache(keep)
+        else:  # each counts for a share at least, so that neither limit is passed
+            limit, share = keep_bytes, keep_bytes / keep
+            self._finished = LRUCache(limit, lambda job: min(limit, max(share, getattr(job.result, "nbytes", 0))))
+
+    def request(
+        self,
+        key: Hashable,
+        title: str,
+        work: Work,
+        *,
+        person: Hashable = None,
+        lane: str | None = None,
+        total: int = 0,
+    ) -> Job:
+        """The job of this key: finished, waiting, at work, or put into its lane now.
+
+        `person` is who waits for it (None: nobody in particular). After an error or a stop nothing is started until
+        `forget`.
+        """
+        with self._lock:
+            job = self._known(key)
+            if job is None:
+                job = self._under_way[key] = Job(title, key, total)
+                if person is not None:
+                    job.people.add(person)
+                self.queue.put(job, work, lane or self._lane, self._keep)
+            elif person is not None and person not in job.left:
+                job.people.add(person)
+            return job
+
+    def find(self, key: Hashable) -> Job | None:
+        """The job of a key, if there is one; starts nothing."""
+        with self._lock:
+            return self._known(key)
+
+    def add(self, key: Hashable, title: str, result: Any) -> Job:
+        """Keep a result that was there already as a finished job."""
+        job = Job(title, key)
+        job.finish(result)
+        with self._lock:
+            self._finished[key] = job
+        return job
+
+    def stop(self, job: Job, person: Hashable = None) -> None:
+        """Take a person off a job. It ends only when nobody who is still there waits for it."""
+        with self._lock:
+            job.people.discard(person)
+            others = [other for other in job.people if self.queue.is_present(other)]
+            if others and person is not None:
+                job.left.add(person)
+                return
+        self.queue.cancel(job)
+
+    def forget(self, job: Job, person: Hashable = None) -> None:
+        """Let the next request start a failed or cancelled job again, or let a person who left a job wait again."""
+        with self._lock:
+            job.left.discard(person)
+            if job.error is not None and self._finished.get(job.key) is job:
+                del self._finished[job.key]
+
+    def finished(self) -> tuple[Job, ...]:
+        """The finished jobs that are kept, the least recently used first."""
+        with self._lock:
+            return tuple(self._finished.values())
+
+    def under_way(self) -> tuple[Job, ...]:
+        """The jobs of this kind that wait or are at work."""
+        with self._lock:
+            return tuple(self._under_way.values())
+
+    def drop(self, jobs: Iterable[Job]) -> None:
+        """Keep these finished jobs no longer."""
+        with self._lock:
+            for job in jobs:
+                if job.key in self._finished and self._finished[job.key] is job:
+                    del self._finished[job.key]
+
+    def _known(self, key: Hashable) -> Job | None:
+        """The job of a key, unless it is to be run again (the lock is held)."""
+        if key in self._under_way:
+            return self._under_way[key]
+        job = self._finished.get(key)
+        if job is None:
+            return None
+        if job.error is None:
+            out_of_date = self._is_stale(job)
+        else:
+            age = time.monotonic() - (job.finished_at or 0.0)
+            out_of_date = not job.is_cancelled and self._retry_seconds is not None and age > self._retry_seconds
+        if out_of_date:
+            del self._finished[key]
+            return None
+        return job
+
+    def _keep(self, job: Job) -> None:
+        """Move a job that has ended to the finished ones, before those who wait are woken."""
+        job.finished_at = time.monotonic()
+        with self._lock:
+            self._under_way.pop(job.key, None)
+            self._finished[job.key] = job
+
+
+class Cache(Generic[Value]):
+    """Results by key, the least recently used out first; computed once for all who ask at the same time."""
+
+    def __init__(self, limit: int, size: Callable[[Value], int] = lambda value: 1) -> None:
+        """`limit` counts entries, or whatever `size` measures: bytes, for example. Sizes must not change."""
+        self.limit, self._size = limit, size
+        self._lock = threading.Lock()
+        self._kept: LRUCache[Hashable, Value] = LRUCache(limit, size)
+        self._under_way: dict[Hashable, Future[Value]] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """The result of a key: kept, under way in another thread, or computed now.
+
+        An exception of `compute` reaches everybody who waits for it, and nothing is kept; a result larger than the
+        whole cache is handed out and not kept.
+        """
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+            future = self._under_way.get(key)
+            is_mine = future is None
+            if future is None:
+                future = self._under_way[key] = Future()
+        if not is_mine:
+            return future.result()
+        try:
+            value = compute()
+        except BaseException as problem:
+            with self._lock:
+                del self._under_way[key]
+            future.set_exception(problem)
+            raise
+        self.put(key, value)
+        with self._lock:
+            del self._under_way[key]
+        future.set_result(value)
+        return value
+
+    def find(self, key: Hashable) -> Value | None:
+        """The result of a key if it is kept; computes nothing."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def is_known(self, key: Hashable) -> bool:
+        """Whether the result is kept, or being computed by another thread."""
+        with self._lock:
+            return key in self._kept or key in self._under_way
+
+    def put(self, key: Hashable, value: Value) -> None:
+        """Keep a result, if it fits at all."""
+        with self._lock:
+            if self._size(value) <= self.limit:
+                self._kept[key] = value
+
+    def is_computing(self) -> bool:
+        """Whether a thread is computing a result at this moment."""
+        with self._lock:
+            return bool(self._under_way)
+
+    def clear(self) -> None:
+        """Forget everything kept; computations under way are not disturbed."""
+        with self._lock:
+            self._kept.clear()
+
+    @property
+    def used(self) -> int:
+        """What the kept results take, in the unit of `limit`."""
+        with self._lock:
+            return int(self._kept.currsize)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._kept)

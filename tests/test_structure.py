@@ -1,4 +1,4 @@
-"""The directions of DESIGN.md: who may import whom, where things live, and how long a file may grow."""
+"""The directions of the tree (README, "Layout"): who may import whom, where things live, and how long a file may grow."""
 
 from __future__ import annotations
 

@@ -52,25 +52,9 @@ class LayerCKA:
     def judgement(self) -> Judgement:
         """Whether the tokens suffice, by the highest chance level of all pairs of layers."""
         known = self.chance[~np.isnan(self.chance)]
-        return _judge(float(known.max())) if len(known) else "too few"
-
-
-def enough_tokens(n: int, dim: int) -> Judgement:
-    """Whether n tokens would do for vectors that fill `dim` dimensions evenly, before anything is computed.
-
-    "too few" where unrelated vectors reach 0.5 (n <= dim), "few" where they reach 0.1 (n <= 9 dim), else
-    "enough". This is the worst case: a layer uses fewer directions than its width. LayerCKA.judgement is about
-    the vectors at hand.
-    """
-    return _judge(dim / (n + dim)) if n > 0 else "too few"
-
-
-def linear_cka(first: np.ndarray, second: np.ndarray) -> float:
-    """CKA of two sets of vectors [n, dim1] and [n, dim2], 0..1; all n rows count.
-
-    NaN when the vectors of one set are all the same. Raises InputError as layer_cka does.
-    """
-    return float(layer_cka(first[None], second[None], most=len(first)).matrix[0, 0])
+        if not len(known) or known.max() >= TOO_FEW:
+            return "too few"
+        return "few" if known.max() >= FEW else "enough"
 
 
 def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = MOST_TOKENS) -> LayerCKA:
@@ -102,12 +86,6 @@ def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = M
             "Add sentences, or take longer ones.",
         )
     return LayerCKA(read_only(np.clip(matrix, 0.0, 1.0)), read_only(np.clip(chance, 0.0, 1.0)), len(rows))
-
-
-def _judge(chance: float) -> Judgement:
-    if chance >= TOO_FEW:
-        return "too few"
-    return "few" if chance >= FEW else "enough"
 
 
 def _centred(vectors: np.ndarray, rows: Int64) -> Float64:

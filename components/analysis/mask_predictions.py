@@ -39,10 +39,6 @@ class MaskPredictions:
     position: int  # of the mask token in its sentence
     top: tuple[Prediction, ...]  # most probable first; of equal ones the lower id first
 
-    def probability_of(self, piece_id: int) -> float | None:
-        """The probability of one of the pieces in `top`; None for any other."""
-        return next((one.probability for one in self.top if one.id == piece_id), None)
-
 
 @dataclass(frozen=True)
 class MaskedText:

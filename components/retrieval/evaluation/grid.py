@@ -15,6 +15,7 @@ import numpy as np
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.embedder import EmbedOptions
 from components.model.trace import Pooling
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 IN_MEMORY = 512 << 20  # bytes of a grid; larger ones go into a file
-Progress = Callable[[int, int], None]
 Ranks = TypeVar("Ranks")  # of all queries, as whatever ranks them gives them
 
 
@@ -46,8 +46,8 @@ def retrieval_runs(
     queries: Sequence[str],
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> Iterator[RetrievalRun[Int64]]:
     """A run for each layer and pooling of the options, ranks from 1 [query]; query i's right document is document i.
 
@@ -69,13 +69,13 @@ def ranked_grid(
     rank: Callable[[Float32, Float32], Ranks],
     options: EmbedOptions,
     query_options: EmbedOptions | None,
-    progress: Progress | None,
-    cancelled: Callable[[], bool],
+    progress: ReportProgress | None,
+    cancelled: IsCancelled,
 ) -> Iterator[RetrievalRun[Ranks]]:
     """What `rank` makes of the vectors [query, dim] and [document, dim] of each layer and pooling, one after another."""
     total = len(documents) + len(queries)
 
-    def tell(before: int) -> Progress:
+    def tell(before: int) -> ReportProgress:
         return lambda done, _: progress(before + done, total) if progress is not None else None
 
     with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
@@ -92,8 +92,8 @@ def embed_grid(
     texts: Sequence[str],
     options: EmbedOptions,
     folder: Path,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> LayerGrid:
     """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
     shape = (len(options.layers), len(options.poolings), len(texts), backend.facts.hidden_size)

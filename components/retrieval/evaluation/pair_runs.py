@@ -23,7 +23,7 @@ import numpy as np
 
 from components.arrays import Int64, read_only
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -39,7 +39,6 @@ QUERY_COLUMN = "compressed"
 TIED = 1e-6  # scores by words this close, relative to their size, are equal
 TIMED_QUERIES = 12
 OPERATIONS_A_SECOND = 1.2e11  # of float32 products, seen on two cores with their comparisons
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +101,8 @@ def first_pairs(pairs: Pairs, most: int) -> Pairs:
 def grid_ranks(
     documents: VectorIndex,
     queries: VectorIndex,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> LayerGrid:
     """Ranks from 1, int32 [layer, pooling, query], for all that both indexes have, by cosine, read-only.
 
@@ -139,8 +138,8 @@ def ranker_ranks(
     ranker: Ranker,
     queries: Sequence[str],
     gold: Int64 | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> Int64:
     """Ranks from 1, int64 [query], by a ranking of words; documents that score the same stand before the right one."""
     places = np.arange(len(queries)) if gold is None else gold

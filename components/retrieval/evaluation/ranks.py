@@ -13,14 +13,12 @@ What it does not show: whether another document would have been just as good an 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 
 NEAR = 1e-5  # float32 scores this close are settled in float64
 SAME = 1e-12  # float64 scores this close are equal
@@ -32,8 +30,8 @@ def gold_ranks(
     queries: NDArray[np.floating],
     documents: NDArray[np.floating],
     gold: Int64 | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
     cosine: bool = True,
 ) -> Int64:
     """Ranks from 1, int64 [query], of document `gold[query]` (by default the one with the query's own number).

@@ -17,11 +17,11 @@ from scipy import stats
 
 from components.arrays import Float64, cosine, read_only
 from components.errors import InputError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of
-from components.retrieval.evaluation.grid import Progress
 from components.retrieval.evaluation.layer_grid import LayerGrid
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def similarity_grid(
     backend: Backend,
     pairs: ScoredPairs,
     options: EmbedOptions,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> SimilarityGrid:
     """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
 
@@ -111,8 +111,8 @@ def similarity_runs(
     backend: Backend,
     pairs: ScoredPairs,
     options: EmbedOptions,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> list[SimilarityRun]:
     """A run for each layer and pooling of the options."""
     grid = similarity_grid(backend, pairs, options, progress, cancelled)

@@ -6,14 +6,14 @@ diagonal, and only pairs that could still be among the best are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, unit
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 
 _ROWS = 2048
 
@@ -29,8 +29,8 @@ def most_similar_pairs(
     vectors: NDArray[np.floating],
     k: int = 100,
     texts: Sequence[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> tuple[SimilarPair, ...]:
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -24,21 +25,19 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.pair_runs import Pairs
 
-CODES = {
-    "r1": "Recall@1",
-    "r5": "Recall@5",
-    "r10": "Recall@10",
-    "r20": "Recall@20",
-    "r50": "Recall@50",
-    "mrr": "MRR",
-    "ndcg": "nDCG@10",
-}
 MEASURE_HELP = (
     "Recall@k: the share of queries whose own sentence is among the first k. MRR: the mean of 1 / rank. nDCG@10: the mean of "
     "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
 )
-assert set(CODES.values()) == set(MEASURES)
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
+
+
+def codes_of(measures: Iterable[str]) -> dict[str, str]:
+    """The address's short codes of measures: "r10" for Recall@10, "p10" for P@10, "mrr", "ndcg"."""
+    return {name.lower().replace("recall@", "r").replace("p@", "p").removesuffix("@10"): name for name in measures}
+
+
+CODES = codes_of(MEASURES)
 
 
 @dataclass(frozen=True)

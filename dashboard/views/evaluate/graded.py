@@ -34,15 +34,7 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import ExactSearch
 
-CODES = {
-    "map": "MAP",
-    "mrr": "MRR",
-    "ndcg": "nDCG@10",
-    "p10": "P@10",
-    "r10": "Recall@10",
-    "r100": "Recall@100",
-}
-assert set(CODES.values()) == set(graded_metrics.MEASURES)
+CODES = choices.codes_of(graded_metrics.MEASURES)
 MEASURE_HELP = (
     "MAP: precision at the rank of each relevant sentence, averaged. MRR: the mean of 1 / rank of the first relevant one. "
     "nDCG@10: grades of the first ten, weighted by rank, against the best order possible. P@10: the share of the first ten "

@@ -42,7 +42,6 @@ class Entries:
 
     texts: Mapping[str, str]
     bad: Sequence[BadRow]
-    encoding_guessed: bool
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,10 @@ class Judgements:
     lines: int  # all that hold anything, but for the header
     duplicates: int
     bad: Sequence[BadRow]
-    encoding_guessed: bool
 
 
-def find_parts(sources: Mapping[str, Source], split: str | None = None) -> tuple[dict[Part, str], tuple[str, ...]]:
-    """The name of each part's file, and the names of files that are none.
+def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[Part, str]:
+    """The name of each part's file.
 
     The file's name decides, else its nearest folder's ("qrels/test.tsv"). Of several files of a part the one with `split`
     in its name is taken. Raises InputError that names what is missing or there twice.
@@ -70,8 +68,7 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None) -> tuple
     twice = [part for part in PARTS if len(found[part]) > 1]
     if missing or twice:
         raise _unclear(list(sources), missing, {part: found[part] for part in twice}, split)
-    parts = {part: names[0] for part, names in found.items()}
-    return parts, tuple(name for name in sources if name not in parts.values())
+    return {part: names[0] for part, names in found.items()}
 
 
 def read_entries(source: Source, name: str, limits: Limits | None = None) -> Entries:
@@ -99,7 +96,7 @@ def read_entries(source: Source, name: str, limits: Limits | None = None) -> Ent
         )
     if limits is not None and len(texts) > limits.sentences:
         raise limits.exceeded(name, f"{len(texts):,} texts")
-    return Entries(texts, sorted(bad, key=lambda row: row.row), table.encoding_guessed)
+    return Entries(texts, sorted(bad, key=lambda row: row.row))
 
 
 def read_judgements(source: Source, name: str, limits: Limits | None = None) -> Judgements:
@@ -130,7 +127,7 @@ def read_judgements(source: Source, name: str, limits: Limits | None = None) -> 
             "document grade, were expected.",
             "Check the file, or export it in one of these forms.",
         )
-    return Judgements(grades, lines, duplicates, bad, decoded.guessed)
+    return Judgements(grades, lines, duplicates, bad)
 
 
 def _read_objects(source: Source, name: str, limits: Limits | None) -> Table:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.ranks import NEAR, SAME, exact_directions
 
 ALIKE = 1e-6  # float32 scores of a ranker this close are equal, as a share of the query's largest
@@ -28,7 +28,6 @@ _FEW = 0.02  # share of a block up to which pairs are settled one by one
 _PAIRS = 8_192  # pairs settled together: 50 MB at 384 dimensions
 
 Grades = Sequence[Mapping[int, int]]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +57,8 @@ def vector_relevant_ranks(
     queries: NDArray[np.floating],
     documents: NDArray[np.floating],
     grades: Grades,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the cosine of vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0.
 
@@ -89,8 +88,8 @@ def ranker_relevant_ranks(
     score: Callable[[str], Float32],
     queries: Sequence[str],
     grades: Grades,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, the higher the better.
 

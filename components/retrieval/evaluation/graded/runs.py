@@ -5,14 +5,15 @@ What is embedded, and why in float32: components.retrieval.evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from components.arrays import Float32
+from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.evaluation.graded.ranks import RelevantRanks, vector_relevant_ranks
-from components.retrieval.evaluation.grid import Progress, RetrievalRun, ranked_grid
+from components.retrieval.evaluation.grid import RetrievalRun, ranked_grid
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -23,8 +24,8 @@ def graded_runs(
     graded: GradedSet,
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> Iterator[RetrievalRun[RelevantRanks]]:
     """A run for each layer and pooling of the options.
 

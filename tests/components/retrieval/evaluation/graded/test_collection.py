@@ -124,7 +124,6 @@ def test_what_is_left_out_is_counted_and_adds_up():
         report.relevant + report.not_relevant + report.unknown_queries + report.unknown_documents
         + report.duplicate_judgements + report.bad_lines
     )  # fmt: skip
-    assert report.unused_files == ("README.md",)
     assert report.files == {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "judgements": "qrels.tsv"}
     assert "qrels.tsv, line 8: 2 fields instead of 3 or 4" in report.examples
     assert "qrels.tsv, line 9: 'much' is no whole number" in report.examples

@@ -56,8 +56,7 @@ def measure_grid(
     NaN stays empty. Clicks hit an invisible point in each cell, whose `customdata` is [row, column]: a heatmap itself
     tells nobody that it was clicked. `chosen` gets a frame, `starred` a star.
     """
-    known = values[~np.isnan(values)]
-    low, high = limits if limits is not None else (float(known.min()), float(known.max())) if len(known) else (0, 1)
+    low, high = theme.limits_of(values, limits)
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(values, np.float32),
@@ -284,9 +283,7 @@ def agreement_curves(
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
-    figure.update_xaxes(
-        title="layer (0 = embeddings, before any block)", tickmode="linear", dtick=1 if len(layers) <= 14 else 2
-    )
+    theme.layer_axis(figure, len(layers))
     figure.update_yaxes(title=y_title, zeroline=False)
     return _with_legend(figure, title, 440, scale, len(labels) + len(flat))
 
@@ -316,11 +313,7 @@ def predicted_against_gold(
 
 
 def _with_legend(figure: go.Figure, title: str, height: int, scale: float, entries: int) -> go.Figure:
-    figure.update_layout(
-        showlegend=entries > 1,
-        hovermode="closest",
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0, "xanchor": "left", "traceorder": "normal"},
-    )
+    theme.legend_below(figure, -0.22, shown=entries > 1)
     return theme.finish(figure, title, height + 14 * max(0, entries - 4), scale)
 
 

@@ -28,7 +28,7 @@ Source = Path | bytes
 
 # The first that is found in a name decides: "corpus-queries.jsonl" holds queries.
 _NAMES: dict[Part, re.Pattern[str]] = {
-    "judgements": re.compile("qrel"),
+    "judgements": re.compile(r"qrel|^(train|dev|test)\.tsv"),
     "queries": re.compile("quer(y|ies)|topics?"),
     "corpus": re.compile("corpus|document|collection|docs"),
 }
@@ -57,7 +57,8 @@ class Judgements:
 def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[Part, str]:
     """The name of each part's file.
 
-    The file's name decides, else its nearest folder's ("qrels/test.tsv"). Of several files of a part the one with `split`
+    The file's name decides, else its nearest folder's ("qrels/dev.tsv"; a file of BEIR's qrels is known
+    without its folder too, as a browser uploads it). Of several files of a part the one with `split`
     in its name is taken. Raises InputError that names what is missing or there twice.
     """
     found: dict[Part, list[str]] = {part: [name for name in sources if _part_of(name) == part] for part in PARTS}

@@ -50,6 +50,9 @@ def given_of(files, **options) -> str:
 OTHER_FORMS = {
     "beir": BEIR,
     "trec": TREC,
+    "judgements without their folder": {
+        "corpus.jsonl": CORPUS, "queries.jsonl": QUERY_LINES, "test.tsv": BEIR["qrels/test.tsv"],
+    },
     "without a header": BEIR | {"qrels/test.tsv": BEIR_QRELS.split("\n", 1)[1].encode()},
     "trec's judgements between tabs": TREC | {"qrels.301-450.txt": TREC_QRELS.replace(" ", "\t").encode()},
     "trec's judgements in columns": TREC | {"qrels.301-450.txt": TREC_QRELS.replace(" ", "   ").encode()},
@@ -149,7 +152,7 @@ def test_texts_of_lines_are_taken_as_they_stand():
         ({"a.jsonl": CORPUS, "b.jsonl": QUERY_LINES, "c.tsv": BEIR_QRELS.encode()}, "the queries cannot be found"),
         (BEIR | {"queries.jsonl": jsonl([{"number": 1, "words": "x"}])}, "has the columns number, words"),
         ({"docs.csv": CORPUS_TSV, **{name: TREC[name] for name in list(TREC)[1:]}}, "docs.csv is neither .jsonl nor one of"),
-        ({"x": CORPUS, "y": QUERY_LINES, "test.tsv": BEIR_QRELS.encode()}, "the judgements (qrels) cannot be found"),
+        ({"x": CORPUS, "y": QUERY_LINES, "z.tsv": BEIR_QRELS.encode()}, "the judgements (qrels) cannot be found"),
         (TREC | {"topics.tsv": b"what is a volcano?\n"}, "topics.tsv has no text with an id (line 1: no tab"),
         (BEIR | {"queries.jsonl": b""}, "queries.jsonl has no text with an id."),
         (TREC | {"topics.tsv": b""}, "topics.tsv has no text with an id"),

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
+F = TypeVar("F", bound=np.floating)
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
     """Mark an array as not writeable and return it; sharing it between sessions is then safe."""
     array.flags.writeable = False
     return array
+
+
+def unit(vectors: NDArray[F]) -> NDArray[F]:
+    """Vectors along the last axis scaled to length 1, in the precision they come in.
+
+    One rule everywhere: a zero vector has no direction and stays zero, so that its cosine with any other is 0. A vector
+    that is missing is NaN, and so are its cosines. Cast float16 first: its squares overflow.
+    """
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths == 0, 1, lengths), vectors.dtype)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> Float64:
+    """cos(a, b) = a.b / (|a| |b|) along the last axis, in float64, within -1..1; 0 for a zero vector, NaN for a missing one."""
+    products = unit(np.asarray(a, np.float64)) * unit(np.asarray(b, np.float64))
+    return np.asarray(np.clip(products.sum(axis=-1), -1.0, 1.0))

@@ -261,7 +261,7 @@ def query_vectors(
 def ranker(
     kind: str, texts_hash: str, source: str, _texts: HasTexts, _make: Callable[[Sequence[str]], Ranker]
 ) -> Ranker:
-    """A lexical or static baseline over texts; `source` names the word vectors it uses."""
+    """A word ranking over texts; `source` names the word vectors it uses."""
     return _make(_texts.texts)
 
 

@@ -129,7 +129,7 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
 
 
 def _parse_runs(values: list[str]) -> tuple[str, ...]:
-    """Codes of runs: "m.6.mean" is layer 6 with mean pooling of the model, "m2" of the second one, or a baseline's.
+    """Codes of runs: "m.6.mean" is layer 6 with mean pooling of the model, "m2" of the second one, or a word ranking's.
 
     One empty code stands for no run at all.
     """

@@ -1,4 +1,4 @@
-"""The directions of DESIGN.md: who may import whom, without circles, and where things live."""
+"""The directions of the tree (README, "Architecture"): who may import whom, without circles, and where things live."""
 
 from __future__ import annotations
 

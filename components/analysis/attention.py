@@ -25,7 +25,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, read_only
+from components.arrays import Float32, Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence, Trace
 
@@ -111,9 +111,7 @@ def without_special(attention: np.ndarray, special: Mask, renormalise: bool) -> 
         return np.where(total > 0, kept / total, np.nan).astype(attention.dtype)
 
 
-def combine(
-    attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int], how: How = "mean"
-) -> NDArray[np.float64]:
+def combine(attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int], how: How = "mean") -> Float64:
     """One matrix [query, key] out of attentions [block, head, query, key]: the chosen heads of the chosen blocks.
 
     The mean's rows sum to 1. The maximum shows a link that any of the heads makes: its rows sum to 1 or more.

@@ -20,12 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Float32
+from components.arrays import Float32, Float64
 
 
-def rollout(attentions: np.ndarray, residual: float = 0.5) -> NDArray[np.float64]:
+def rollout(attentions: np.ndarray, residual: float = 0.5) -> Float64:
     """Attentions [block, head, query, key] multiplied through: float64 [block, query, key].
 
     Entry [b, q, k] is the share of token q's vector after block b (layer b+1) that comes from token k at layer
@@ -59,7 +58,7 @@ def weighted_norms(attentions: np.ndarray, value_norms: np.ndarray) -> Float32:
     return np.multiply(attentions, value_norms[:, :, None, :], dtype=np.float32)
 
 
-def summed_norms(attentions: Iterable[np.ndarray], values: Iterable[np.ndarray]) -> NDArray[np.float64]:
+def summed_norms(attentions: Iterable[np.ndarray], values: Iterable[np.ndarray]) -> Float64:
     """||sum over heads of alpha f(x)||: what each key adds to each query in a block, float64 [block, query, key].
 
     From attentions [block, head, query, key] and transformed values f(x) [block, head, key, dim]; both may be
@@ -72,7 +71,7 @@ def summed_norms(attentions: Iterable[np.ndarray], values: Iterable[np.ndarray])
     return np.array([_block_norms(weights, vectors) for weights, vectors in zip(attentions, values, strict=True)])
 
 
-def _block_norms(weights: np.ndarray, vectors: np.ndarray) -> NDArray[np.float64]:
+def _block_norms(weights: np.ndarray, vectors: np.ndarray) -> Float64:
     """Weights [head, query, key] and vectors [head, key, dim] of one block to norms [query, key]."""
     if weights.shape[::2] != vectors.shape[:2]:
         raise ValueError(f"values of shape {vectors.shape} do not fit attentions of shape {weights.shape}")

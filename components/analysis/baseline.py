@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.analysis.pooling import Pooling, pool
-from components.analysis.similarity import centred, cosine
-from components.arrays import Float32, read_only
+from components.analysis.similarity import centred
+from components.arrays import Float32, Float64, cosine, read_only
 from components.model.trace import Trace
 
 SEED = 20_240
@@ -30,9 +29,9 @@ CHUNK = 25  # sentences a pass: others wait for a pass to end, and this one is s
 class Band:
     """Cosines of unrelated pairs: float64 [layer 0..L] each."""
 
-    mean: NDArray[np.float64]
-    low: NDArray[np.float64]  # 5th percentile
-    high: NDArray[np.float64]  # 95th percentile
+    mean: Float64
+    low: Float64  # 5th percentile
+    high: Float64  # 95th percentile
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +127,10 @@ def _yardstick(vectors: Float32, first: np.ndarray, second: np.ndarray) -> Yards
     return Yardstick(_band(np.array(raw)), _band(np.array(moved)), centre, len(first), vectors.shape[1])
 
 
-def _band(values: NDArray[np.float64]) -> Band:
-    """Mean and percentiles over pairs, values [layer, pair]; pairs with a zero vector are left out.
+def _band(values: Float64) -> Band:
+    """Mean and percentiles over pairs, values [layer, pair]; pairs with a missing vector are left out.
 
-    At layer 0 all [CLS] vectors are the same: centred, they are zero, and the band there is NaN.
+    At layer 0 all [CLS] vectors are the same: centred, they are missing, and the band there is NaN.
     """
     kept = [row[~np.isnan(row)] for row in values]
     low, mean, high = (

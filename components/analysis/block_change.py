@@ -15,9 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Float32, read_only
+from components.arrays import Float32, Float64, cosine, read_only, unit
 from components.model.trace import Trace
 
 
@@ -25,7 +24,7 @@ from components.model.trace import Trace
 class TokenSimilarity:
     """Cosines of tokens with tokens."""
 
-    matrix: NDArray[np.float64]  # [row token, column token]; NaN for a zero vector
+    matrix: Float64  # [row token, column token]
     positions: tuple[int, ...]  # of the rows' tokens, in their sentence
     column_positions: tuple[int, ...]
 
@@ -41,7 +40,7 @@ class BlockChange(TokenSimilarity):
 class BlockDiagonal:
     """How much of each token's direction every block keeps."""
 
-    values: NDArray[np.float64]  # [block, token]: cosine of the token at layer b and at layer b+1
+    values: Float64  # [block, token]: cosine of the token at layer b and at layer b+1
     positions: tuple[int, ...]  # of the tokens in their sentence
 
 
@@ -65,10 +64,8 @@ def block_change(
 def diagonal(trace: Trace, sentence: int, include_special: bool = True) -> BlockDiagonal:
     """Cosine of each token with itself across every block. Raises IndexError for a sentence that is not there."""
     positions = positions_of(trace, sentence, include_special)
-    vectors = trace.hidden_states[:, sentence, list(positions)].astype(np.float64)  # [layer, token, dim]
-    unit = _unit(vectors)
-    values = np.clip((unit[:-1] * unit[1:]).sum(axis=-1), -1.0, 1.0)  # [block, token]
-    return BlockDiagonal(read_only(values), positions)
+    vectors = trace.hidden_states[:, sentence, list(positions)]  # [layer, token, dim]
+    return BlockDiagonal(read_only(cosine(vectors[:-1], vectors[1:])), positions)
 
 
 def token_similarity(
@@ -99,14 +96,7 @@ def _vectors(trace: Trace, layer: int, sentence: int, positions: tuple[int, ...]
     return trace.hidden_states[layer, sentence, list(positions)]  # [token, dim]
 
 
-def _unit(vectors: np.ndarray) -> NDArray[np.float64]:
-    """Vectors of length 1 in float64; NaN for a zero vector, which has no direction."""
-    wide = np.asarray(vectors, np.float64)
-    norms = np.linalg.norm(wide, axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(norms > 0, wide / norms, np.nan)
-
-
-def _cosines(first: Float32, second: Float32) -> NDArray[np.float64]:
+def _cosines(first: Float32, second: Float32) -> Float64:
     """[n, dim] and [m, dim] to [n, m]."""
-    return read_only(np.clip(_unit(first) @ _unit(second).T, -1.0, 1.0))
+    directions = [unit(vectors.astype(np.float64)) for vectors in (first, second)]
+    return read_only(np.clip(directions[0] @ directions[1].T, -1.0, 1.0))

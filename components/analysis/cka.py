@@ -27,9 +27,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import read_only
+from components.arrays import Float64, Int64, read_only
 from components.errors import InputError
 
 Judgement = Literal["too few", "few", "enough"]
@@ -45,33 +44,17 @@ _CHUNK = 1 << 23  # numbers in a piece of all layers' similarities, 64 MiB
 class LayerCKA:
     """CKA of each layer of one run with each layer of another (or the same) on the same tokens."""
 
-    matrix: NDArray[np.float64]  # [layer_a, layer_b], 0..1; NaN for a layer whose vectors are all the same
-    chance: NDArray[np.float64]  # [layer_a, layer_b]: the mean value with tokens matched at random
+    matrix: Float64  # [layer_a, layer_b], 0..1; NaN for a layer whose vectors are all the same
+    chance: Float64  # [layer_a, layer_b]: the mean value with tokens matched at random
     tokens: int  # rows compared
 
     @property
     def judgement(self) -> Judgement:
         """Whether the tokens suffice, by the highest chance level of all pairs of layers."""
         known = self.chance[~np.isnan(self.chance)]
-        return _judge(float(known.max())) if len(known) else "too few"
-
-
-def enough_tokens(n: int, dim: int) -> Judgement:
-    """Whether n tokens would do for vectors that fill `dim` dimensions evenly, before anything is computed.
-
-    "too few" where unrelated vectors reach 0.5 (n <= dim), "few" where they reach 0.1 (n <= 9 dim), else
-    "enough". This is the worst case: a layer uses fewer directions than its width. LayerCKA.judgement is about
-    the vectors at hand.
-    """
-    return _judge(dim / (n + dim)) if n > 0 else "too few"
-
-
-def linear_cka(first: np.ndarray, second: np.ndarray) -> float:
-    """CKA of two sets of vectors [n, dim1] and [n, dim2], 0..1; all n rows count.
-
-    NaN when the vectors of one set are all the same. Raises InputError as layer_cka does.
-    """
-    return float(layer_cka(first[None], second[None], most=len(first)).matrix[0, 0])
+        if not len(known) or known.max() >= TOO_FEW:
+            return "too few"
+        return "few" if known.max() >= FEW else "enough"
 
 
 def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = MOST_TOKENS) -> LayerCKA:
@@ -105,13 +88,7 @@ def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = M
     return LayerCKA(read_only(np.clip(matrix, 0.0, 1.0)), read_only(np.clip(chance, 0.0, 1.0)), len(rows))
 
 
-def _judge(chance: float) -> Judgement:
-    if chance >= TOO_FEW:
-        return "too few"
-    return "few" if chance >= FEW else "enough"
-
-
-def _centred(vectors: np.ndarray, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _centred(vectors: np.ndarray, rows: Int64) -> Float64:
     """[layer, n, dim] to the chosen rows in float64 with mean 0; all zero where only rounding is left."""
     wide = vectors[:, rows].astype(np.float64)
     moved = wide - wide.mean(axis=1, keepdims=True) if len(rows) else wide
@@ -121,14 +98,12 @@ def _centred(vectors: np.ndarray, rows: NDArray[np.int64]) -> NDArray[np.float64
     return moved
 
 
-def _traces(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _traces(vectors: Float64) -> Float64:
     """tr K of each layer: the squared length of all vectors, [layer]."""
     return (vectors**2).sum(axis=(1, 2))
 
 
-def _alignments(
-    a: NDArray[np.float64], b: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _alignments(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
     """<K, L> of all pairs of layers, [layer_a, layer_b], and ||K||, ||L|| of each, in the cheaper of two ways."""
     (layers_a, n, dim_a), (layers_b, _, dim_b) = a.shape, b.shape
     by_tokens = n * (layers_a * dim_a + layers_b * dim_b + layers_a * layers_b)
@@ -136,9 +111,7 @@ def _alignments(
     return _by_tokens(a, b) if by_tokens <= by_dimensions else _by_dimensions(a, b)
 
 
-def _by_tokens(
-    a: NDArray[np.float64], b: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _by_tokens(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
     """By K = X X^T, some of its rows at a time, so that n x n numbers never lie in memory for all layers."""
     n = a.shape[1]
     step = max(1, _CHUNK // max(1, n * (len(a) + len(b))))
@@ -155,14 +128,12 @@ def _by_tokens(
     return cross, np.sqrt(squares_a), np.sqrt(squares_b)
 
 
-def _by_dimensions(
-    a: NDArray[np.float64], b: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _by_dimensions(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
     """By ||Y^T X||^2, one pair of layers at a time."""
     cross = np.array([[_square(right.T @ left) for right in b] for left in a])  # [layer_a, layer_b]
     own_a, own_b = (np.array([np.sqrt(_square(layer.T @ layer)) for layer in side]) for side in (a, b))
     return cross, own_a, own_b
 
 
-def _square(matrix: NDArray[np.float64]) -> float:
+def _square(matrix: Float64) -> float:
     return float((matrix**2).sum())

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.analysis.attention import Which, pair_mask
-from components.arrays import read_only
+from components.arrays import Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence
 
@@ -57,13 +57,13 @@ class RankedHead:
 class HeadPatterns:
     """Scores of every head. Arrays are float64 [block, head]; NaN where no query was concerned."""
 
-    scores: Mapping[Pattern, NDArray[np.float64]]  # shares of attention, 0..1
+    scores: Mapping[Pattern, Float64]  # shares of attention, 0..1
     chance: Mapping[Pattern, float]  # the score of attention spread evenly over all tokens
     queries: Mapping[Pattern, int]  # how many query tokens a score is the mean of
-    entropy: NDArray[np.float64]  # mean over queries, in nats: 0 for one key, log(tokens) for all alike
-    distance: NDArray[np.float64]  # mean of |query - key|, in tokens, weighted by attention
+    entropy: Float64  # mean over queries, in nats: 0 for one key, log(tokens) for all alike
+    distance: Float64  # mean of |query - key|, in tokens, weighted by attention
 
-    def of(self, name: Pattern | Measure) -> NDArray[np.float64]:
+    def of(self, name: Pattern | Measure) -> Float64:
         """Scores of a pattern, or the entropy or distance, [block, head]. Raises ValueError for another name."""
         if name == "entropy":
             return self.entropy
@@ -113,7 +113,7 @@ def score_heads(
     Raises InputError when no query token is left or there is no text B, ValueError when attentions and
     sentences do not fit.
     """
-    sums: dict[str, NDArray[np.float64]] = {}
+    sums: dict[str, Float64] = {}
     even: dict[str, float] = {}
     queries: dict[str, int] = {}
     for attention, sentence in zip(attentions, sentences, strict=True):
@@ -159,9 +159,7 @@ def score_heads(
     )
 
 
-def _sums(
-    attention: np.ndarray, weights: NDArray[np.float64], asking: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sums(attention: np.ndarray, weights: Float64, asking: NDArray[np.bool_]) -> tuple[Float64, Float64]:
     """Attention times weights [name, query * key], summed: [block, head, name]; entropies summed: [block, head].
 
     Block by block: in float64 all heads of a 512-token sentence at once would take 300 MB and more.
@@ -176,7 +174,7 @@ def _sums(
     return np.array(shares), np.array(entropies)
 
 
-def _weights(sentence: TokenizedSentence) -> dict[str, NDArray[np.float64]]:
+def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
     """What each link counts for a pattern (1 for a target) or for the distance, float64 [query, key]."""
     tokens = sentence.tokens
     place = np.arange(len(tokens))
@@ -216,5 +214,5 @@ def _is_punctuation(text: str) -> bool:
     return bool(marks) and all(unicodedata.category(char).startswith("P") for char in marks)
 
 
-def _mean(total: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _mean(total: Float64, count: int) -> Float64:
     return read_only(total / count if count else np.full_like(total, np.nan))

@@ -7,17 +7,13 @@ sentence are not trained for it; here it illustrates which tokens lie close, and
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Float32
+from components.analysis.block_change import positions_of
+from components.arrays import Float32, Int64, unit
 from components.model.trace import Trace
-
-_WORD = re.compile(r"\w+", re.UNICODE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +25,7 @@ class MaxSim:
     document_positions: tuple[int, ...]  # of the columns
 
     @property
-    def best(self) -> NDArray[np.int64]:
+    def best(self) -> Int64:
         """For each query token the column of its best document token, int64 [query token]."""
         return self.matrix.argmax(axis=1)
 
@@ -53,12 +49,12 @@ class MaxSim:
 
 def max_sim(query: Float32, document: Float32) -> Float32:
     """Cosines of token vectors [query token, dim] and [document token, dim]: float32 [query token, document token]."""
-    return _unit(query) @ _unit(document).T
+    return unit(query) @ unit(document).T
 
 
 def of_trace(trace: Trace, layer: int, query: int = 0, document: int = 1, include_special: bool = False) -> MaxSim:
     """MaxSim of two sentences of a trace at a layer. Raises ValueError where one has no token left."""
-    places = [_positions(trace, sentence, include_special) for sentence in (query, document)]
+    places = [positions_of(trace, sentence, include_special) for sentence in (query, document)]
     if not all(places):
         raise ValueError("a text without tokens of its own has nothing to match")
     vectors = [
@@ -66,23 +62,3 @@ def of_trace(trace: Trace, layer: int, query: int = 0, document: int = 1, includ
         for sentence, positions in zip((query, document), places, strict=True)
     ]
     return MaxSim(max_sim(*vectors), places[0], places[1])
-
-
-def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
-    """Where in a text the query's words stand, upper and lower case alike: spans of characters."""
-    asked = {word.lower() for word in _WORD.findall(query)}
-    return tuple(match.span() for match in _WORD.finditer(text) if match[0].lower() in asked)
-
-
-def common(spans: Sequence[tuple[int, int]], text: str) -> tuple[str, ...]:
-    """The words at some spans, each once, in lower case."""
-    return tuple(dict.fromkeys(text[start:end].lower() for start, end in spans))
-
-
-def _positions(trace: Trace, sentence: int, include_special: bool) -> tuple[int, ...]:
-    return tuple(token.position for token in trace.sentences[sentence].tokens if include_special or not token.special)
-
-
-def _unit(vectors: Float32) -> Float32:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.analysis.similarity import cosine
+from components.arrays import Float64, cosine
 from components.model.trace import Trace
 
 
@@ -21,7 +20,7 @@ class PartNorms:
     """Euclidean norms of the parts of each token of one sentence."""
 
     names: tuple[str, ...]  # "word", "position", perhaps "segment", "sum", "layer 0"
-    values: NDArray[np.float64]  # [part, token]
+    values: Float64  # [part, token]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class PartCosines:
 
     names: tuple[str, ...]
     labels: tuple[str, ...]  # one for each pair of sentences
-    values: NDArray[np.float64]  # [pair, part]
+    values: Float64  # [pair, part]
 
 
 def _parts(trace: Trace) -> dict[str, np.ndarray]:

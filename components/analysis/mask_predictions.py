@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from components.arrays import Float64
 from components.errors import InputError
 from components.model.tokenization import Tokenization
 from components.model.trace import Token, TokenizedSentence, Trace
@@ -37,10 +38,6 @@ class MaskPredictions:
     sentence: int
     position: int  # of the mask token in its sentence
     top: tuple[Prediction, ...]  # most probable first; of equal ones the lower id first
-
-    def probability_of(self, piece_id: int) -> float | None:
-        """The probability of one of the pieces in `top`; None for any other."""
-        return next((one.probability for one in self.top if one.id == piece_id), None)
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tup
     return tuple(found)
 
 
-def softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+def softmax(logits: NDArray[np.floating]) -> Float64:
     """exp(x) / sum of exp(x) along the last axis, in float64.
 
     The largest is taken off first, which changes nothing but keeps exp from overflowing.

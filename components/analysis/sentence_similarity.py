@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.analysis.similarity import cosine_matrix
-from components.arrays import read_only
+from components.arrays import Float64, read_only
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class SentencePair:
 class SentenceSimilarity:
     """Cosines of all sentences with all, in the order given."""
 
-    matrix: NDArray[np.float64]  # [sentence, sentence]; NaN for a zero or missing vector
+    matrix: Float64  # [sentence, sentence]; NaN for a missing vector
 
     def pairs(self) -> tuple[SentencePair, ...]:
         """Every pair of two sentences, most similar first; reading order on a tie, pairs without a value last."""
@@ -48,7 +47,7 @@ class SentenceSimilarity:
         unknown = [row for row in range(len(self.matrix)) if row not in set(known.tolist())]
         return (*(int(known[leaf]) for leaf in _leaves(self.matrix[np.ix_(known, known)])), *unknown)
 
-    def ordered(self, order: Sequence[int]) -> NDArray[np.float64]:
+    def ordered(self, order: Sequence[int]) -> Float64:
         """The matrix with rows and columns in another order. Raises ValueError unless it names each row once."""
         if sorted(order) != list(range(len(self.matrix))):
             raise ValueError(f"{list(order)} is not an order of {len(self.matrix)} sentences")
@@ -61,7 +60,7 @@ def sentence_similarity(vectors: np.ndarray) -> SentenceSimilarity:
     return SentenceSimilarity(read_only((matrix + matrix.T) / 2))  # the product need not be symmetric to the last bit
 
 
-def _leaves(matrix: NDArray[np.float64]) -> list[int]:
+def _leaves(matrix: Float64) -> list[int]:
     """Leaves from left to right of the average-linkage tree of similarities [n, n]."""
     if len(matrix) < 3:
         return list(range(len(matrix)))

@@ -1,6 +1,6 @@
 """Cosine similarity of vectors at every layer, as curves for pairs of things.
 
-cos(a, b) = a.b / (|a| |b|). In BERT-family encoders cosines are high for any two tokens (Ethayarajh 2019,
+In BERT-family encoders cosines are high for any two tokens (Ethayarajh 2019,
 "How Contextual are Contextualized Word Representations?"), so a curve means little without the baseline of
 components.analysis.baseline beside it. It shows how close two directions are, not why.
 """
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Float32
+from components.arrays import Float32, Float64, Int64, cosine, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,40 +22,28 @@ class LayerCurves:
 
     labels: tuple[str, ...]  # one for each pair
     pairs: tuple[tuple[int, int], ...]  # indices of the two things of each pair
-    values: NDArray[np.float64]  # [pair, layer 0..L], NaN where a vector is zero or missing
+    values: Float64  # [pair, layer 0..L], NaN where a vector is missing
 
     @property
-    def lowest(self) -> NDArray[np.int64]:
+    def lowest(self) -> Int64:
         """Layer of each pair's lowest cosine, [pair]; the first one on a tie, 0 for a curve without values."""
         return np.argmin(np.where(np.isnan(self.values), np.inf, self.values), axis=1)
 
     @property
-    def highest(self) -> NDArray[np.int64]:
+    def highest(self) -> Int64:
         """Layer of each pair's highest cosine, [pair]; the first one on a tie, 0 for a curve without values."""
         return np.argmax(np.where(np.isnan(self.values), -np.inf, self.values), axis=1)
 
 
-def cosine(a: np.ndarray, b: np.ndarray) -> NDArray[np.float64]:
-    """Cosine along the last axis, in float64; NaN where a vector is zero or holds NaN."""
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    norms = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = (a * b).sum(axis=-1) / norms
-    return np.where(norms > 0, np.clip(value, -1.0, 1.0), np.nan)
-
-
-def turn(before: np.ndarray, after: np.ndarray) -> NDArray[np.float64]:
-    """Degrees between two states of the same tokens, [token, dim] each, to [token]; NaN for a zero vector."""
+def turn(before: np.ndarray, after: np.ndarray) -> Float64:
+    """Degrees between two states of the same tokens, [token, dim] each, to [token]; 90 for a zero vector."""
     return np.degrees(np.arccos(cosine(before, after)))
 
 
-def cosine_matrix(vectors: np.ndarray) -> NDArray[np.float64]:
+def cosine_matrix(vectors: np.ndarray) -> Float64:
     """Cosines of all vectors with all at each layer: [layer, n, dim] to [layer, n, n]."""
-    wide = np.asarray(vectors, np.float64)
-    norms = np.linalg.norm(wide, axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        unit = np.where(norms > 0, wide / norms, np.nan)
-    return np.clip(unit @ np.swapaxes(unit, -1, -2), -1.0, 1.0)
+    directions = unit(np.asarray(vectors, np.float64))
+    return np.clip(directions @ np.swapaxes(directions, -1, -2), -1.0, 1.0)
 
 
 def pair_curves(
@@ -82,12 +69,12 @@ def pair_curves(
 def centred(vectors: Float32, centre: np.ndarray) -> Float32:
     """`vectors` [layer, n, dim] less `centre` [layer, dim].
 
-    A vector that equals the centre up to rounding becomes zero (its cosine is then NaN, not noise): so it is
-    for [CLS] at layer 0, which is the same in every sentence.
+    A vector that equals the centre up to rounding is missing, NaN, and so are its cosines, which would be noise: so it
+    is for [CLS] at layer 0, which is the same in every sentence.
     """
     shifted = vectors - np.asarray(centre, np.float32)[:, None, :]
     small = np.linalg.norm(shifted, axis=-1) < 1e-5 * np.linalg.norm(vectors, axis=-1)
-    shifted[small] = 0
+    shifted[small] = np.nan
     return shifted
 
 

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.maps.projection import unit
+from components.arrays import Float32, Int64, unit
 
-Float32 = NDArray[np.float32]
 _TIE = 1e-5  # cosines this close are equal: vectors are kept in float16
 MOST_CLUSTERS = 6
 TYPICAL = 3
@@ -45,8 +44,8 @@ class SenseCurve:
 class Cluster:
     """Occurrences that lie together."""
 
-    members: NDArray[np.int64]
-    typical: NDArray[np.int64]  # the members nearest to the middle, nearest first
+    members: Int64
+    typical: Int64  # the members nearest to the middle, nearest first
 
 
 def sense_curve(vectors: NDArray[Any], senses: Sequence[str]) -> SenseCurve:
@@ -70,7 +69,7 @@ def sense_curve(vectors: NDArray[Any], senses: Sequence[str]) -> SenseCurve:
     )
 
 
-def nearest_neighbour_accuracy(directions: Float32, labels: NDArray[np.int64]) -> float:
+def nearest_neighbour_accuracy(directions: Float32, labels: Int64) -> float:
     """How often the nearest other one, by cosine of unit vectors, has the same label; of several nearest, their share."""
     cosines = directions @ directions.T
     np.fill_diagonal(cosines, -np.inf)
@@ -104,7 +103,7 @@ def clusters(vectors: NDArray[Any], seed: int = 0) -> list[Cluster]:
     return sorted(found, key=lambda item: -len(item.members))
 
 
-def _cluster(directions: Float32, members: NDArray[np.int64]) -> Cluster:
+def _cluster(directions: Float32, members: Int64) -> Cluster:
     middle = directions[members].mean(axis=0)
     order = np.argsort(-(directions[members] @ middle), kind="stable")
     return Cluster(members, members[order[:TYPICAL]])

@@ -48,11 +48,8 @@ def parameter_bars(
             customdata=[100 * counts[i] / total for i in rows],
             hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} %)<extra></extra>",
         )
-    figure.update_layout(
-        barmode="stack",
-        bargap=0.25,
-        legend={"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0, "traceorder": "normal"},
-    )
+    figure.update_layout(barmode="stack", bargap=0.25)
+    theme.legend_below(figure, -0.18)
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(title="parameters", tickformat="~s")
     return theme.finish(figure, title, 170 + 26 * len(order), scale)
@@ -89,9 +86,8 @@ def part_norm_bars(
             figure.add_scatter(**shared, mode="lines", line={"color": colour, "width": 1.5})
         else:
             figure.add_bar(**shared, marker_color=colour)
-    figure.update_layout(
-        barmode="group", legend={"orientation": "h", "yanchor": "top", "y": -0.42, "x": 0, "traceorder": "normal"}
-    )
+    figure.update_layout(barmode="group")
+    theme.legend_below(figure, -0.42)
     figure.update_yaxes(title=quantity, **({"type": "log", "dtick": 1} if logarithmic else {}))
     figure.update_xaxes(title="token", tickangle=-40, nticks=40)
     return theme.finish(figure, title, 430, scale)
@@ -139,12 +135,10 @@ def cosine_bars(
             for index, (label, row) in enumerate(zip(labels, values, strict=True))
         ]
     )
-    figure.update_layout(
-        barmode="group", legend={"orientation": "h", "yanchor": "top", "y": -0.24, "x": 0, "traceorder": "normal"}
-    )
+    figure.update_layout(barmode="group")
+    theme.legend_below(figure, -0.24, shown=True)
     figure.update_yaxes(title="cosine similarity")
     figure.update_xaxes(title="part of layer 0")
-    figure.update_layout(showlegend=True)
     return theme.finish(figure, title, 380, scale)
 
 

@@ -55,13 +55,9 @@ def layer_curves(
             marker=_extremes(row) if mark_extremes else {"size": 5},
             hovertemplate=f"{long_name}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
         )
-    figure.update_xaxes(title="layer (0 = embeddings, before any block)", tickmode="linear", dtick=_step(len(layers)))
+    theme.layer_axis(figure, len(layers))
     figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0, "xanchor": "left", "traceorder": "normal"},
-        hovermode="closest",
-    )
+    theme.legend_below(figure, -0.2, shown=True)
     return theme.finish(figure, title, height, scale)
 
 
@@ -75,17 +71,11 @@ def block_curves(values: np.ndarray, labels: Sequence[str], title: str, *, scale
     """
     blocks = np.arange(values.shape[1])
     figure = go.Figure()
+    average = np.nanmean(values, axis=0)
     if len(values) > MANY_LINES:  # a picture of hundreds of lines shows nothing but their spread
-        low, mean, high = (
-            np.nanpercentile(values, 5, axis=0),
-            np.nanmean(values, axis=0),
-            np.nanpercentile(values, 95, axis=0),
-        )
-        _add_band(figure, blocks, BandData(mean, low, high, f"{len(values)} tokens, 5–95 %"))
+        low, high = np.nanpercentile(values, (5, 95), axis=0)
+        _add_band(figure, blocks, BandData(average, low, high, f"{len(values)} tokens, 5–95 %"))
         values, labels = values[:0], labels[:0]
-        average = mean
-    else:
-        average = np.nanmean(values, axis=0)
     for index, (row, label) in enumerate(zip(values, labels, strict=True)):
         figure.add_scatter(
             x=blocks,
@@ -106,13 +96,10 @@ def block_curves(values: np.ndarray, labels: Sequence[str], title: str, *, scale
         line={"color": theme.GREY, "width": 5},
         hovertemplate="mean<br>block %{x}: %{y:.4f}<extra></extra>",
     )
-    figure.update_xaxes(
-        title="block (block b turns layer b into layer b+1)", tickmode="linear", dtick=_step(len(blocks))
-    )
+    theme.layer_axis(figure, len(blocks))
+    figure.update_xaxes(title="block (block b turns layer b into layer b+1)")
     figure.update_yaxes(title="cosine before and after", zeroline=False)
-    figure.update_layout(
-        showlegend=True, hovermode="closest", legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0}
-    )
+    theme.legend_below(figure, -0.2, shown=True)
     return theme.finish(figure, title, 380, scale)
 
 
@@ -150,10 +137,6 @@ def _extremes(row: np.ndarray) -> dict[str, list[str] | list[int]]:
         symbols[low], symbols[high] = "triangle-down", "triangle-up"
         sizes[low] = sizes[high] = 13
     return {"symbol": symbols, "size": sizes}
-
-
-def _step(layers: int) -> int:
-    return 1 if layers <= 14 else 2
 
 
 def shared_range(*groups: np.ndarray, floor: float | None = None) -> tuple[float, float]:

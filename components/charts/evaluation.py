@@ -12,7 +12,7 @@ from components.charts import theme
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
-_BASELINES = (theme.VERMILION, theme.PURPLE, theme.SKY, theme.OLIVE, theme.GREY, "#A8683F")
+_FLAT_COLOURS = (theme.VERMILION, theme.PURPLE, theme.SKY, theme.OLIVE, theme.GREY, "#A8683F")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
@@ -56,8 +56,7 @@ def measure_grid(
     NaN stays empty. Clicks hit an invisible point in each cell, whose `customdata` is [row, column]: a heatmap itself
     tells nobody that it was clicked. `chosen` gets a frame, `starred` a star.
     """
-    known = values[~np.isnan(values)]
-    low, high = limits if limits is not None else (float(known.min()), float(known.max())) if len(known) else (0, 1)
+    low, high = theme.limits_of(values, limits)
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(values, np.float32),
@@ -256,13 +255,13 @@ def _apart(costs: Sequence[Cost]) -> list[bool]:
 def agreement_curves(
     values: np.ndarray,
     labels: Sequence[str],
-    baselines: Sequence[tuple[str, float]],
+    flat: Sequence[tuple[str, float]],
     title: str,
     *,
     y_title: str,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Correlations [pooling, layer] as curves, and baselines, which have no layers, as thin dotted lines across."""
+    """Correlations [pooling, layer] as curves, and values that have no layers (`flat`) as thin dotted lines across."""
     layers = list(range(values.shape[1]))
     figure = go.Figure()
     for at, (row, label) in enumerate(zip(values, labels, strict=True)):
@@ -275,20 +274,18 @@ def agreement_curves(
             name=theme.plain(label),
             hovertemplate=f"{theme.plain(label)}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
         )
-    for at, (name, value) in enumerate(baselines):
+    for at, (name, value) in enumerate(flat):
         figure.add_scatter(
             x=layers,
             y=np.full(len(layers), value, np.float32),
             mode="lines",
-            line={"color": _BASELINES[at % len(_BASELINES)], "width": 1.5, "dash": ("dot", "dash")[at % 2]},
+            line={"color": _FLAT_COLOURS[at % len(_FLAT_COLOURS)], "width": 1.5, "dash": ("dot", "dash")[at % 2]},
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
-    figure.update_xaxes(
-        title="layer (0 = embeddings, before any block)", tickmode="linear", dtick=1 if len(layers) <= 14 else 2
-    )
+    theme.layer_axis(figure, len(layers))
     figure.update_yaxes(title=y_title, zeroline=False)
-    return _with_legend(figure, title, 440, scale, len(labels) + len(baselines))
+    return _with_legend(figure, title, 440, scale, len(labels) + len(flat))
 
 
 def predicted_against_gold(
@@ -316,11 +313,7 @@ def predicted_against_gold(
 
 
 def _with_legend(figure: go.Figure, title: str, height: int, scale: float, entries: int) -> go.Figure:
-    figure.update_layout(
-        showlegend=entries > 1,
-        hovermode="closest",
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0, "xanchor": "left", "traceorder": "normal"},
-    )
+    theme.legend_below(figure, -0.22, shown=entries > 1)
     return theme.finish(figure, title, height + 14 * max(0, entries - 4), scale)
 
 

@@ -29,7 +29,7 @@ def similarity_heatmap(
         f"{number}  {theme.plain(label, 24)}"
         for number, label in zip(numbers or range(1, len(labels) + 1), labels, strict=True)
     ]
-    low, high = limits if limits is not None else (float(np.nanmin(matrix)), float(np.nanmax(matrix)))
+    low, high = theme.limits_of(matrix, limits)
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(matrix, np.float32),
@@ -38,7 +38,7 @@ def similarity_heatmap(
             zmin=low,
             zmax=high,
             colorscale=theme.SEQUENTIAL,
-            colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14},
+            colorbar=theme.colour_bar("cosine"),
             texttemplate="%{z:.2f}" if show_values else None,
             customdata=np.broadcast_to(np.array(names, dtype=object), matrix.shape),
             hovertemplate="%{y}<br>%{customdata}<br>cosine %{z:.4f}<extra></extra>",
@@ -60,7 +60,7 @@ def layer_heatmap(
     scale: float = 1.0,
 ) -> go.Figure:
     """Many curves as rows of colour: values [curve, layer 0..L], a column for each layer; NaN stays empty."""
-    low, high = limits if limits is not None else (float(np.nanmin(values)), float(np.nanmax(values)))
+    low, high = theme.limits_of(values, limits)
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(values, np.float32),
@@ -69,7 +69,7 @@ def layer_heatmap(
             zmin=low,
             zmax=high,
             colorscale=theme.SEQUENTIAL,
-            colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14},
+            colorbar=theme.colour_bar("cosine"),
             hovertemplate="%{y}<br>layer %{x}: %{z:.4f}<extra></extra>",
         )
     )

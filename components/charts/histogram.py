@@ -48,5 +48,6 @@ def score_histogram(
     )
     figure.update_yaxes(title="sentences", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1)
     figure.update_xaxes(title=value)
-    figure.update_layout(bargap=0, legend={"orientation": "h", "yanchor": "top", "y": -0.3, "x": 0})
+    figure.update_layout(bargap=0)
+    theme.legend_below(figure, -0.3)
     return theme.finish(figure, title, 300, scale)

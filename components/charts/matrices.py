@@ -43,8 +43,7 @@ def token_matrix(
     """
     down, across = [theme.plain(label, 26) for label in row_labels], [theme.plain(label, 26) for label in column_labels]
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
-    known = matrix[~np.isnan(matrix)]
-    low, high = limits if limits is not None else (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    low, high = theme.limits_of(matrix, limits)
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(matrix, np.float32),
@@ -53,7 +52,7 @@ def token_matrix(
             zmin=low,
             zmax=high,
             colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
-            colorbar={"title": {"text": value, "side": "right"}, "thickness": 14},
+            colorbar=theme.colour_bar(value),
             texttemplate="%{z:.2f}" if show_values else None,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
         )
@@ -75,8 +74,7 @@ def _ticks(labels: Sequence[str]) -> dict[str, object]:
 
 def side_by_side_limits(*matrices: np.ndarray) -> tuple[float, float]:
     """One colour scale for several matrices: the smallest and the largest of all values."""
-    known = np.concatenate([matrix[~np.isnan(matrix)].ravel() for matrix in matrices] or [np.empty(0)])
-    return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    return theme.limits_of(np.concatenate([matrix.ravel() for matrix in matrices] or [np.empty(0)]))
 
 
 def as_cells(values: np.ndarray, low: float, high: float) -> bytes:
@@ -108,16 +106,15 @@ def shrink(values: np.ndarray, factor: int) -> np.ndarray:
 
 def key_bars(values: np.ndarray, labels: Sequence[str], title: str, scale: float = 1.0) -> go.Figure:
     """One value for each key token [key], as bars."""
+    names = [theme.plain(label, 26) for label in labels]
     figure = go.Figure(
         go.Bar(
-            x=[theme.plain(label, 26) for label in labels],
+            x=names,
             y=np.asarray(values, np.float32),
             marker_color=theme.BLUE,
             hovertemplate="%{x}: %{y:.4f}<extra></extra>",
         )
     )
-    figure.update_xaxes(
-        title="key", type="category", tickangle=-60, **_ticks([theme.plain(label, 26) for label in labels])
-    )
+    figure.update_xaxes(title="key", type="category", tickangle=-60, **_ticks(names))
     figure.update_yaxes(title="attention")
     return theme.finish(figure, title, 320, scale)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import textwrap
 
+import numpy as np
 import plotly.graph_objects as go
 
 BLUE, ORANGE, GREEN, VERMILION = "#2B7BBA", "#C97F00", "#0E9A73", "#D9542B"
@@ -40,6 +41,28 @@ def plain(text: str, limit: int = 60) -> str:
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
     """A title in lines short enough for a phone; markup in it is shown as typed."""
     return "<br>".join(html.escape(line, quote=False) for line in textwrap.wrap(title, width))
+
+
+def limits_of(values: np.ndarray, limits: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The ends of a colour scale: `limits`, else the smallest and the largest value; NaN is ignored."""
+    known = values[~np.isnan(values)]
+    return limits or ((float(known.min()), float(known.max())) if len(known) else (0.0, 1.0))
+
+
+def colour_bar(title: str) -> dict[str, object]:
+    return {"title": {"text": title, "side": "right"}, "thickness": 14}
+
+
+def layer_axis(figure: go.Figure, layers: int) -> None:
+    figure.update_xaxes(
+        title="layer (0 = embeddings, before any block)", tickmode="linear", dtick=1 if layers <= 14 else 2
+    )
+
+
+def legend_below(figure: go.Figure, y: float, shown: bool | None = None) -> None:
+    """The legend under the axes, in the order of the curves; `y` is its upper edge in shares of the figure's height."""
+    legend = {"orientation": "h", "yanchor": "top", "y": y, "x": 0, "xanchor": "left", "traceorder": "normal"}
+    figure.update_layout(legend=legend, showlegend=shown, hovermode="closest")
 
 
 def finish(figure: go.Figure, title: str, height: int, scale: float = 1.0) -> go.Figure:

@@ -6,7 +6,7 @@ A folder instead of a file is a collection with graded relevance: components.com
 from __future__ import annotations
 
 import argparse
-import sys
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "queries.jsonl and qrels/test.tsv as in BEIR, or documents, queries and qrels in TREC's form",
     )
     parser.add_argument("--split", default="test", help="of a folder with several qrels, those to take (default: test)")
-    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
-    parser.add_argument("--poolings", "--pooling", default=None, help=shared.POOLINGS_HELP)
-    shared.add_model(parser, precision="float32")
+    shared.add_embedding(parser, precision="float32")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -39,28 +37,22 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return evaluate_graded.run(options)
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation import grid, metrics
+    from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
-    documents, queries, without = grid.compressed_pairs(corpus)
-    shared.tell_left_out(without + corpus.report.bad_count, len(documents))
+    pairs = pairs_of_corpus(corpus)
+    shared.tell_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
     backend = shared.load(options)
     chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
-    runs = []
+    runs: list[dict[str, Any]] = []
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        for found in grid.retrieval_runs(backend, documents, queries, chosen, asked, bar.update):
+        for found in grid.retrieval_runs(
+            backend, pairs.documents.texts, pairs.queries.texts, chosen, asked, bar.update
+        ):
             runs.append(
                 {"model": found.model, "layer": found.layer, "pooling": found.pooling, **metrics.summary(found.ranks)}
             )
     if options.json != "-":
-        _table(runs)
+        recalls = {f"R@{k}": lambda run, k=k: run["recall"][k] for k in runs[0]["recall"]}
+        shared.write_table(runs, {**recalls, "MRR": itemgetter("mrr"), "nDCG@10": itemgetter("ndcg@10")}, digits=2)
     return {"file": str(options.pairs), "revision": backend.revision, "precision": chosen.precision, "runs": runs}
-
-
-def _table(runs: list[dict[str, Any]]) -> None:
-    names = list(runs[0]["recall"])
-    sys.stdout.write("layer pooling " + "".join(f"{f'R@{k}':>8}" for k in names) + f"{'MRR':>8}{'nDCG@10':>9}\n")
-    for found in runs:
-        numbers = "".join(f"{found['recall'][k]:8.2f}" for k in names)
-        sys.stdout.write(
-            f"{found['layer']:>5} {found['pooling']:<8}{numbers}{found['mrr']:8.2f}{found['ndcg@10']:9.2f}\n"
-        )

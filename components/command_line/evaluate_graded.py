@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from operator import itemgetter
 from typing import Any
 
 from components.command_line import options as shared
@@ -20,14 +21,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         sys.stderr.write(f"Left out: {', '.join(f'{n:,} {what}' for what, n in graded.report.left_out.items())}.\n")
     backend = shared.load(options)
     chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
-    runs = []
+    runs: list[dict[str, Any]] = []
     with shared.Bar(f"Embedding {graded.name}") as bar:
         for found in graded_runs(backend, graded, chosen, asked, bar.update):
             runs.append(
                 {"model": found.model, "layer": found.layer, "pooling": found.pooling, **graded_summary(found.ranks)}
             )
     if options.json != "-":
-        _table(runs)
+        means = {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"}
+        recalls = {f"R@{k}": lambda run, k=k: run["recall"][k] for k in ("10", "100")}
+        shared.write_table(runs, {**{title: itemgetter(key) for title, key in means.items()}, **recalls}, digits=2)
     return {
         "file": str(options.pairs),
         "judgements": graded.report.files["judgements"],
@@ -37,12 +40,3 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "precision": chosen.precision,
         "runs": runs,
     }
-
-
-def _table(runs: list[dict[str, Any]]) -> None:
-    sys.stdout.write("layer pooling      MAP     MRR  nDCG@10    P@10    R@10   R@100\n")
-    for found in runs:
-        sys.stdout.write(
-            f"{found['layer']:>5} {found['pooling']:<8}{found['map']:8.2f}{found['mrr']:8.2f}{found['ndcg@10']:9.2f}"
-            f"{found['p@10']:8.2f}{found['recall']['10']:8.2f}{found['recall']['100']:8.2f}\n"
-        )

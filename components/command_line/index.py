@@ -18,10 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to make")
     parser.add_argument("--text-column", help="the column with the sentences (default: found by its name)")
     parser.add_argument("--encoding", help="the file's encoding (default: found out)")
-    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
-    parser.add_argument("--poolings", "--pooling", default=None, help=shared.POOLINGS_HELP)
     parser.add_argument("--dtype", default="auto", help="float32, float16, or auto: float32 up to 2 GB (default)")
-    shared.add_model(parser)
+    shared.add_embedding(parser)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,13 +16,16 @@ if TYPE_CHECKING:
     from components.model.files.sentence_config import Role
 
 
-POOLINGS_HELP = (
-    "mean,cls,max or some of them, own for the model's own vector (models published with a Dense layer), or all "
-    "(default: what the model was published with)"
-)
-
-
-def add_model(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
+def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
+    """What a command that embeds texts can be told: which layers and poolings, by which model, and how."""
+    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
+    parser.add_argument(
+        "--poolings",
+        "--pooling",
+        default=None,
+        help="mean,cls,max or some of them, own for the model's own vector (models published with a Dense layer), or all "
+        "(default: what the model was published with)",
+    )
     parser.add_argument(
         "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
     )
@@ -49,6 +53,17 @@ def embed_options(backend: Backend, options: argparse.Namespace, role: Role | No
         options.precision,
         role=role,
     )
+
+
+def write_table(
+    runs: Sequence[Mapping[str, Any]], columns: Mapping[str, Callable[[Any], float | None]], digits: int
+) -> None:
+    """A line a run: layer, pooling, and a number for each column; "-" where there is none."""
+    sys.stdout.write("layer pooling " + "".join(f"{title:>9}" for title in columns) + "\n")
+    for run in runs:
+        values = [read(run) for read in columns.values()]
+        numbers = "".join(f"{'-' if value is None else f'{value:.{digits}f}':>9}" for value in values)
+        sys.stdout.write(f"{run['layer']:>5} {run['pooling']:<8}{numbers}\n")
 
 
 def tell_left_out(bad: int, kept: int) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.jobs import ReportProgress
 
 if TYPE_CHECKING:
-    from components.retrieval.evaluation.grid import Progress
     from components.retrieval.evaluation.reproduction import Outcome, Row
 
 NAME = "reproduce"
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _bar(label: str, unit: str) -> Iterator[Progress]:
+def _bar(label: str, unit: str) -> Iterator[ReportProgress]:
     with shared.Bar(label, unit) as bar:
         yield bar.update
 

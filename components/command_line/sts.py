@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,7 @@ HELP = "Spearman and Pearson on sentence pairs (columns sentence1, sentence2, sc
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pairs", metavar="FILE", type=Path, help=".csv, .tsv, .jsonl or .parquet with the pairs")
-    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
-    parser.add_argument("--poolings", "--pooling", default=None, help=shared.POOLINGS_HELP)
-    shared.add_model(parser, precision="float32")
+    shared.add_embedding(parser, precision="float32")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -43,10 +41,5 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         for run in found
     ]
     if options.json != "-":
-        sys.stdout.write(f"layer pooling {'Spearman':>9}{'Pearson':>9}\n")
-        for one in runs:
-            numbers = "".join(
-                f"{'-' if one[name] is None else f'{one[name]:.4f}':>9}" for name in ("spearman", "pearson")
-            )
-            sys.stdout.write(f"{one['layer']:>5} {one['pooling']:<8}{numbers}\n")
+        shared.write_table(runs, {"Spearman": itemgetter("spearman"), "Pearson": itemgetter("pearson")}, digits=4)
     return {"file": str(options.pairs), "revision": backend.revision, "precision": chosen.precision, "runs": runs}

@@ -1,1 +1,1 @@
-"""Finding sentences: corpora, the index of their vectors, exact search, lexical baselines, relevance."""
+"""Finding sentences: corpora, the index of their vectors, exact search, rankings by words, relevance."""

@@ -15,6 +15,7 @@ from components.retrieval.evaluation import pair_runs, run_record
 from components.retrieval.evaluation.run_record import Run, RunData
 from components.retrieval.index.build import versions
 from components.retrieval.search import lexical
+from components.retrieval.search.words import WORDS_ARE
 from dashboard import caching
 from dashboard.jobs import embedding, rankers
 from dashboard.ui import messages
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from components.jobs import Work
     from components.model.backend import Backend
     from components.retrieval.evaluation.evaluation_shelf import EvaluationJob
-    from components.retrieval.evaluation.pair_runs import GridRanks, Pairs, Texts
+    from components.retrieval.evaluation.layer_grid import LayerGrid
+    from components.retrieval.evaluation.pair_runs import Pairs, Texts
     from components.retrieval.index.folder import VectorIndex
 
 
@@ -42,7 +44,7 @@ class PairIndexes:
 
     documents: VectorIndex
     queries: VectorIndex
-    ranks: GridRanks
+    ranks: LayerGrid  # [layer, pooling, query]
 
 
 def result(key: tuple[object, ...], title: str, work: Work, where: str, short: bool = False) -> Any:
@@ -73,13 +75,13 @@ def both_sides(backend: Backend, documents: Texts, queries: Texts, where: str) -
 def pair_indexes(backend: Backend, pairs: Pairs, where: str) -> PairIndexes:
     """Documents, queries and ranks at every layer and pooling that is there. Raises NoResult."""
     documents, queries = both_sides(backend, pairs.documents, pairs.queries, where)
-    found = result(
+    ranks = result(
         ("ranks", documents.folder.name, queries.folder.name),
         f"Ranking {len(pairs):,} queries at every layer and pooling",
         lambda tell, cancelled: pair_runs.grid_ranks(documents, queries, tell, cancelled),
         where,
     )
-    return PairIndexes(documents, queries, found)
+    return PairIndexes(documents, queries, ranks)
 
 
 def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int, pooling: Pooling, where: str) -> Run:
@@ -107,7 +109,7 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
             "bootstrap_seed": 0,
         },
         versions=dict(info.versions),
-        ranks=indexes.ranks.of(layer, pooling),
+        ranks=indexes.ranks.of(layer, pooling).astype(np.int64),
         milliseconds=milliseconds,
         index_bytes=info.sentences * info.dim * 4,
         made=made,
@@ -119,26 +121,26 @@ def vector_name(backend: Backend, layer: int, pooling: str) -> str:
 
 
 def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
-    """One lexical or static baseline as a record. Raises NoResult while it is run."""
-    baseline = rankers.baseline(backend, kind)  # the session is read here: the worker has none
+    """One word ranking as a record. Raises NoResult while it is run."""
+    ranking = rankers.word_ranking(backend, kind)  # the session is read here: the worker has none
 
     def work(tell: Callable[[int, int], None], cancelled: Callable[[], bool]) -> tuple[Int64, float, int, str]:
-        ranker = baseline.make(pairs.documents.texts)
+        ranker = ranking.make(pairs.documents.texts)
         ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=tell, cancelled=cancelled)
         return ranks, pair_runs.ranker_milliseconds(ranker, pairs.queries.texts), ranker.nbytes, run_record.now()
 
     title = lexical.TITLES[kind]
     ranks, milliseconds, size, made = result(
-        ("words", kind, baseline.source, pairs.content_hash),
+        ("words", kind, ranking.source, pairs.content_hash),
         f"{title}: ranking {len(pairs):,} queries",
         work,
         f"words_{kind}",
     )
     return Run(
         name=title,
-        system={"kind": kind, **_parameters(kind), **({"vectors": baseline.source} if baseline.source else {})},
+        system={"kind": kind, **_parameters(kind), **({"vectors": ranking.source} if ranking.source else {})},
         data=_data(pairs),
-        settings={"words": "runs of letters and digits, lower case", "bootstrap_seed": 0},
+        settings={"words": WORDS_ARE, "bootstrap_seed": 0},
         versions=versions(_LIBRARIES.get(kind, ("numpy",))),
         ranks=ranks,
         milliseconds=milliseconds,

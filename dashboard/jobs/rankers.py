@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """How to make a baseline's ranker, with no session at hand; `source` tells its word vectors apart."""
+class WordRanking:
+    """How to make a ranker, with no session at hand; `source` tells its word vectors apart."""
 
     kind: str
     source: str
     make: Callable[[Sequence[str]], Ranker]
 
 
-def baseline(backend: Backend, kind: str) -> Baseline:
-    """A baseline by its kind; for static vectors an uploaded file's, if there is one, else the model's own."""
+def word_ranking(backend: Backend, kind: str) -> WordRanking:
+    """A word ranking by its kind; for static vectors an uploaded file's, if there is one, else the model's own."""
     if kind != "static":
-        return Baseline(kind, "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # one of the page's own
+        return WordRanking(kind, "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # one of the page's own
     key = str(st.session_state.get("_static") or "")
     uploaded = caching.static_vectors().find(key) if key else None
     if uploaded is not None:
-        return Baseline(kind, key, partial(StaticRanker.of_words, uploaded))
-    return Baseline(kind, f"{backend.spec.key} {backend.revision}", partial(StaticRanker.of_model, backend))
+        return WordRanking(kind, key, partial(StaticRanker.of_words, uploaded))
+    return WordRanking(kind, f"{backend.spec.key} {backend.revision}", partial(StaticRanker.of_model, backend))
 
 
 def word_ranker(backend: Backend, texts: HasTexts, kind: str) -> Ranker:
-    """A baseline over texts, made once."""
-    found = baseline(backend, kind)
-    return caching.ranker(kind, texts.content_hash, found.source, texts, found.make)
+    """The ranker over texts, made once."""
+    ranking = word_ranking(backend, kind)
+    return caching.ranker(kind, texts.content_hash, ranking.source, texts, ranking.make)

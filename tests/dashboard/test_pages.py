@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
-from components.analysis.similarity import cosine
+from components.arrays import cosine
 from dashboard import caching, ready_made
 from dashboard.ui import figures as feedback
 from dashboard.ui import sidebar

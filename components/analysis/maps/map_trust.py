@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.maps.projection import Metric, unit
+from components.analysis.maps.projection import Metric
+from components.arrays import Float32, Int64, unit
 
-Float32 = NDArray[np.float32]
 NEIGHBOURS = 10
 FEW_NEIGHBOURS = 3  # of fewer neighbours each the measures say little
 LOOKED_AT = 1_000  # tokens
@@ -74,7 +74,7 @@ def map_trust(
     return MapTrust(1 - strangers / worst, shared / (len(rows) * k), k / (count - 1), k)
 
 
-def _distances(vectors: Float32, rows: NDArray[np.int64]) -> Float32:
+def _distances(vectors: Float32, rows: Int64) -> Float32:
     """Squared Euclidean distances of some rows to all, float32 [row, token]; to itself infinity."""
     squares = (vectors**2).sum(axis=1)
     found = squares[rows][:, None] + squares[None] - 2 * (vectors[rows] @ vectors.T)
@@ -82,7 +82,7 @@ def _distances(vectors: Float32, rows: NDArray[np.int64]) -> Float32:
     return found
 
 
-def true_neighbours(vectors: NDArray[Any], token: int, k: int = NEIGHBOURS) -> tuple[NDArray[np.int64], Float32]:
+def true_neighbours(vectors: NDArray[Any], token: int, k: int = NEIGHBOURS) -> tuple[Int64, Float32]:
     """The k tokens nearest to one by cosine in the space, [k] rows and [k] cosines, nearest first."""
     directions = unit(np.asarray(vectors, np.float32))
     cosines = directions @ directions[token]

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float32 = NDArray[np.float32]
+from components.arrays import Float32
+
 _LOCK = threading.Lock()
 _ready: dict[str, threading.Event] = {"umap": threading.Event(), "pacmap": threading.Event()}
 _start_lock = threading.Lock()

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.analysis.maps import numba_work
+from components.arrays import Float32, unit
 from components.errors import InputError
 from components.jobs import Cancelled
 
@@ -40,7 +41,6 @@ Method = Literal["umap", "pca", "tsne", "pacmap"]
 Metric = Literal["cosine", "euclidean"]
 METHODS: tuple[Method, ...] = ("umap", "pca", "tsne", "pacmap")
 METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
-Float32 = NDArray[np.float32]
 
 FEWEST = 4  # points: with three there is nothing to lay out, and umap-learn raises TypeError
 FEWEST_PACMAP = 6  # points: it wants further neighbours as well
@@ -67,11 +67,6 @@ class MapOptions:
         if self.method == "pca":
             return MapOptions("pca", self.dims, metric=self.metric)
         return self if self.method == "umap" else replace(self, min_dist=0.1)
-
-    @property
-    def needs_numba(self) -> bool:
-        """Whether its library compiles code when it is first used."""
-        return self.method in ("umap", "pacmap")
 
 
 def start_map(vectors: NDArray[Any], options: MapOptions, cancelled: Callable[[], bool] = lambda: False) -> Float32:
@@ -117,12 +112,6 @@ def check_count(count: int, method: Method = "umap") -> None:
             f"{'PaCMAP needs' if method == 'pacmap' else 'A map needs'} at least {fewest}: fewer have no neighbourhood.",
             "Add a sentence" + (", or take another method." if count >= FEWEST else "."),
         )
-
-
-def unit(vectors: Float32) -> Float32:
-    """Vectors of length 1; a vector of zeros stays one."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32, copy=False)
 
 
 def place(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import read_only
+from components.arrays import Float32, read_only
 
 if TYPE_CHECKING:
     from components.model.embedding.token_vectors import TokenVectors
@@ -78,7 +78,7 @@ class TokenSet:
         }
         return [makers[by](token) for token in self.tokens]
 
-    def number(self, by: str) -> NDArray[np.float32]:
+    def number(self, by: str) -> Float32:
         """What each token is coloured by as a number: "position", or "frequency" of its text among these tokens."""
         if by == "position":
             return np.array([token.position for token in self.tokens], np.float32)

@@ -1,6 +1,5 @@
-"""Retrieval on pairs of texts at every layer and pooling from one embedding pass.
+"""Retrieval at every layer and pooling from one embedding pass.
 
-Each pair's second text (a headline) is the query, all first texts are the documents, and its own is the right one.
 Embeddings are float32: bfloat16 moves near neighbours. Large grids lie in a file that is mapped into memory.
 """
 
@@ -10,36 +9,35 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.embedder import EmbedOptions
 from components.model.trace import Pooling
-from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.ranks import gold_ranks
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 IN_MEMORY = 512 << 20  # bytes of a grid; larger ones go into a file
-Progress = Callable[[int, int], None]
+Ranks = TypeVar("Ranks")  # of all queries, as whatever ranks them gives them
 
 
 @dataclass(frozen=True, eq=False)
-class RetrievalRun:
+class RetrievalRun(Generic[Ranks]):
     """The ranks of one layer and pooling."""
 
     model: str
     revision: str
     layer: int
     pooling: Pooling
-    ranks: Int64  # [query], from 1
+    ranks: Ranks
 
 
 def retrieval_runs(
@@ -48,29 +46,45 @@ def retrieval_runs(
     queries: Sequence[str],
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[RetrievalRun]:
-    """A run for each layer and pooling of the options; query i's right document is document i.
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
+) -> Iterator[RetrievalRun[Int64]]:
+    """A run for each layer and pooling of the options, ranks from 1 [query]; query i's right document is document i.
 
     `progress(done, total)` counts texts that are embedded. Raises Cancelled.
     """
     if len(documents) != len(queries) or not len(documents):
         raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
+
+    def rank(query_vectors: Float32, document_vectors: Float32) -> Int64:
+        return gold_ranks(query_vectors, document_vectors, cancelled=cancelled)
+
+    return ranked_grid(backend, documents, queries, rank, options, query_options, progress, cancelled)
+
+
+def ranked_grid(
+    backend: Backend,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    rank: Callable[[Float32, Float32], Ranks],
+    options: EmbedOptions,
+    query_options: EmbedOptions | None,
+    progress: ReportProgress | None,
+    cancelled: IsCancelled,
+) -> Iterator[RetrievalRun[Ranks]]:
+    """What `rank` makes of the vectors [query, dim] and [document, dim] of each layer and pooling, one after another."""
     total = len(documents) + len(queries)
-    with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as folder:
-        grids = []
-        for at, (texts, chosen) in enumerate(((documents, options), (queries, query_options or options))):
 
-            def tell(done: int, _: int, before: int = at * len(documents)) -> None:
-                if progress is not None:
-                    progress(before + done, total)
+    def tell(before: int) -> ReportProgress:
+        return lambda done, _: progress(before + done, total) if progress is not None else None
 
-            grids.append(embed_grid(backend, texts, chosen, Path(folder), tell, cancelled))
-        for at, layer in enumerate(options.layers):
-            for place, pooling in enumerate(options.poolings):
-                ranks = gold_ranks(grids[1][at, place], grids[0][at, place], cancelled=cancelled)
-                yield RetrievalRun(backend.spec.key, backend.revision, layer, pooling, ranks)
+    with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        document_grid = embed_grid(backend, documents, options, folder, tell(0), cancelled)
+        query_grid = embed_grid(backend, queries, query_options or options, folder, tell(len(documents)), cancelled)
+        for layer, pooling in document_grid.cells:
+            ranks = rank(query_grid.of(layer, pooling), document_grid.of(layer, pooling))
+            yield RetrievalRun(backend.spec.key, backend.revision, layer, pooling, ranks)
 
 
 def embed_grid(
@@ -78,13 +92,14 @@ def embed_grid(
     texts: Sequence[str],
     options: EmbedOptions,
     folder: Path,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> NDArray[np.float32]:
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
+) -> LayerGrid:
     """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
     shape = (len(options.layers), len(options.poolings), len(texts), backend.vector_size(options.poolings))
     if 4 * int(np.prod(shape)) <= IN_MEMORY:
-        return backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
+        vectors = backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
+        return LayerGrid(options.layers, options.poolings, vectors)
     path = folder / f"{len(list(folder.iterdir()))}.npy"
     try:
         reserve_array(path, shape, np.float32)
@@ -100,10 +115,4 @@ def embed_grid(
         grid[:, :, rows] = vectors
 
     backend.embed_into(texts, options, keep, progress=progress, cancelled=cancelled)
-    return grid
-
-
-def compressed_pairs(corpus: Corpus) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-    """Documents and queries of a corpus with a column "compressed", and how many rows lack a query."""
-    pairs = pairs_of_corpus(corpus)
-    return pairs.documents.texts, pairs.queries.texts, pairs.left_out
+    return LayerGrid(options.layers, options.poolings, grid)

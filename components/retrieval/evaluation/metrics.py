@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Int64
+from components.arrays import Float64, Int64
 
 CUTOFFS = (1, 5, 10, 20, 50)
 RESAMPLES = 1_000
 LEVEL = 0.95
 ALPHA = 0.05  # p-values below count as significant
 _AT_ONCE = 4_000_000  # numbers drawn together
-
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

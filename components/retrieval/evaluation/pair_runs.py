@@ -16,16 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.arrays import Int64, read_only
 from components.errors import InputError
-from components.jobs import Cancelled
-from components.model.trace import Pooling
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.exact import top
 
@@ -39,7 +39,6 @@ QUERY_COLUMN = "compressed"
 TIED = 1e-6  # scores by words this close, relative to their size, are equal
 TIMED_QUERIES = 12
 OPERATIONS_A_SECOND = 1.2e11  # of float32 products, seen on two cores with their comparisons
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,25 +57,6 @@ class Pairs:
     @cached_property
     def content_hash(self) -> str:
         return hashlib.sha256(f"{self.documents.content_hash} {self.queries.content_hash}".encode()).hexdigest()
-
-
-@dataclass(frozen=True, eq=False)
-class GridRanks:
-    """Ranks of every layer and pooling of one model."""
-
-    layers: tuple[int, ...]
-    poolings: tuple[Pooling, ...]
-    ranks: NDArray[np.int32]  # [layer, pooling, query], from 1, read-only
-
-    @property
-    def nbytes(self) -> int:
-        return self.ranks.nbytes
-
-    def of(self, layer: int, pooling: str) -> Int64:
-        """Ranks of one layer and pooling, int64 [query]. Raises KeyError for one that was not run."""
-        if layer not in self.layers or pooling not in self.poolings:
-            raise KeyError(f"layer {layer}, {pooling}")
-        return self.ranks[self.layers.index(layer), self.poolings.index(pooling)].astype(np.int64)
 
 
 def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
@@ -121,33 +101,32 @@ def first_pairs(pairs: Pairs, most: int) -> Pairs:
 def grid_ranks(
     documents: VectorIndex,
     queries: VectorIndex,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> GridRanks:
-    """Ranks for every layer and pooling that both indexes have, by cosine. Query i's right document is document i.
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
+) -> LayerGrid:
+    """Ranks from 1, int32 [layer, pooling, query], for all that both indexes have, by cosine, read-only.
 
-    `progress(done, total)` counts queries over all layers and poolings. Raises Cancelled.
+    Query i's right document is document i. `progress(done, total)` counts queries over all layers and
+    poolings. Raises Cancelled.
     """
     options = queries.info.options
     layers = tuple(layer for layer in options.layers if layer in documents.info.options.layers)
     poolings = tuple(name for name in options.poolings if name in documents.info.options.poolings)
-    count, cells = queries.info.sentences, len(layers) * len(poolings)
-    ranks = np.empty((len(layers), len(poolings), count), np.int32)
-    for at, layer in enumerate(layers):
-        for place, pooling in enumerate(poolings):
-            before = (at * len(poolings) + place) * count
+    count, cells = queries.info.sentences, list(product(layers, poolings))
+    ranks = np.empty((len(cells), count), np.int32)
+    for number, (layer, pooling) in enumerate(cells):
 
-            def tell(done: int, _: int, before: int = before) -> None:
-                if progress is not None:
-                    progress(before + done, cells * count)
+        def tell(done: int, _: int, before: int = number * count) -> None:
+            if progress is not None:
+                progress(before + done, len(cells) * count)
 
-            ranks[at, place] = gold_ranks(
-                queries.engine(layer, pooling).vectors,
-                documents.engine(layer, pooling).vectors,
-                progress=tell,
-                cancelled=cancelled,
-            )
-    return GridRanks(layers, poolings, read_only(ranks))
+        ranks[number] = gold_ranks(
+            queries.engine(layer, pooling).vectors,
+            documents.engine(layer, pooling).vectors,
+            progress=tell,
+            cancelled=cancelled,
+        )
+    return LayerGrid(layers, poolings, read_only(ranks.reshape(len(layers), len(poolings), count)))
 
 
 def ranking_seconds(pairs: int, dim: int, cells: int) -> float:
@@ -159,8 +138,8 @@ def ranker_ranks(
     ranker: Ranker,
     queries: Sequence[str],
     gold: Int64 | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> Int64:
     """Ranks from 1, int64 [query], by a ranking of words; documents that score the same stand before the right one."""
     places = np.arange(len(queries)) if gold is None else gold

@@ -33,16 +33,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.model.files.sentence_config import Role
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.ranks import gold_ranks
-from components.retrieval.evaluation.sts import ScoredPairs, correlations, pair_cosines
+from components.retrieval.evaluation.sts import ScoredPairs, correlations
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -58,8 +57,6 @@ MOST_PAIRS, MOST_BYTES = 5_000, 512 << 20
 _KEPT: tuple[LabPooling, ...] = ("mean", "cls", "max", "idf")  # idf by a pass of its own; last4 is made of means
 _BLOCK = 4096  # texts tokenized together
 Texts = Sequence[str]
-Progress = Callable[[int, int], None]
-Float64 = NDArray[np.float64]
 Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
 
 
@@ -156,7 +153,7 @@ def lab_vectors(
     scored_pairs: ScoredPairs | None,
     layer: int,
     max_length: int | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
     cancelled: IsCancelled = lambda: False,
 ) -> LabVectors:
     """One layer's vectors, from no more layers than last4 takes; arguments and errors are those of `lab_layers`."""
@@ -172,7 +169,7 @@ def lab_layers(
     scored_pairs: ScoredPairs | None,
     layers: Sequence[int] | None = None,
     max_length: int | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
     cancelled: IsCancelled = lambda: False,
 ) -> LabLayers:
     """Embed in float32 at all layers (or some) at once: one pass for all poolings but idf, and one for idf.
@@ -228,7 +225,7 @@ def lab_cells(
     scores: Sequence[float],
     dims: int = 128,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
     cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """A cell for each pooling x treatment, poolings outermost; `scores` are those of the scored pairs.
@@ -253,13 +250,13 @@ def dimension_sweep(
     scores: Sequence[float],
     dims: Sequence[int] = SWEEP,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
     cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """Cells of random, pca and whitened at each of the numbers of dims up to `vectors.most_dims`, smallest first.
 
     Where the documents differ in fewer directions, pca and whitened end with these: at 381 instead of 384, say. The axes
-    are fitted once: the first d of them are those of a PCA to d numbers. Progress and errors as in `lab_cells`.
+    are fitted once: the first d of them are those of a PCA to d numbers. ReportProgress and errors as in `lab_cells`.
     """
     _check(vectors, scores, dims)
     possible = sorted({count for count in dims if count <= vectors.most_dims})
@@ -329,13 +326,13 @@ def _cell(
     treatment: Treatment,
     apply: Callable[[Float32], Float32],
     scores: Sequence[float],
-    progress: Progress,
+    progress: ReportProgress,
     cancelled: IsCancelled,
 ) -> LabCell:
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
     ranks = gold_ranks(queries, documents, None, progress, cancelled, cosine=treatment != "dot")
-    predicted = _pair_products(first, second) if treatment == "dot" else pair_cosines(first, second)
+    predicted = _pair_products(first, second) if treatment == "dot" else cosine(first, second)
     return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *correlations(predicted, scores))
 
 
@@ -345,6 +342,6 @@ def _pair_products(first: Float32, second: Float32) -> Float64:
     return found / (np.abs(found).max(initial=0) or 1)
 
 
-def _part(progress: Progress | None, before: int, total: int) -> Progress:
-    """Progress within a part of some work, of which `before` was done when the part began, as progress over all."""
+def _part(progress: ReportProgress | None, before: int, total: int) -> ReportProgress:
+    """ReportProgress within a part of some work, of which `before` was done when the part began, as progress over all."""
     return lambda done, _: None if progress is None else progress(before + done, total)

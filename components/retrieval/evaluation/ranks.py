@@ -13,14 +13,12 @@ What it does not show: whether another document would have been just as good an 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 
 NEAR = 1e-5  # float32 scores this close are settled in float64
 SAME = 1e-12  # float64 scores this close are equal
@@ -32,8 +30,8 @@ def gold_ranks(
     queries: NDArray[np.floating],
     documents: NDArray[np.floating],
     gold: Int64 | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
     cosine: bool = True,
 ) -> Int64:
     """Ranks from 1, int64 [query], of document `gold[query]` (by default the one with the query's own number).
@@ -103,19 +101,16 @@ def _longest(documents: NDArray[np.floating]) -> float:
     return max((float(found.max()) for found in lengths), default=0.0) or 1.0
 
 
-def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> NDArray[np.float64]:
+def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> Float64:
     """Vectors in float64 divided by `longest`, or else each by its own length; zeros stay zeros.
 
     Raises InputError for vectors with NaN or infinity in them: nothing would stand before such a one.
     """
     doubled = np.asarray(vectors, np.float64)
-    lengths = np.linalg.norm(doubled, axis=-1, keepdims=True)
-    if not np.isfinite(lengths).all():
+    if not np.isfinite(doubled).all():
         raise InputError(
             "Some vectors hold values that are not finite.",
             "Finite numbers were expected: nothing can be ranked by others.",
             "Choose another model or precision.",
         )
-    if longest is not None:
-        return doubled / longest
-    return doubled / np.where(lengths == 0, 1, lengths)
+    return unit(doubled) if longest is None else doubled / longest

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.errors import InputError, UserError
+from components.jobs import ReportProgress
 from components.model.catalog import EMBEDDED_KEY, parse_model
 from components.model.files import hub
 from components.model.trace import Pooling
@@ -28,7 +29,7 @@ from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.evaluation import grid, metrics
 from components.retrieval.evaluation import sts as sts_module
-from components.retrieval.evaluation.grid import Progress
+from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.evaluation.published_figures import (
     PAIRS_DATASET,
     PUBLISHED,
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 36_000  # as many as the published retrieval figures are of
 STS_SPLITS = ("validation", "test")
-NEEDS_TRAINING = "The figure belongs to the Training page: the model has to be fine-tuned on {} first."
+NEEDS_TRAINING = "The figure is of a model that was fine-tuned on {} first, which is not done here."
 FAILURES = (UserError, OSError, RuntimeError, MemoryError)  # of one model; torch's own are RuntimeErrors
-BarMaker = Callable[[str, str], AbstractContextManager[Progress]]  # label and unit to a progress callback
+BarMaker = Callable[[str, str], AbstractContextManager[ReportProgress]]  # label and unit to a progress callback
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Outcome:
 
 
 @contextmanager
-def no_bar(label: str, unit: str) -> Iterator[Progress]:
+def no_bar(label: str, unit: str) -> Iterator[ReportProgress]:
     """A progress bar that is not drawn."""
     yield lambda done, total: None
 
@@ -286,16 +287,16 @@ def pairs_data(paths: Sequence[Path], name: str, seed: int = 0) -> Data:
     """
     columns = read_table(paths[0], name, max_rows=1).columns
     corpus = read_corpus(paths, name, SET_COLUMN if set(columns) == {SET_COLUMN} else "sentence", limits=None)
-    documents, queries, without = grid.compressed_pairs(corpus)
-    rows = sample(len(documents), MOST_PAIRS, seed)
+    pairs = pairs_of_corpus(corpus)
+    rows = sample(len(pairs), MOST_PAIRS, seed)
     return Data(
         "retrieval",
         "test",
         name,
-        len(documents),
-        without + corpus.report.bad_count,
-        tuple(documents[row] for row in rows),
-        tuple(queries[row] for row in rows),
+        len(pairs),
+        pairs.left_out + corpus.report.bad_count,
+        tuple(pairs.documents.texts[row] for row in rows),
+        tuple(pairs.queries.texts[row] for row in rows),
     )
 
 

@@ -13,21 +13,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from components.arrays import Float32, read_only
+from components.arrays import Float64, cosine, read_only
 from components.errors import InputError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of
+from components.retrieval.evaluation.layer_grid import LayerGrid
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.search.lexical import Ranker
-
-from components.retrieval.evaluation.grid import Progress
 
 PAIRS_AT_ONCE = 1_024  # of scored pairs
 
@@ -49,11 +48,13 @@ class SimilarityRun:
 class SimilarityGrid:
     """Cosines of every pair at every layer and pooling, and how they agree with people."""
 
-    layers: tuple[int, ...]
-    poolings: tuple[Pooling, ...]
-    cosines: NDArray[np.float64]  # [layer, pooling, pair], read-only
-    spearman: NDArray[np.float64]  # [layer, pooling]; NaN where all pairs have the same cosine
-    pearson: NDArray[np.float64]  # the same
+    cosines: LayerGrid  # float64 [layer, pooling, pair], read-only
+    spearman: LayerGrid  # one value a cell; NaN where all pairs have the same cosine
+    pearson: LayerGrid  # the same
+
+    @property
+    def nbytes(self) -> int:
+        return self.cosines.nbytes
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,15 @@ def similarity_grid(
     backend: Backend,
     pairs: ScoredPairs,
     options: EmbedOptions,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> SimilarityGrid:
     """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
 
     Pairs are embedded some at a time, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
     """
-    count, shape = len(pairs.first), (len(options.layers), len(options.poolings))
-    cosines, found = np.empty((*shape, count)), np.empty((*shape, 2))
+    layers, poolings, count = options.layers, options.poolings, len(pairs.first)
+    cosines = np.empty((len(layers), len(poolings), count))
     for start in range(0, count, PAIRS_AT_ONCE):
         first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
 
@@ -92,16 +93,17 @@ def similarity_grid(
             if progress is not None:
                 progress(before + done, 2 * count)
 
-        grid = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
-        for at, place in np.ndindex(shape):
-            vectors = grid[at, place]
-            cosines[at, place, start : start + len(first)] = pair_cosines(vectors[: len(first)], vectors[len(first) :])
-    for at, place in np.ndindex(shape):
-        found[at, place] = [
-            np.nan if value is None else value for value in correlations(cosines[at, place], pairs.scores)
-        ]
+        vectors = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
+        for row, column in np.ndindex(cosines.shape[:2]):
+            both = vectors[row, column]
+            cosines[row, column, start : start + len(first)] = cosine(both[: len(first)], both[len(first) :])
+    agreement = [[correlations(each, pairs.scores) for each in rows] for rows in cosines]
+    known = np.array(agreement, np.float64)  # None becomes NaN
     return SimilarityGrid(
-        options.layers, options.poolings, read_only(cosines), read_only(found[..., 0]), read_only(found[..., 1])
+        *(
+            LayerGrid(layers, poolings, read_only(values))
+            for values in (cosines, known[..., 0].copy(), known[..., 1].copy())
+        )
     )
 
 
@@ -109,8 +111,8 @@ def similarity_runs(
     backend: Backend,
     pairs: ScoredPairs,
     options: EmbedOptions,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> list[SimilarityRun]:
     """A run for each layer and pooling of the options."""
     grid = similarity_grid(backend, pairs, options, progress, cancelled)
@@ -120,16 +122,15 @@ def similarity_runs(
             backend.revision,
             layer,
             pooling,
-            _known(grid.spearman[at, place]),
-            _known(grid.pearson[at, place]),
+            _known(grid.spearman.of(layer, pooling)),
+            _known(grid.pearson.of(layer, pooling)),
             len(pairs.first),
         )
-        for at, layer in enumerate(grid.layers)
-        for place, pooling in enumerate(grid.poolings)
+        for layer, pooling in grid.cosines.cells
     ]
 
 
-def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> NDArray[np.float64]:
+def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> Float64:
     """How similar a ranking by words finds the two texts of each pair, float64 [pair].
 
     The corpus that words are counted over is all texts of all pairs. Either text is once the query, and the two scores
@@ -146,14 +147,7 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def pair_cosines(first: Float32, second: Float32) -> NDArray[np.float64]:
-    """Cosines of vectors row by row, in float64, [pair]; of a zero vector 0."""
-    one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-    return np.einsum("pd,pd->p", one, other) / np.where(lengths == 0, 1, lengths)
-
-
-def correlations(predicted: NDArray[np.float64], gold: Sequence[float]) -> tuple[float | None, float | None]:
+def correlations(predicted: Float64, gold: Sequence[float]) -> tuple[float | None, float | None]:
     """Spearman's and Pearson's correlation; None where either side is the same throughout."""
     rounded = np.round(predicted, 9)  # vectors that are equal give cosines that differ in the last digit
     if len(gold) < 2 or np.ptp(rounded) == 0 or np.ptp(np.asarray(gold)) == 0:

@@ -4,8 +4,7 @@ Cosine divides a dot product by both lengths. Dot product alone favours long vec
 dot models) carry relevance in the length, others do not, and then it mostly favours certain sentences whatever is
 asked. Zero vectors have no direction; their cosine counts as 0.
 
-One query is one matrix-vector product. numpy's is bound by how fast memory is read, so nothing exact is faster; an
-approximate or remote engine can take this one's place behind the `SearchEngine` protocol.
+One query is one matrix-vector product. numpy's is bound by how fast memory is read, so nothing exact is faster.
 
 What it does not show: relevance. The nearest vector is the nearest vector.
 """
@@ -13,7 +12,7 @@ What it does not show: relevance. The nearest vector is the nearest vector.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,18 +34,6 @@ class Hits:
     scores: Float32  # [query, hit]
 
 
-class SearchEngine(Protocol):
-    """Whatever can find the sentences nearest to a query."""
-
-    def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
-        """The k best for each query [query, dim]; fewer where there are fewer sentences."""
-        ...
-
-    def scores(self, query: Float32, similarity: Similarity = "cosine") -> Float32:
-        """Every sentence's score for one query [dim], float32 [sentence]."""
-        ...
-
-
 class ExactSearch:
     """All vectors of one layer and pooling, [sentence, dim] in float32 or float16, perhaps a memory map."""
 
@@ -55,6 +42,7 @@ class ExactSearch:
         self.norms: Float32 = row_norms(vectors) if norms is None else norms
 
     def scores(self, query: Float32, similarity: Similarity = "cosine") -> Float32:
+        """Every sentence's score for one query [dim], float32 [sentence]."""
         query = np.ascontiguousarray(query, np.float32)
         if query.shape != self.vectors.shape[1:]:
             raise ValueError(f"a query of {self.vectors.shape[1]} numbers was expected, not of shape {query.shape}")
@@ -70,6 +58,7 @@ class ExactSearch:
         return _divided(products, self.norms * np.float32(np.linalg.norm(query)))
 
     def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
+        """The k best for each query [query, dim]; fewer where there are fewer sentences. Raises InputError for k < 1."""
         if k < 1:
             raise InputError(f"k is {k}.", "At least 1 was expected.", "Ask for one hit or more.")
         queries = np.atleast_2d(np.asarray(queries, np.float32))

@@ -6,14 +6,14 @@ diagonal, and only pairs that could still be among the best are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32
-from components.jobs import Cancelled
+from components.arrays import Float32, Int64, unit
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 
 _ROWS = 2048
 
@@ -27,11 +27,10 @@ class SimilarPair:
 
 def most_similar_pairs(
     vectors: NDArray[np.floating],
-    norms: Float32,
     k: int = 100,
     texts: Sequence[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> tuple[SimilarPair, ...]:
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
 
@@ -46,11 +45,11 @@ def most_similar_pairs(
     least = np.float32(-np.inf)
     kinds = None if texts is None else _kinds(texts)
     for row in starts:
-        left = _unit(vectors, norms, row)
+        left = _directions(vectors, row)
         for column in starts[starts.index(row) :]:
             if cancelled():
                 raise Cancelled
-            block = left @ _unit(vectors, norms, column).T  # [row, column]
+            block = left @ _directions(vectors, column).T  # [row, column]
             if row == column:
                 block[np.tril_indices(len(block))] = -np.inf
             if kinds is not None:
@@ -75,13 +74,11 @@ def most_similar_pairs(
     )
 
 
-def _kinds(texts: Sequence[str]) -> NDArray[np.int64]:
+def _kinds(texts: Sequence[str]) -> Int64:
     """A number for each text, the same for the same text, int64 [sentence]."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
 
-def _unit(vectors: NDArray[np.floating], norms: Float32, start: int) -> Float32:
-    part = np.asarray(vectors[start : start + _ROWS], np.float32)
-    lengths = norms[start : start + _ROWS, None]
-    return np.divide(part, lengths, out=np.zeros_like(part), where=lengths > 0)
+def _directions(vectors: NDArray[np.floating], start: int) -> Float32:
+    return unit(np.asarray(vectors[start : start + _ROWS], np.float32))

@@ -13,17 +13,18 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Int64, unit
 from components.errors import InputError
 from components.retrieval.corpora.readers.table import unreadable
-from components.retrieval.search.lexical import TITLES, words
+from components.retrieval.search.lexical import TITLES
+from components.retrieval.search.words import words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -53,10 +54,10 @@ class StaticRanker:
 
     title = TITLES["static"]
 
-    def __init__(self, vectors: Float32, encode: _Encode, unknown: int) -> None:
+    def __init__(self, vectors: Float32, encode: Callable[[str], Float32]) -> None:
         self._vectors = vectors  # [sentence, dim], length 1 or 0
         self._encode = encode
-        self.unknown = unknown  # sentences without a known word: their score is 0
+        self.unknown = int((~vectors.any(axis=1)).sum())  # sentences without a known word: their score is 0
 
     def scores(self, query: str) -> Float32:
         return np.asarray(self._vectors @ self._encode(query), np.float32)
@@ -75,9 +76,9 @@ class StaticRanker:
 
         def encode(text: str) -> Float32:
             found = [place for word in words(text) if (place := vectors.find(word)) is not None]
-            return _unit(vectors.matrix[found].mean(axis=0) if found else np.zeros(vectors.matrix.shape[1]))
+            return _direction(vectors.matrix, found)
 
-        return cls._of(texts, encode)
+        return cls(np.array([encode(text) for text in texts], np.float32), encode)
 
     @classmethod
     def of_model(cls, backend: Backend, texts: Sequence[str]) -> StaticRanker:
@@ -87,24 +88,19 @@ class StaticRanker:
         before, after = (len(part) for part in tokenization.frame)
 
         def mean(ids: Sequence[int]) -> Float32:
-            inner = list(ids)[before : len(ids) - after]
-            return _unit(matrix[inner].mean(axis=0) if inner else np.zeros(matrix.shape[1]))
+            return _direction(matrix, list(ids)[before : len(ids) - after])
 
         vectors = np.empty((len(texts), matrix.shape[1]), np.float32)
         for start in range(0, len(texts), _BLOCK):
             rows, _ = tokenization.encode_many(texts[start : start + _BLOCK])
             for at, ids in enumerate(rows, start=start):
                 vectors[at] = mean(ids)
-        return cls(
-            vectors,
-            lambda text: mean(tokenization.encode_many([text])[0][0]),
-            int((~vectors.any(axis=1)).sum()),
-        )
+        return cls(vectors, lambda text: mean(tokenization.encode_many([text])[0][0]))
 
-    @classmethod
-    def _of(cls, texts: Sequence[str], encode: _Encode) -> StaticRanker:
-        vectors = np.array([encode(text) for text in texts], np.float32)
-        return cls(vectors, encode, int((~vectors.any(axis=1)).sum()))
+
+def _direction(matrix: Float32, rows: Sequence[int]) -> Float32:
+    """The mean of some rows of [word, dim], scaled to length 1; zeros without a row."""
+    return unit(matrix[list(rows)].mean(axis=0) if rows else np.zeros(matrix.shape[1], np.float32))
 
 
 def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WORDS) -> StaticVectors:
@@ -155,14 +151,3 @@ def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WO
             "Choose another file.",
         )
     return StaticVectors(name, places, np.vstack(rows), bad)
-
-
-def _unit(vector: np.ndarray) -> Float32:
-    length = np.linalg.norm(vector)
-    return (vector / length if length else vector).astype(np.float32)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _Encode = Callable[[str], Float32]

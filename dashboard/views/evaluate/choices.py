@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -24,21 +25,19 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.pair_runs import Pairs
 
-CODES = {
-    "r1": "Recall@1",
-    "r5": "Recall@5",
-    "r10": "Recall@10",
-    "r20": "Recall@20",
-    "r50": "Recall@50",
-    "mrr": "MRR",
-    "ndcg": "nDCG@10",
-}
 MEASURE_HELP = (
     "Recall@k: the share of queries whose own sentence is among the first k. MRR: the mean of 1 / rank. nDCG@10: the mean of "
     "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
 )
-assert set(CODES.values()) == set(MEASURES)
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
+
+
+def codes_of(measures: Iterable[str]) -> dict[str, str]:
+    """The address's short codes of measures: "r10" for Recall@10, "p10" for P@10, "mrr", "ndcg"."""
+    return {name.lower().replace("recall@", "r").replace("p@", "p").removesuffix("@10"): name for name in measures}
+
+
+CODES = codes_of(MEASURES)
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def measure() -> str:
 
 
 def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[str]:
-    """The runs to compare, picked from every layer and pooling of the models and the baselines."""
+    """The runs to compare, picked from every layer and pooling of the models and the word rankings."""
     offered = [*TITLES]
     for which, model in (("m2", second), ("m", backend)):
         if model is not None:
@@ -173,16 +172,16 @@ def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[st
         key="w_runs",
         max_selections=settings.MOST_RUNS,
         on_change=lambda: state.put("runs", tuple(st.session_state["w_runs"])),
-        placeholder="Add a run: a layer and pooling, or a baseline",
-        help="A run is one way to rank the sentences. Type to find a layer, a pooling or a baseline.",
+        placeholder="Add a run: a layer and pooling, or a word ranking",
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling or a word ranking.",
     )
     return chosen
 
 
 def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
-    """The model's own choice, its last [CLS], its input embeddings, and the baselines people know.
+    """The model's own choice, its last [CLS], its input embeddings, and the word rankings people know.
 
-    Counting words takes milliseconds a query: where there are very many, baselines are run only when they are asked for.
+    Counting words takes milliseconds a query: where there are very many, word rankings are run only when they are asked for.
     """
     last = backend.facts.layers
     found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
@@ -194,7 +193,7 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
 
 
 def parsed(code: str) -> VectorCode | None:
-    """What a run's code says; None for a baseline's."""
+    """What a run's code says; None for a word ranking's."""
     parts = code.split(".")
     if len(parts) != 3:
         return None

@@ -43,7 +43,7 @@ def compare(backend: Backend) -> None:
     entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
     if not entries:
         if not codes:
-            st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
+            st.info("**No run yet.** Add a layer and pooling, or a word ranking.", icon=":material/add:")
         return
     here = [at for at, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
     with place:
@@ -87,7 +87,7 @@ def _entries(
                 found = indexes[wanted.which]
                 if found is None:
                     continue
-                if wanted.layer not in found.ranks.layers or wanted.pooling not in found.ranks.poolings:
+                if (wanted.layer, wanted.pooling) not in found.ranks:
                     st.caption(f"Not embedded: {messages.escape(name)}.")
                     continue
                 run = evaluation.vector_run(model, pairs, found, wanted.layer, wanted.pooling, wanted.which)

@@ -34,15 +34,7 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import ExactSearch
 
-CODES = {
-    "map": "MAP",
-    "mrr": "MRR",
-    "ndcg": "nDCG@10",
-    "p10": "P@10",
-    "r10": "Recall@10",
-    "r100": "Recall@100",
-}
-assert set(CODES.values()) == set(graded_metrics.MEASURES)
+CODES = choices.codes_of(graded_metrics.MEASURES)
 MEASURE_HELP = (
     "MAP: precision at the rank of each relevant sentence, averaged. MRR: the mean of 1 / rank of the first relevant one. "
     "nDCG@10: grades of the first ten, weighted by rank, against the best order possible. P@10: the share of the first ten "
@@ -72,7 +64,7 @@ def relevance(backend: Backend) -> None:
     ranks = _runs(backend, second, found, codes)
     if not ranks:
         if not codes:
-            st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
+            st.info("**No run yet.** Add a layer and pooling, or a word ranking.", icon=":material/add:")
         return
     measure = _measure()
     table, unsure = evaluation.result(
@@ -147,7 +139,7 @@ def _uploaded() -> GradedSet | None:
             caching.graded_sets().put(key, collection.read_graded({file.name: file.getvalue() for file in files}))
     found = caching.graded_sets().find(st.session_state.get("_graded", ""))
     if found is None:
-        st.caption("All three together; they are told apart by their names and content.")
+        st.caption("All three together; they are told apart by their names.")
     return found
 
 
@@ -202,12 +194,12 @@ def _ranks_of(
 
 
 def _by_words(backend: Backend, found: GradedSet, kind: str) -> RelevantRanks:
-    baseline = rankers.baseline(backend, kind)
+    ranking = rankers.word_ranking(backend, kind)
     ranks: RelevantRanks = evaluation.result(
-        ("graded words", kind, baseline.source, found.content_hash),
+        ("graded words", kind, ranking.source, found.content_hash),
         f"{TITLES[kind]}: ranking {len(found.queries):,} queries",
         lambda tell, cancelled: graded_ranks.ranker_relevant_ranks(
-            baseline.make(found.documents).scores, found.queries, found.grades, tell, cancelled
+            ranking.make(found.documents).scores, found.queries, found.grades, tell, cancelled
         ),
         f"graded_{kind}",
     )

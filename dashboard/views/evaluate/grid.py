@@ -21,7 +21,8 @@ from dashboard.views.evaluate import choices, published
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.retrieval.evaluation.pair_runs import GridRanks, Pairs
+    from components.retrieval.evaluation.layer_grid import LayerGrid
+    from components.retrieval.evaluation.pair_runs import Pairs
 
 MOST_K = 100
 
@@ -30,30 +31,24 @@ def grid(backend: Backend) -> None:
     """The heatmap, and one cell in detail."""
     pairs = choices.current_pairs()
     choices.about(pairs)
-    found = evaluation.pair_indexes(backend, pairs, "grid").ranks
+    ranks = evaluation.pair_indexes(backend, pairs, "grid").ranks
     left, middle, right = st.columns([2, 1, 2])
     with left:
         measure = choices.measure()
-    values = 100 * np.array(
-        [[metrics.MEASURES[measure](found.of(layer, name)).mean() for name in found.poolings] for layer in found.layers]
-    )
-    layer, pooling = _cell(found)
+    values = ranks.each(lambda row: 100 * metrics.MEASURES[measure](row).mean())
+    layer, pooling = _cell(ranks)
     with middle:
-        _layer_picker(found, layer)
+        _layer_picker(ranks, layer)
     with right:
-        controls.pooling("pooling", "Pooling", POOLING_NAMES, found.poolings)
-    row, column = divmod(int(values.argmax()), len(found.poolings))
-    best_layer, best_pooling = found.layers[row], found.poolings[column]
-    _message(found, values, measure, best_layer, best_pooling)
-    if "own" in found.poolings:
+        controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings)
+    _message(ranks, values, measure)
+    if "own" in ranks.poolings:
         messages.head_note([backend], "own")
     left, right = st.columns([1, 1], gap="large")
     with left:
-        _heatmap(
-            backend, found, values, measure, (found.layers.index(layer), found.poolings.index(pooling)), (row, column)
-        )
+        _heatmap(backend, ranks, values, measure, values.place(layer, pooling))
     with right:
-        _curve(found, pairs, layer, pooling, best_layer, best_pooling)
+        _curve(ranks, pairs, layer, pooling, values.best)
     figures.reading(
         f"One forward pass gives every layer and pooling; each cell ranks all {len(pairs):,} sentences by cosine for every "
         "query. Click a cell for its curve. Layer 0 is the embeddings before any block; the band is the 95 % bootstrap "
@@ -62,40 +57,41 @@ def grid(backend: Backend) -> None:
         "(at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). A cell chosen because it is the best here "
         "does a little worse on new queries.",
     )
-    _cell_measures(found, layer, pooling)
+    _cell_measures(ranks, layer, pooling)
     published.pairs()
 
 
-def _cell(found: GridRanks) -> tuple[int, Pooling]:
+def _cell(ranks: LayerGrid) -> tuple[int, Pooling]:
     """The chosen cell, where the grid has it."""
     layer = state.get("layer")
-    if layer is not None and layer not in found.layers:
-        st.warning(f"Layer {layer} was asked for, but there is {', '.join(map(str, found.layers))}.")
+    if layer is not None and layer not in ranks.layers:
+        st.warning(f"Layer {layer} was asked for, but there is {', '.join(map(str, ranks.layers))}.")
         state.put("layer", None)
         layer = None
-    pooling = controls.offered_pooling("pooling", POOLING_NAMES, found.poolings)
-    return found.layers[-1] if layer is None else int(layer), pooling
+    pooling = controls.offered_pooling("pooling", POOLING_NAMES, ranks.poolings)
+    return ranks.layers[-1] if layer is None else int(layer), pooling
 
 
-def _layer_picker(found: GridRanks, layer: int) -> None:
+def _layer_picker(ranks: LayerGrid, layer: int) -> None:
     """The chosen layer without a mouse: a click on a cell says the same."""
     st.session_state["w_layer_cell"] = layer
     st.selectbox(
         "Layer",
-        found.layers[::-1],
+        ranks.layers[::-1],
         key="w_layer_cell",
         on_change=lambda: state.put("layer", st.session_state["w_layer_cell"]),
         help=caching.glossary()["layer"],
     )
 
 
-def _message(found: GridRanks, values: np.ndarray, measure: str, layer: int, pooling: Pooling) -> None:
-    judged = metrics.interval(metrics.MEASURES[measure](found.of(layer, pooling)))
+def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
+    layer, pooling = values.best
+    judged = metrics.interval(metrics.MEASURES[measure](ranks.of(layer, pooling)))
     text = (
         f":material/insights: Best {measure}: **{100 * judged.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** ★ "
         f"(95 % interval {100 * judged.low:.1f} to {100 * judged.high:.1f})."
     )
-    near = int(np.count_nonzero(values >= 100 * judged.low)) - 1
+    near = int(np.count_nonzero(values.values >= 100 * judged.low)) - 1
     if near:
         text += (
             f" {near} other cell{' lies' if near == 1 else 's lie'} within that interval: which is best may be chance."
@@ -103,32 +99,25 @@ def _message(found: GridRanks, values: np.ndarray, measure: str, layer: int, poo
     st.markdown(text)
 
 
-def _heatmap(
-    backend: Backend,
-    found: GridRanks,
-    values: np.ndarray,
-    measure: str,
-    chosen: tuple[int, int],
-    best: tuple[int, int],
-) -> None:
+def _heatmap(backend: Backend, ranks: LayerGrid, values: LayerGrid, measure: str, chosen: tuple[int, int]) -> None:
     figures.figure(
         charts.measure_grid(
-            values,
-            [str(number) for number in found.layers],
-            [POOLING_NAMES[name] for name in found.poolings],
+            values.values,
+            [str(number) for number in values.layers],
+            [POOLING_NAMES[name] for name in ranks.poolings],
             f"{measure} (%) of {backend.spec.title}",
             unit=f"{measure} (%)",
             row_title="layer",
             column_title="pooling",
             chosen=chosen,
-            starred=best,
+            starred=values.place(*values.best),
             limits=(0, 100),
             scale=controls.scale(),
         ),
         key="grid_figure",
-        alt=f"Heatmap of {measure} for {len(found.layers)} layers and {len(found.poolings)} poolings",
-        table=lambda: _grid_table(found),
-        on_select=partial(_clicked, "grid_figure", found.layers, found.poolings),  # keeps no ranks
+        alt=f"Heatmap of {measure} for {len(ranks.layers)} layers and {len(ranks.poolings)} poolings",
+        table=lambda: _grid_table(ranks),
+        on_select=partial(_clicked, "grid_figure", ranks.layers, ranks.poolings),  # keeps no ranks
         select_many=False,
     )
 
@@ -141,20 +130,18 @@ def _clicked(key: str, layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -
         state.put("pooling", poolings[int(column)])
 
 
-def _curve(
-    found: GridRanks, pairs: Pairs, layer: int, pooling: Pooling, best_layer: int, best_pooling: Pooling
-) -> None:
+def _curve(ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: tuple[int, Pooling]) -> None:
     most = min(MOST_K, len(pairs))
-    chosen = found.of(layer, pooling)
+    chosen = ranks.of(layer, pooling)
     low, high = metrics.recall_band(chosen, most)
     curves = [
         charts.Curve(
             f"layer {layer}, {POOLING_NAMES[pooling]}", 100 * metrics.recall_curve(chosen, most), 100 * low, 100 * high
         )
     ]
-    if (best_layer, best_pooling) != (layer, pooling):
-        best = metrics.recall_curve(found.of(best_layer, best_pooling), most)
-        curves.append(charts.Curve(f"best: layer {best_layer}, {POOLING_NAMES[best_pooling]}", 100 * best))
+    if best != (layer, pooling):
+        values = metrics.recall_curve(ranks.of(*best), most)
+        curves.append(charts.Curve(f"best: layer {best[0]}, {POOLING_NAMES[best[1]]}", 100 * values))
     figures.figure(
         charts.curves_over(
             curves,
@@ -163,7 +150,7 @@ def _curve(
             x_title="k",
             y_title="Recall@k (%)",
             logarithmic=True,
-            height=charts.grid_height(len(found.layers)),
+            height=charts.grid_height(len(ranks.layers)),
             scale=controls.scale(),
         ),
         key="grid_curve",
@@ -174,9 +161,9 @@ def _curve(
     )
 
 
-def _cell_measures(found: GridRanks, layer: int, pooling: Pooling) -> None:
+def _cell_measures(ranks: LayerGrid, layer: int, pooling: Pooling) -> None:
     st.markdown(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, with 95 % bootstrap intervals")
-    st.table(measures_table(found.of(layer, pooling)), hide_index=True)
+    st.table(measures_table(ranks.of(layer, pooling)), hide_index=True)
 
 
 def measures_table(ranks: Int64) -> pd.DataFrame:
@@ -188,18 +175,17 @@ def measures_table(ranks: Int64) -> pd.DataFrame:
     return pd.DataFrame(cells)
 
 
-def _grid_table(found: GridRanks) -> pd.DataFrame:
+def _grid_table(ranks: LayerGrid) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
                 "layer": layer,
                 "pooling": pooling,
                 **{
-                    name: round(100 * float(measure(found.of(layer, pooling)).mean()), 2)
+                    name: round(100 * float(measure(ranks.of(layer, pooling)).mean()), 2)
                     for name, measure in metrics.MEASURES.items()
                 },
             }
-            for layer in found.layers
-            for pooling in found.poolings
+            for layer, pooling in ranks.cells
         ]
     )

@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.retrieval.evaluation import pair_runs, pooling_lab
-from dashboard import caching, settings, state
+from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.ui import controls, figures
 from dashboard.views.evaluate import choices, sts
@@ -38,7 +38,6 @@ TREATMENTS: dict[Treatment, str] = {
     "pca": "PCA",
     "whitened": "White",
 }
-assert tuple(POOLINGS) == settings.LAB_POOLINGS == pooling_lab.POOLINGS
 EXPLAINED = """
 **Poolings.** *Mean*, *[CLS]* and *Max* of the token vectors of one layer. *Last four*: the mean of the means of this layer
 and the three below. *Mean by idf*: a mean in which pieces that few sentences have count for more.

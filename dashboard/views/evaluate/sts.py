@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from scipy import stats
 
+from components.arrays import Float64
 from components.charts import evaluation as charts
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import sts
@@ -17,15 +18,13 @@ from components.retrieval.search.lexical import TITLES
 from dashboard import caching, state
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
-from dashboard.jobs.rankers import Baseline
+from dashboard.jobs.rankers import WordRanking
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
@@ -53,7 +52,7 @@ def similarity(backend: Backend) -> None:
         CORRELATIONS,
         "Spearman compares the order of the pairs, Pearson asks for a straight line. 1 is full agreement, 0 none.",
     )
-    words = _baselines(backend, pairs)
+    words = _word_scores(backend, pairs)
     _curves(backend, grid, words, pairs, kind)
     _one_run(grid, words, pairs, backend)
     published.similarity()
@@ -100,16 +99,16 @@ def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
     return found
 
 
-def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.float64]]:
-    """Scores of each baseline, float64 [pair]; those that are there."""
-    found: dict[str, NDArray[np.float64]] = {}
+def _word_scores(backend: Backend, pairs: ScoredPairs) -> dict[str, Float64]:
+    """Scores of each word ranking, float64 [pair]; those that are there."""
+    found: dict[str, Float64] = {}
     for kind in TITLES:
-        baseline = rankers.baseline(backend, kind)
+        ranking = rankers.word_ranking(backend, kind)
         try:
             found[kind] = evaluation.result(
-                ("pair words", kind, baseline.source, pairs.content_hash),
+                ("pair words", kind, ranking.source, pairs.content_hash),
                 f"{TITLES[kind]}: comparing {len(pairs.first):,} pairs",
-                partial(_words_work, baseline, pairs),
+                partial(_words_work, ranking, pairs),
                 f"similarity_{kind}",
             )
         except NoResult as missing:
@@ -118,37 +117,33 @@ def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.flo
     return found
 
 
-def _words_work(
-    baseline: Baseline, pairs: ScoredPairs, tell: ReportProgress, cancelled: IsCancelled
-) -> NDArray[np.float64]:
-    return sts.ranker_pair_scores(baseline.make, pairs)
+def _words_work(ranking: WordRanking, pairs: ScoredPairs, tell: ReportProgress, cancelled: IsCancelled) -> Float64:
+    return sts.ranker_pair_scores(ranking.make, pairs)
 
 
-def _curves(
-    backend: Backend, grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, kind: str
-) -> None:
+def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, kind: str) -> None:
     values = grid.spearman if kind == "spearman" else grid.pearson
-    found = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
-    flat = {name: value for name, value in found.items() if value is not None}
+    layer, pooling = values.best
+    both = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
+    flat = {name: value for name, value in both.items() if value is not None}
     title = CORRELATIONS[kind]
-    if "own" in grid.poolings:
+    if "own" in values.poolings:
         messages.head_note([backend], "own")
-    known = np.nan_to_num(values, nan=-2)
-    best = np.unravel_index(int(known.argmax()), known.shape)
     figures.figure(
         charts.agreement_curves(
-            values.T,
-            [f"{POOLING_NAMES[name]} pooling" for name in grid.poolings],
+            values.values.T,
+            [f"{POOLING_NAMES[name]} pooling" for name in values.poolings],
             [(TITLES[name], value) for name, value in flat.items()],
             f"{title} with people's scores",
             y_title=f"{title}'s correlation",
             scale=controls.scale(),
         ),
         key="sts_curves",
-        alt=f"{title}'s correlation by layer for {len(grid.poolings)} poolings, and of {len(flat)} baselines as flat lines",
-        message=f"{messages.escape(backend.spec.title)} agrees best at **layer {grid.layers[best[0]]}, "
-        f"{POOLING_NAMES[grid.poolings[best[1]]]}**: {values[best]:.3f}. " + _best_word(flat),
-        read="A curve a pooling over the layers; dotted lines are baselines, which have no layers. Higher is better agreement.",
+        alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(flat)} word rankings",
+        message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
+        f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. " + _best_word(flat),
+        read="A curve a pooling over the layers; dotted lines are word rankings, which have no layers. "
+        "Higher is better agreement.",
         not_shown="Why. Pairs with many shared words and few shared meanings are the test; the largest errors below show "
         f"them. With {len(pairs.first):,} pairs, differences below about {1 / np.sqrt(len(pairs.first)):.2f} mean little. "
         "BM25 and Jelinek-Mercer are made to rank sentences for one query: their scores of different queries hardly compare.",
@@ -156,20 +151,13 @@ def _curves(
             [
                 {
                     "run": f"layer {layer}, {pooling}",
-                    "spearman": grid.spearman[at, place],
-                    "pearson": grid.pearson[at, place],
+                    "spearman": grid.spearman.of(layer, pooling),
+                    "pearson": grid.pearson.of(layer, pooling),
                 }
-                for at, layer in enumerate(grid.layers)
-                for place, pooling in enumerate(grid.poolings)
+                for layer, pooling in values.cells
             ]
             + [
-                dict(
-                    zip(
-                        ("run", "spearman", "pearson"),
-                        (TITLES[name], *sts.correlations(each, pairs.scores)),
-                        strict=True,
-                    )
-                )
+                dict(zip(("run", *CORRELATIONS), (TITLES[name], *sts.correlations(each, pairs.scores)), strict=True))
                 for name, each in words.items()
             ]
         ),
@@ -180,25 +168,25 @@ def _best_word(flat: dict[str, float]) -> str:
     if not flat:
         return ""
     best = max(flat, key=lambda name: flat[name])
-    return f"The best baseline, {TITLES[best]}, has {flat[best]:.3f}."
+    return f"The best word ranking, {TITLES[best]}, has {flat[best]:.3f}."
 
 
-def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, backend: Backend) -> None:
-    """One layer and pooling, or baseline: predicted against gold, and the largest errors."""
-    codes = [f"m.{layer}.{pooling}" for layer in grid.layers[::-1] for pooling in grid.poolings] + list(words)
+def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, backend: Backend) -> None:
+    """One layer and pooling, or word ranking: predicted against gold, and the largest errors."""
+    cosines = grid.cosines
+    codes = [f"m.{layer}.{pooling}" for layer in cosines.layers[::-1] for pooling in cosines.poolings] + list(words)
     names = {code: choices.name_of(code, backend, None) for code in codes}
     if state.get("sts_run") not in names:
         if state.get("sts_run"):
             st.warning(f"There is no run “{messages.escape(state.get('sts_run'))}” here.", icon=":material/link_off:")
-        state.put("sts_run", f"m.{grid.layers[-1]}.{backend.own_pooling}")
+        state.put("sts_run", f"m.{cosines.layers[-1]}.{backend.own_pooling}")
     with st.container(key="sts_run_choice", width=340):
         chosen = controls.pick("sts_run", "Look at", names)
     wanted = choices.parsed(chosen)
     if wanted is None:
         predicted, unit = words[chosen], "score"
     else:
-        place = grid.poolings.index(wanted.pooling)
-        predicted, unit = grid.cosines[grid.layers.index(wanted.layer), place], "cosine"
+        predicted, unit = cosines.of(wanted.layer, wanted.pooling), "cosine"
     name = names[chosen]
     gold = np.array(pairs.scores)
     spearman, pearson = sts.correlations(predicted, pairs.scores)
@@ -233,7 +221,7 @@ def _short(text: str) -> str:
     return theme.plain(text, 90)
 
 
-def _errors(pairs: ScoredPairs, predicted: NDArray[np.float64], count: int, unit: str) -> pd.DataFrame:
+def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd.DataFrame:
     """Pairs by how far their place among the run's scores is from their place among people's."""
     off = stats.rankdata(predicted) - stats.rankdata(pairs.scores)
     order = np.argsort(-np.abs(off), kind="stable")[:count]

@@ -113,7 +113,6 @@ def pairs(backend: Backend) -> None:
         engine = index.engine(layer, pooling)
         kept = most_similar_pairs(
             engine.vectors,
-            engine.norms,
             count,
             found.texts,
             progress=lambda done, total: cast(

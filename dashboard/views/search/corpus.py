@@ -96,7 +96,7 @@ def _kept() -> None:
         if st.button("Remove them all", key="clear_cache", icon=":material/delete:"):
             st.success(f"{shelf.clear() / 1e6:,.0f} MB freed.")
         file = st.file_uploader(
-            "Word vectors for the static baseline: GloVe, fastText or word2vec as text",
+            "Word vectors for the ranking by static word vectors: GloVe, fastText or word2vec as text",
             key="static_file",
             help="Without a file, the model's own input embeddings serve.",
         )

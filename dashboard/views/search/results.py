@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import late_interaction
 from components.charts import histogram
 from components.model.trace import POOLINGS, Pooling
+from components.retrieval.search import words
 from components.retrieval.search.exact import top
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, state
@@ -234,9 +234,7 @@ def _hits(scores: np.ndarray, k: int, kind: str, corpus: Corpus, query: str) -> 
     if kind != "jm":
         return best[scores[best] > 0]
     floor = scores.min()  # the log-probability of sentences without any of the query's words
-    return np.array(
-        [at for at in best if scores[at] > floor or late_interaction.shared_words(query, corpus.texts[at])], np.int64
-    )
+    return np.array([at for at in best if scores[at] > floor or words.shared_words(query, corpus.texts[at])], np.int64)
 
 
 def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> None:
@@ -253,7 +251,7 @@ def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> Non
                 text=corpus.texts[at],
                 score=float(ranked.scores[at]),
                 tag=_tag(corpus, int(at)),
-                shared=late_interaction.shared_words(query, corpus.texts[at]),
+                shared=words.shared_words(query, corpus.texts[at]),
                 other_rank=None if others is None else others.get(int(at), 0),
                 relevant=marks.get(int(at)),
                 picked=state.get("why") == int(at),

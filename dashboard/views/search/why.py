@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.analysis import late_interaction
 from components.charts import matrices
+from components.retrieval.search import words
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.ui import controls, figures, messages
@@ -48,8 +49,8 @@ def why(backend: Backend) -> None:
             return
         asked, hit = trace.sentences
         _marked(found, hit)
-        spans = late_interaction.shared_words(query, text)
-        shared = late_interaction.common(spans, text)
+        spans = words.shared_words(query, text)
+        shared = words.common(spans, text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
         _best_table(found, asked, hit)
         rows = matrices.axis_labels([asked.tokens[p].piece for p in found.query_positions], found.query_positions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.analysis.late_interaction import common, max_sim, of_trace, shared_words
+from components.analysis.late_interaction import max_sim, of_trace
 from tests.components.analysis.handmade import trace, words
 
 
@@ -46,11 +46,3 @@ def test_it_is_not_symmetric():
 def test_a_text_without_tokens_of_its_own_is_refused(embedded):
     with pytest.raises(ValueError, match="nothing to match"):
         of_trace(embedded.trace(["\u200b", "a cat"]), 6)
-
-
-def test_shared_words_ignore_case_and_take_whole_words():
-    text = "The cats saw a Cat: cat!"
-    spans = shared_words("cat the", text)
-    assert [text[start:end] for start, end in spans] == ["The", "Cat", "cat"]
-    assert common(spans, text) == ("the", "cat")
-    assert shared_words("", text) == ()

@@ -55,7 +55,7 @@ def test_ties_stay_in_reading_order():
 
 
 def test_a_sentence_without_a_vector_comes_last_everywhere():
-    vectors = np.array([[np.nan, np.nan], [1, 0], [0, 0], [1, 0.1], [0, 1]])
+    vectors = np.array([[np.nan, np.nan], [1, 0], [np.nan, 0], [1, 0.1], [0, 1]])
     found = sentence_similarity(vectors)
     assert found.pairs()[0] == SentencePair(1, 3, found.matrix[1, 3])
     assert np.isnan([pair.similarity for pair in found.pairs()]).tolist() == [False] * 3 + [True] * 7

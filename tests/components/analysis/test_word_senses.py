@@ -9,8 +9,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from components.analysis import word_senses
 from components.analysis.maps import token_set
-from components.analysis.maps.projection import unit
 from components.analysis.word_senses import clusters, nearest_neighbour_accuracy, sense_curve
+from components.arrays import unit
 from components.retrieval.corpora.senses import meant_occurrences, read_senses
 from tests.places import ASSETS
 

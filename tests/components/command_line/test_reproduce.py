@@ -94,7 +94,7 @@ def test_offline_the_embedded_model_runs_and_the_rest_is_left_out(folder, tmp_pa
     assert left_out.count(f"{BERT} is not on this machine") == 1  # the reason once, under all its figures
     assert "  bert-base-uncased, mean, STS-B validation\n" in left_out
     assert f"hf download {MSMARCO}" in left_out
-    assert "Training page" in left_out
+    assert "fine-tuned on SNLI first" in left_out
 
 
 def test_a_file_that_is_the_test_split_stands_beside_the_published_figure(folder, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from components.analysis.pooling import pool
-from components.analysis.similarity import cosine
+from components.arrays import cosine
 from dashboard import caching, ready_made
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import BANK, backend

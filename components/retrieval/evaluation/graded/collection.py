@@ -57,8 +57,6 @@ class GradedReport:
     bad_queries: int = 0
     examples: tuple[str, ...] = ()  # of bad rows: "qrels.tsv, line 3: 2 fields instead of 3"
     files: Mapping[Part, str] = field(default_factory=dict)  # empty for the demo
-    unused_files: tuple[str, ...] = ()
-    guessed_encodings: tuple[str, ...] = ()  # files of which a person may know better
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -175,11 +173,11 @@ def demo_graded(corpus: Corpus) -> GradedSet:
 def _read(sources: Mapping[str, Source], name: str, split: str | None, limits: Limits | None) -> GradedSet:
     if limits is not None:
         limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, elsewhere=_COMMAND)
-    parts, unused = find_parts(sources, split)
+    parts = find_parts(sources, split)
     judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits)
     queries = read_entries(sources[parts["queries"]], parts["queries"], limits)
     corpus = read_entries(sources[parts["corpus"]], parts["corpus"], limits)
-    return _matched(name, corpus, queries, judgements, parts, unused)
+    return _matched(name, corpus, queries, judgements, parts)
 
 
 def _matched(
@@ -188,7 +186,6 @@ def _matched(
     queries: Entries,
     judgements: Judgements,
     parts: Mapping[Part, str],
-    unused: tuple[str, ...],
 ) -> GradedSet:
     """Judgements brought together with the texts they are about."""
     places = {key: place for place, key in enumerate(corpus.texts)}
@@ -225,8 +222,6 @@ def _matched(
         len(queries.bad),
         _examples([(parts[part], read[part].bad) for part in parts]),
         MappingProxyType(dict(parts)),
-        unused,
-        tuple(parts[part] for part in parts if read[part].encoding_guessed),
     )
     return GradedSet(
         name,

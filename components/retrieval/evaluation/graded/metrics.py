@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Int64
+from components.arrays import Float64, Int64
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
 
 LEVELS = 11  # recall 0.0, 0.1, ... 1.0
-
-Float64 = NDArray[np.float64]
 
 
 def average_precision(found: RelevantRanks) -> Float64:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64
-from components.jobs import Cancelled
+from components.arrays import Float32, Float64, Int64
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.ranks import NEAR, SAME, exact_directions
 
 ALIKE = 1e-6  # float32 scores of a ranker this close are equal, as a share of the query's largest
@@ -28,7 +28,6 @@ _FEW = 0.02  # share of a block up to which pairs are settled one by one
 _PAIRS = 8_192  # pairs settled together: 50 MB at 384 dimensions
 
 Grades = Sequence[Mapping[int, int]]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +50,15 @@ class _Judged:
     rows: Int64  # [judged], the query's number among these
     documents: Int64  # [judged]
     grades: Int64  # [judged]
-    targets: NDArray[np.float64]  # [judged], the least score of those that are tied with it
+    targets: Float64  # [judged], the least score of those that are tied with it
 
 
 def vector_relevant_ranks(
     queries: NDArray[np.floating],
     documents: NDArray[np.floating],
     grades: Grades,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the cosine of vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0.
 
@@ -89,8 +88,8 @@ def ranker_relevant_ranks(
     score: Callable[[str], Float32],
     queries: Sequence[str],
     grades: Grades,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress | None = None,
+    cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, the higher the better.
 
@@ -135,9 +134,7 @@ def _flat(grades: Grades) -> tuple[Int64, Int64, Int64]:
     return rows, places, np.fromiter((grade for each in grades for grade in each.values()), np.int64, len(rows))
 
 
-def _judged(
-    rows: Int64, places: Int64, levels: Int64, scores: NDArray[np.float64], tolerance: NDArray[np.float64]
-) -> _Judged:
+def _judged(rows: Int64, places: Int64, levels: Int64, scores: Float64, tolerance: Float64) -> _Judged:
     """Judgements in ranking order: by query, score downwards, and among tied ones grade upwards."""
     order = np.lexsort((-scores, rows))
     rows, places, levels, scores = rows[order], places[order], levels[order], scores[order]
@@ -159,9 +156,7 @@ def _ranks(parts: Sequence[_Judged], before: Sequence[Int64], sizes: Sequence[in
     return RelevantRanks(others + own, levels, starts)
 
 
-def _others_before(
-    asked: NDArray[np.float64], directions: Float32, documents: NDArray[np.floating], judged: _Judged
-) -> Int64:
+def _others_before(asked: Float64, directions: Float32, documents: NDArray[np.floating], judged: _Judged) -> Int64:
     """How many documents that are not relevant score at least as much as each target, int64 [judged]."""
     lead = np.searchsorted(judged.rows, np.arange(len(asked) + 1))  # where each query's judgements begin
     low, high = ((judged.targets + shift).astype(np.float32) for shift in (-NEAR, NEAR))
@@ -204,7 +199,7 @@ def _bisect(ordered: NDArray[np.floating], lead: Int64, values: NDArray[np.float
 
 
 def _settled(
-    asked: NDArray[np.float64],
+    asked: Float64,
     documents: NDArray[np.floating],
     judged: _Judged,
     unsettled: Int64,
@@ -231,9 +226,7 @@ def _settled(
     return found
 
 
-def _cosines(
-    asked: NDArray[np.float64], documents: NDArray[np.floating], rows: Int64, places: Int64
-) -> NDArray[np.float64]:
+def _cosines(asked: Float64, documents: NDArray[np.floating], rows: Int64, places: Int64) -> Float64:
     """The cosine of each pair of a query and a document, float64 [pair]."""
     found = np.empty(len(rows))
     for start in range(0, len(rows), _PAIRS):

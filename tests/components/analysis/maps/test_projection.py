@@ -7,7 +7,8 @@ import pytest
 from sklearn.decomposition import PCA
 
 from components.analysis.maps import numba_work, projection
-from components.analysis.maps.projection import METHODS, METRICS, MapOptions, align, layer_map, start_map, unit
+from components.analysis.maps.projection import METHODS, METRICS, MapOptions, align, layer_map, start_map
+from components.arrays import unit
 from components.errors import InputError
 from components.jobs import Cancelled
 

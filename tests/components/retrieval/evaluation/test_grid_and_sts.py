@@ -13,8 +13,10 @@ from scipy import stats
 from components.errors import InputError
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation import grid as grid_module
 from components.retrieval.evaluation import metrics, sts
-from components.retrieval.evaluation.grid import compressed_pairs, retrieval_runs
+from components.retrieval.evaluation.grid import retrieval_runs
+from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.evaluation.sts import (
     correlations,
     ranker_pair_scores,
@@ -39,9 +41,14 @@ def plain_vectors(backend, texts: list[str], length: int = 256) -> np.ndarray:
     return np.array(rows, np.float32).transpose(1, 2, 0, 3)
 
 
+def both_sides(corpus) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    pairs = pairs_of_corpus(corpus)
+    return pairs.documents.texts, pairs.queries.texts
+
+
 @pytest.fixture(scope="module")
 def demo() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    documents, queries, _ = compressed_pairs(read_corpus(DEMO, "demo.jsonl", "sentence"))
+    documents, queries = both_sides(read_corpus(DEMO, "demo.jsonl", "sentence"))
     return documents[:150], queries[:150]
 
 
@@ -89,7 +96,7 @@ def test_it_equals_sentence_transformers_evaluator(embedded, demo):
 
 @pytest.mark.skipif(not DATA.exists(), reason="the real pairs are not here")
 def test_recall_on_real_pairs_equals_plain_torch(embedded):
-    documents, queries, _ = compressed_pairs(read_corpus(DATA / "compression-pairs.jsonl", "pairs.jsonl", "sentence"))
+    documents, queries = both_sides(read_corpus(DATA / "compression-pairs.jsonl", "pairs.jsonl", "sentence"))
     documents, queries = documents[:400], queries[:400]
     options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
     plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
@@ -125,7 +132,7 @@ def test_a_large_grid_lies_in_a_file_and_is_the_same(embedded, demo, monkeypatch
     documents, queries = demo
     options = embedded.embed_options((5, 6), POOLINGS, precision="float32")
     in_memory = [run.ranks for run in retrieval_runs(embedded, documents, queries, options)]
-    monkeypatch.setattr(sts, "IN_MEMORY", 1)
+    monkeypatch.setattr(grid_module, "IN_MEMORY", 1)
     on_disk = [run.ranks for run in retrieval_runs(embedded, documents, queries, options)]
     np.testing.assert_array_equal(in_memory, on_disk)
 
@@ -139,11 +146,9 @@ def test_correlations_by_hand_and_where_there_are_none():
 
 def test_columns_that_are_missing_and_rows_that_cannot_be_used():
     with pytest.raises(InputError, match="sentence and compressed"):
-        compressed_pairs(read_corpus(b"sentence,other\na b c,d\n", "x.csv", "sentence"))
-    documents, queries, without = compressed_pairs(
-        read_corpus(b"sentence,compressed\na b c,d\ne f g,\n", "x.csv", "sentence")
-    )
-    assert (documents, queries, without) == (("a b c",), ("d",), 1)
+        pairs_of_corpus(read_corpus(b"sentence,other\na b c,d\n", "x.csv", "sentence"))
+    pairs = pairs_of_corpus(read_corpus(b"sentence,compressed\na b c,d\ne f g,\n", "x.csv", "sentence"))
+    assert (pairs.documents.texts, pairs.queries.texts, pairs.left_out) == (("a b c",), ("d",), 1)
     with pytest.raises(InputError, match="no column score"):
         scored_pairs(read_corpus(b"sentence1,sentence2\na,b\n", "x.csv", "sentence1"))
     rows = [
@@ -195,32 +200,39 @@ def test_the_similarity_grid_equals_plain_torch_and_scipy(embedded, judged, monk
     monkeypatch.setattr(sts, "PAIRS_AT_ONCE", 10)  # 25 pairs in three parts
     options = embedded.embed_options(layers, POOLINGS, precision="float32")
     grid = similarity_grid(embedded, judged, options, progress=lambda *given: told.append(given))
-    assert (grid.layers, grid.poolings) == (layers, POOLINGS)
-    assert grid.cosines.shape == (3, 3, 25)
+    assert (grid.cosines.layers, grid.cosines.poolings) == (layers, POOLINGS)
+    assert grid.cosines.values.shape == (3, 3, 25)
     done = [each for each, _ in told]
     assert done == sorted(done)
     assert {20, 40, 50} <= set(done)
     assert {total for _, total in told} == {50}
     plain = [torch.tensor(plain_vectors(embedded, list(texts))) for texts in (judged.first, judged.second)]
-    for at, layer in enumerate(layers):
+    for layer in layers:
         for place, pooling in enumerate(POOLINGS):
             one, other = (vectors[layer, place].double() for vectors in plain)
             cosines = torch.nn.functional.cosine_similarity(one, other).numpy()
-            np.testing.assert_allclose(grid.cosines[at, place], cosines, atol=2e-5, err_msg=f"{layer} {pooling}")
+            np.testing.assert_allclose(
+                grid.cosines.of(layer, pooling), cosines, atol=2e-5, err_msg=f"{layer} {pooling}"
+            )
             if (layer, pooling) == (0, "cls"):
-                assert np.isnan(grid.spearman[at, place])
-                assert np.isnan(grid.pearson[at, place])
+                assert np.isnan(grid.spearman.of(layer, pooling))
+                assert np.isnan(grid.pearson.of(layer, pooling))
                 continue
             # Of its own cosines to the last digit, and near those of the plain ones.
-            own = grid.cosines[at, place]
-            assert grid.pearson[at, place] == pytest.approx(stats.pearsonr(own, judged.scores).statistic, abs=1e-12)
-            assert grid.spearman[at, place] == pytest.approx(
+            own = grid.cosines.of(layer, pooling)
+            assert grid.pearson.of(layer, pooling) == pytest.approx(
+                stats.pearsonr(own, judged.scores).statistic, abs=1e-12
+            )
+            assert grid.spearman.of(layer, pooling) == pytest.approx(
                 stats.spearmanr(cosines, judged.scores).statistic, abs=2e-3
             )
-            assert grid.pearson[at, place] == pytest.approx(stats.pearsonr(cosines, judged.scores).statistic, abs=2e-3)
-    assert len(np.unique(grid.spearman[~np.isnan(grid.spearman)].round(6))) == 8
+            assert grid.pearson.of(layer, pooling) == pytest.approx(
+                stats.pearsonr(cosines, judged.scores).statistic, abs=2e-3
+            )
+    spearman = grid.spearman.values
+    assert len(np.unique(spearman[~np.isnan(spearman)].round(6))) == 8
     for array in (grid.cosines, grid.spearman, grid.pearson):
-        assert not array.flags.writeable
+        assert not array.values.flags.writeable
 
 
 def test_the_runs_are_the_grid_read_out(embedded, judged):
@@ -231,8 +243,12 @@ def test_the_runs_are_the_grid_read_out(embedded, judged):
         (layer, name, 25) for layer in (0, 6) for name in ("mean", "cls")
     ]
     assert (runs[1].spearman, runs[1].pearson) == (None, None)
-    assert [run.spearman for run in runs if run.spearman is not None] == pytest.approx(grid.spearman.ravel()[[0, 2, 3]])
-    assert [run.pearson for run in runs if run.pearson is not None] == pytest.approx(grid.pearson.ravel()[[0, 2, 3]])
+    assert [run.spearman for run in runs if run.spearman is not None] == pytest.approx(
+        grid.spearman.values.ravel()[[0, 2, 3]]
+    )
+    assert [run.pearson for run in runs if run.pearson is not None] == pytest.approx(
+        grid.pearson.values.ravel()[[0, 2, 3]]
+    )
 
 
 WORD_PAIRS = sts.ScoredPairs(("the cat", "a", "x y", "one two three"), ("The dog", "a a", "z", "three"), (1, 2, 3, 4))

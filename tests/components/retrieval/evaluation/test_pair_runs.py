@@ -133,7 +133,7 @@ def test_every_layer_and_pooling_equals_plain_float64(backend, sides, indexes):
             seen.add(tuple(expected))
     assert len(seen) == 12  # each place has ranks of its own: a mixed-up axis would show
     # The document that is there twice stands before itself, whatever the layer.
-    assert (found.ranks[:, :, [3, 7]] >= 2).all()
+    assert (found.values[:, :, [3, 7]] >= 2).all()
 
 
 def test_cls_before_any_block_retrieves_nothing(indexes):
@@ -146,25 +146,14 @@ def test_what_only_one_side_has_is_left_out(backend, sides, indexes, tmp_path):
     whole = grid_ranks(*indexes)
     for found in (grid_ranks(indexes[0], few), grid_ranks(few, indexes[0])):
         assert (found.layers, found.poolings) == ((1, 3), ("mean", "max"))
-        assert found.ranks.shape == (2, 2, COUNT)
+        assert found.values.shape == (2, 2, COUNT)
     np.testing.assert_array_equal(grid_ranks(indexes[0], few).of(3, "max"), whole.of(3, "max"))
-
-
-def test_ranks_are_picked_by_layer_and_pooling():
-    ranks = np.arange(12, dtype=np.int32).reshape(2, 2, 3)
-    grid = pair_runs.GridRanks((2, 5), ("mean", "max"), ranks)
-    assert grid.of(5, "mean").tolist() == [6, 7, 8]
-    assert grid.of(2, "max").tolist() == [3, 4, 5]
-    assert grid.of(5, "mean").dtype == np.int64
-    for layer, pooling in ((0, "mean"), (5, "cls"), (1, "max")):
-        with pytest.raises(KeyError, match=f"layer {layer}, {pooling}"):
-            grid.of(layer, pooling)
 
 
 def test_ranks_cannot_be_written_and_say_how_large_they_are(indexes):
     assert grid_ranks(*indexes).nbytes == 4 * 12 * COUNT
     with pytest.raises(ValueError, match="read-only"):
-        grid_ranks(*indexes).ranks[0, 0, 0] = 1
+        grid_ranks(*indexes).values[0, 0, 0] = 1
 
 
 def test_progress_counts_queries_over_the_whole_grid(indexes, monkeypatch):

@@ -24,7 +24,6 @@ def test_recall_by_model_and_pooling(model, pooling, values):
     assert result.values == tuple((f"recall@{k}", value) for k, value in zip((1, 5, 10, 20, 50), values, strict=True))
     assert result.n == 36_000
     assert "the split's seed is not published" in result.remarks
-    assert result.last_layer == 12
 
 
 @pytest.mark.parametrize(("model", "other"), [(BERT, "46.94"), (MSMARCO, "90.37")])
@@ -36,9 +35,9 @@ def test_what_the_text_says_besides_its_table_is_a_remark(model, other):
 
 def test_similarity_by_split_and_training():
     (bert,) = published_for("similarity", BERT, split="validation")
-    assert (bert.value("spearman"), bert.n, bert.trained_on) == (59.3, 1_500, "")
+    assert (bert.value("spearman"), bert.n, bert.trained_on) == (59.32, 1_500, "")
     (tuned,) = published_for("similarity", BERT, trained=True)
-    assert (tuned.value("spearman"), tuned.trained_on) == (76.7, "SNLI")
+    assert (tuned.value("spearman"), tuned.trained_on) == (76.74, "SNLI")
     assert set(published_for("similarity", BERT, trained=None)) == {bert, tuned}
     assert published_for("similarity", BERT, split="test") == ()
     assert bert.value("recall@1") is None
@@ -49,7 +48,6 @@ def test_the_embedded_model_is_known_for_what_it_is():
     assert (result.value("spearman"), result.split, result.n) == (82.03, "test", 1_379)
     assert published_for(model="sentence-transformers/all-MiniLM-L6-v2") == (result,)
     assert published_for("retrieval", "embedded") == ()
-    assert result.last_layer == 6
 
 
 def test_a_short_name_finds_the_same_model():
@@ -65,7 +63,7 @@ def test_every_result_names_its_source_and_a_model_of_the_catalog():
         assert spec is not None
         assert spec.key == result.model
         assert result.source
-        assert "our" not in result.source
+        assert "our" not in result.source.split()
         assert result.pooling in ("mean", "cls")
         assert all(0 < value < 100 for _, value in result.values)
     assert len({result.title for result in PUBLISHED}) == len(PUBLISHED)

@@ -101,7 +101,7 @@ def test_offline_everything_else_is_left_out_with_its_reason(offline, pairs_file
     assert "HF_HUB_OFFLINE is set" in why["all-MiniLM-L6-v2, mean, STS-B test"]
     assert "sentence-transformers/stsb" in why["bert-base-uncased, mean, STS-B validation"]
     assert why["bert-base-uncased fine-tuned on SNLI, mean, STS-B validation"] == (
-        "The figure belongs to the Training page: the model has to be fine-tuned on SNLI first."
+        "The figure is of a model that was fine-tuned on SNLI first, which is not done here."
     )
     missing = why["msmarco-bert-base-dot-v5, [CLS], 36,000 test pairs of the sentence-compression corpus"]
     assert missing.startswith("sentence-transformers/msmarco-bert-base-dot-v5 is not on this machine")
@@ -129,7 +129,7 @@ def test_a_pass_that_fails_does_not_stop_the_others(offline, pairs_file, tmp_pat
     def no_memory(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(reproduction.evaluation, "retrieval_runs", no_memory)
+    monkeypatch.setattr(reproduction.grid, "retrieval_runs", no_memory)
     outcome = reproduce(Sources(pairs=pairs_file, sts=scored, sts_split="test"))
     assert [(one.measure, one.published, one.n) for one in outcome.rows] == [("spearman", 82.03, 3)]
     assert any(

@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 from sklearn.feature_extraction.text import CountVectorizer
 
+from components.arrays import cosine
 from components.retrieval.corpora.corpus import read_corpus
-from components.retrieval.evaluation.sts import pair_cosines, scored_pairs, similarity_runs
+from components.retrieval.evaluation.sts import scored_pairs, similarity_runs
 from tests.places import ASSETS, DATA
 
 FILE = ASSETS / "sts_pairs.jsonl"
@@ -68,5 +69,5 @@ def test_the_model_agrees_with_the_scores_mostly_and_words_alone_do_less(embedde
     (first_layer,) = similarity_runs(embedded, PAIRS, embedded.embed_options((0,), ("mean",), precision="float32"))
     assert first_layer.spearman < mean.spearman - 0.1
     counts = CountVectorizer().fit_transform([*PAIRS.first, *PAIRS.second]).toarray().astype(np.float32)
-    words = pair_cosines(counts[: len(ROWS)], counts[len(ROWS) :])
+    words = cosine(counts[: len(ROWS)], counts[len(ROWS) :])
     assert 0.2 < stats.spearmanr(words, PAIRS.scores).statistic < mean.spearman - 0.2

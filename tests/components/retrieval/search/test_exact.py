@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.retrieval.search.exact import ExactSearch, row_norms, top
+from components.retrieval.search.exact import ExactSearch, top
 from components.retrieval.search.paraphrases import most_similar_pairs
 
 
@@ -95,7 +95,7 @@ def test_pairs_equal_brute_force_over_blocks(k, monkeypatch):
     monkeypatch.setattr("components.retrieval.search.paraphrases._ROWS", 16)
     vectors = corpus(70)
     steps: list[tuple[int, int]] = []
-    found = most_similar_pairs(vectors, row_norms(vectors), k, progress=lambda done, total: steps.append((done, total)))
+    found = most_similar_pairs(vectors, k, progress=lambda done, total: steps.append((done, total)))
     expected = all_pairs(vectors)[:k]
     assert [(pair.first, pair.second) for pair in found] == [pair[:2] for pair in expected]
     np.testing.assert_allclose([pair.cosine for pair in found], [pair[2] for pair in expected], atol=1e-5)
@@ -106,7 +106,7 @@ def test_the_same_text_is_no_pair_even_when_there_are_many(monkeypatch):
     monkeypatch.setattr("components.retrieval.search.paraphrases._ROWS", 8)
     vectors = np.vstack([np.repeat(corpus(1), 30, axis=0), corpus(10, seed=5)])
     texts = ["same"] * 30 + [f"other {at}" for at in range(10)]
-    found = most_similar_pairs(vectors, row_norms(vectors), 12, texts)
+    found = most_similar_pairs(vectors, 12, texts)
     expected = [pair for pair in all_pairs(vectors) if texts[pair[0]] != texts[pair[1]]][:12]
     np.testing.assert_allclose([pair.cosine for pair in found], [pair[2] for pair in expected], atol=1e-5)
     assert all(texts[pair.first] != texts[pair.second] for pair in found)
@@ -115,4 +115,4 @@ def test_the_same_text_is_no_pair_even_when_there_are_many(monkeypatch):
 def test_mining_can_be_stopped():
     vectors = corpus(10)
     with pytest.raises(Cancelled):
-        most_similar_pairs(vectors, row_norms(vectors), cancelled=lambda: True)
+        most_similar_pairs(vectors, cancelled=lambda: True)

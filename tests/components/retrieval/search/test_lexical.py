@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
-from components.retrieval.search.lexical import K1, KINDS, LAMBDA, B, make_ranker, words
+from components.retrieval.search.lexical import K1, KINDS, LAMBDA, B, make_ranker
+from components.retrieval.search.words import words
 
 TEXTS = ["the cat sat", "the dog sat on the dog", "a cat and a dog", "nothing else"]
-
-
-def test_words_are_runs_of_letters_and_digits_in_lower_case():
-    assert words("It's 2 Cats, über-ÄRA!") == ["it", "s", "2", "cats", "über", "ära"]
-    assert words("…") == []
 
 
 def test_bag_of_words_is_the_cosine_of_counts():

@@ -24,6 +24,7 @@ from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import metrics, pair_runs
+from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.search.lexical import TITLES, make_ranker
 from dashboard import caching
@@ -849,7 +850,7 @@ def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_rep
     # Two cells share the most: the first row that has it and the first column that has it are not one cell.
     ranks = np.full((2, 2, 630), 9, np.int32)
     ranks[0, 1, :300] = ranks[1, 0, :300] = 1
-    found = pair_runs.GridRanks((0, 6), ("cls", "max"), ranks)
+    found = LayerGrid((0, 6), ("cls", "max"), ranks)
     whole = evaluation.pair_indexes
     monkeypatch.setattr(evaluation, "pair_indexes", lambda *given: replace(whole(*given), ranks=found))
     app = ready(open_page("evaluate"))  # the session's pooling is the mean

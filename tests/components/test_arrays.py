@@ -1,0 +1,25 @@
+"""Vectors of length 1 and cosines: one rule for vectors without a direction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.arrays import cosine, unit
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_directions_have_length_1_and_keep_their_precision(kind):
+    vectors = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(kind)
+    directions = unit(vectors)
+    assert directions.dtype == kind
+    np.testing.assert_allclose(np.linalg.norm(directions, axis=-1), 1, rtol=1e-6)
+    np.testing.assert_allclose(directions[0, 0], vectors[0, 0] / np.sqrt((vectors[0, 0] ** 2).sum()), rtol=1e-6)
+    np.testing.assert_allclose(unit(np.array([3, 4], kind)), [0.6, 0.8], rtol=1e-6)
+
+
+def test_a_zero_vector_stays_zero_and_a_missing_one_missing():
+    vectors = np.array([[0.0, 0.0], [np.nan, 1.0], [3.0, 4.0]])
+    np.testing.assert_allclose(unit(vectors), [[0, 0], [np.nan, np.nan], [0.6, 0.8]])
+    np.testing.assert_allclose(cosine(vectors, [3.0, 4.0]), [0, np.nan, 1])
+    assert cosine([0.0, 0.0], [0.0, 0.0]) == 0

@@ -9,14 +9,17 @@ from __future__ import annotations
 import gc
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.analysis.baseline_shelf import BaselineShelf
 from components.errors import UserError
+from components.jobs import Lane, Queue
 from components.model.loader import ModelShelf
 from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard.few_kept import FewKept
@@ -52,17 +55,49 @@ if TYPE_CHECKING:
     from components.retrieval.search.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
+LANES = {
+    "models": Lane(workers=4),
+    "embedding": Lane(workers=2),  # more would only slow each other down
+    "tokens": Lane(workers=2),
+    "evaluation": Lane(),
+    "statistics": Lane(),
+    "maps": Lane(newest_first=True, most_waiting=16),  # nobody looks at a picture that was asked for long before
+    "quick maps": Lane(newest_first=True, most_waiting=16),
+    "background": Lane(gives_way=True),
+}
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def queue() -> Queue:
+    """Everything that runs in the background, for all sessions."""
+    return Queue(LANES, is_busy=traces().is_computing, is_present=_is_present)
+
+
+def person() -> str:
+    """Who waits for a job: this session's id; empty outside a session."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context is not None else ""
+
+
+def _is_present(person: Hashable) -> bool:
+    """Whether a session is still connected; where that cannot be known (in a test) it counts as there."""
+    return not runtime.exists() or bool(runtime.get_instance().is_active_session(str(person)))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def traces() -> TraceStore:
+    """The traces of all sessions."""
+    try:
+        return TraceStore()
+    except UserError as problem:
+        log.error("%s The default of 1 GiB is used.", problem)
+        return TraceStore(DEFAULT_BYTES)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def shelf() -> ModelShelf:
-    """The models in memory and the traces of all sessions."""
-    try:
-        store = TraceStore()
-    except UserError as problem:
-        log.error("%s The default of 1 GiB is used.", problem)
-        store = TraceStore(DEFAULT_BYTES)
-    return ModelShelf(store, after_load=_after_load)
+    """The models in memory."""
+    return ModelShelf(traces(), after_load=_after_load)
 
 
 def _after_load(backend: Backend) -> None:

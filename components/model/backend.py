@@ -288,10 +288,10 @@ class Backend:
         self._refuse_beyond_the_store(need, sentences, tokens)
 
     def _refuse_beyond_the_store(self, need: int, sentences: int, tokens: int) -> None:
-        if need > self.store.max_bytes:
+        if need > self.store.limit:
             raise InputError(
                 f"{sentences} sentences of up to {tokens} tokens take {need / 2**20:,.0f} MiB in this model.",
-                f"At most {self.store.max_bytes / 2**20:,.0f} MiB are kept.",
+                f"At most {self.store.limit / 2**20:,.0f} MiB are kept.",
                 "Shorten the longest sentence, lower the maximum length, or remove some sentences.",
             )
 

@@ -50,7 +50,7 @@ class Job:
     cancel: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody asked for
-    left: set[Hashable] = field(default_factory=set)  # who pressed Stop while others went on waiting
+    left: set[Hashable] = field(default_factory=set)  # who pressed Stop; others may go on waiting
     _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
 
     @property
@@ -95,6 +95,9 @@ class Job:
         self.finished.set()
 
 
+_Entry = tuple[Job, Work, Callable[[Job], None]]  # what waits in a lane, and what is called when it has ended
+
+
 @dataclass(frozen=True)
 class Lane:
     """How the jobs of one lane are run."""
@@ -119,23 +122,28 @@ class Queue:
         self._lanes = dict(lanes)
         self._is_busy, self.is_present = is_busy, is_present
         self._lock = threading.Lock()
-        self._waiting: dict[str, list[tuple[Job, Work, Callable[[Job], None]]]] = {name: [] for name in lanes}
+        self._waiting: dict[str, list[_Entry]] = {name: [] for name in lanes}
         self._working: dict[str, list[Job]] = {name: [] for name in lanes}
         self._threads: dict[str, int] = dict.fromkeys(lanes, 0)
 
     def put(self, job: Job, work: Work, lane: str, after: Callable[[Job], None] = lambda job: None) -> None:
         """Run a job when its turn comes. `after(job)` is called in the worker's thread before those who wait are woken."""
         with self._lock:
-            line = self._waiting[lane]
-            line.append((job, work, after))
-            most = self._lanes[lane].most_waiting
-            dropped = line[: len(line) - most] if most is not None and len(line) > most else []
-            del line[: len(dropped)]
-            if self._threads[lane] < self._lanes[lane].workers:
-                self._threads[lane] += 1
-                threading.Thread(target=self._work, args=(lane,), name=f"jobs: {lane}", daemon=True).start()
+            dropped = self._line_up((job, work, after), lane)
         for old, _, after_old in dropped:
             self._end(old, after_old, error=Cancelled())
+
+    def _line_up(self, entry: _Entry, lane: str) -> list[_Entry]:
+        """Put an entry into a lane's line, and take out those that are too many for it (the lock is held)."""
+        line = self._waiting[lane]
+        line.append(entry)
+        most = self._lanes[lane].most_waiting
+        dropped = line[: len(line) - most] if most is not None and len(line) > most else []
+        del line[: len(dropped)]
+        if self._threads[lane] < self._lanes[lane].workers:
+            self._threads[lane] += 1
+            threading.Thread(target=self._work, args=(lane,), name=f"jobs: {lane}", daemon=True).start()
+        return dropped
 
     def put_first(self, job: Job) -> None:
         """Make a waiting job the next of its lane."""
@@ -145,6 +153,27 @@ class Queue:
                 if mine:
                     others = [entry for entry in line if entry[0] is not job]
                     line[:] = [*others, *mine] if self._lanes[name].newest_first else [*mine, *others]
+
+    def move(self, job: Job, lane: str) -> None:
+        """Let a job that waits in another lane wait in this one, behind those that are there."""
+        dropped: list[_Entry] = []
+        with self._lock:
+            for line in (line for name, line in self._waiting.items() if name != lane):
+                for entry in [entry for entry in line if entry[0] is job]:
+                    line.remove(entry)
+                    dropped += self._line_up(entry, lane)
+        for old, _, after_old in dropped:
+            self._end(old, after_old, error=Cancelled())
+
+    def before(self, job: Job) -> tuple[Job, ...]:
+        """The jobs that come before one that waits: those at work in its lane, then those of an earlier turn."""
+        with self._lock:
+            for name, line in self._waiting.items():
+                jobs = [entry[0] for entry in line]
+                if job in jobs:
+                    in_order = jobs[::-1] if self._lanes[name].newest_first else jobs
+                    return (*self._working[name], *in_order[: in_order.index(job)])
+        return ()
 
     def cancel(self, job: Job) -> None:
         """End a job: at once where it waits, at its next look where it is at work."""
@@ -205,7 +234,9 @@ class Queue:
 
     def _others_work(self) -> bool:
         with self._lock:
-            at_work = any(jobs and not self._lanes[name].gives_way for name, jobs in self._working.items())
+            at_work = any(
+                job.people or not self._lanes[name].gives_way for name, jobs in self._working.items() for job in jobs
+            )
         return at_work or self._is_busy()
 
     @staticmethod
@@ -256,18 +287,25 @@ class Jobs:
     ) -> Job:
         """The job of this key: finished, waiting, at work, or put into its lane now.
 
-        `person` is who waits for it (None: nobody in particular). After an error or a stop nothing is started until
-        `forget`.
+        `person` is who waits for it (None: nobody in particular). After an error nothing is started until `forget`;
+        nor after a stop, unless somebody asks who was not among those who stopped it. A job that waits in another lane
+        than the one asked for moves there once a person waits for it.
         """
         with self._lock:
             job = self._known(key)
+            left: set[Hashable] = set()
+            if job is not None and person is not None and job.is_cancelled and job.left and person not in job.left:
+                job, left = None, job.left
             if job is None:
-                job = self._under_way[key] = Job(title, key, total)
+                job = self._under_way[key] = Job(title, key, total, left=left)
+                self._finished.pop(key, None)
                 if person is not None:
                     job.people.add(person)
                 self.queue.put(job, work, lane or self._lane, self._keep)
-            elif person is not None and person not in job.left:
+            elif person is not None and person not in job.left and not job.finished.is_set():
                 job.people.add(person)
+                if job.started is None:
+                    self.queue.move(job, lane or self._lane)
             return job
 
     def find(self, key: Hashable) -> Job | None:
@@ -286,11 +324,11 @@ class Jobs:
     def stop(self, job: Job, person: Hashable = None) -> None:
         """Take a person off a job. It ends only when nobody who is still there waits for it."""
         with self._lock:
-            job.people.discard(person)
-            others = [other for other in job.people if self.queue.is_present(other)]
-            if others and person is not None:
+            if person is not None:
+                job.people.discard(person)
                 job.left.add(person)
-                return
+                if any(self.queue.is_present(other) for other in job.people):
+                    return
         self.queue.cancel(job)
 
     def forget(self, job: Job, person: Hashable = None) -> None:

@@ -50,6 +50,7 @@ class Job:
     cancel: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody asked for
+    owner: Jobs | None = None  # the jobs of its kind, which can stop it
     left: set[Hashable] = field(default_factory=set)  # who pressed Stop; others may go on waiting
     _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
 
@@ -295,9 +296,9 @@ class Jobs:
             job = self._known(key)
             left: set[Hashable] = set()
             if job is not None and person is not None and job.is_cancelled and job.left and person not in job.left:
-                job, left = None, job.left
+                left, job = job.left, None
             if job is None:
-                job = self._under_way[key] = Job(title, key, total, left=left)
+                job = self._under_way[key] = Job(title, key, total, owner=self, left=left)
                 self._finished.pop(key, None)
                 if person is not None:
                     job.people.add(person)

@@ -46,8 +46,8 @@ def corpus_of(count: int) -> str:
 def settled(app: AppTest) -> AppTest:
     """The page once nothing is worked out any more."""
     for _ in range(4):
-        jobs = list(caching.evaluation_shelf()._jobs.values())
-        if all(job.finished.is_set() for job in jobs):
+        jobs = caching.evaluations().under_way()
+        if not jobs:
             return app.run()
         for job in jobs:
             assert job.finished.wait(120)
@@ -72,10 +72,10 @@ def _few_scored_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _nothing_worked_out() -> Iterator[None]:
     """Neither results nor vectors of another test."""
-    caching.evaluation_shelf.clear()
+    caching.evaluations.clear()
     caching.lab_vectors.clear()
     yield
-    for job in caching.evaluation_shelf()._jobs.values():
+    for job in caching.evaluations().under_way():
         assert job.finished.wait(60)
 
 
@@ -244,7 +244,7 @@ def by_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Jobs are handed out instead of run; their keys come along."""
     handed: list[Any] = []
     monkeypatch.setattr(
-        lab_sections.evaluation_jobs, "result", lambda key, title, run, where: handed.append((key, run))
+        lab_sections.evaluation, "result", lambda key, title, run, where: handed.append((key, run))
     )
     return handed
 

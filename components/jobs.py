@@ -28,6 +28,7 @@ IsCancelled = Callable[[], bool]
 Work = Callable[[ReportProgress, IsCancelled], Any]
 Value = TypeVar("Value")
 PAUSE_SECONDS = 0.05  # how often work that gives way looks whether it may go on
+FAILED_KEPT = 64  # failures that are remembered: they take little memory, and no room from results
 log = logging.getLogger(__name__)
 
 
@@ -50,17 +51,30 @@ class Job:
     cancel: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody asked for
-    owner: Jobs | None = None  # the jobs of its kind, which can stop it
     left: set[Hashable] = field(default_factory=set)  # who pressed Stop; others may go on waiting
+    owner: Jobs | None = None  # the jobs of its kind, which stop it and start it again
+    run_again: bool = False  # cancelled, but by a lane with too many waiting, or the stop was taken back
     _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
 
     @property
     def is_cancelled(self) -> bool:
-        return isinstance(self.error, Cancelled)
+        """Whether it ended by a stop, whatever error the work ended with then."""
+        return isinstance(self.error, Cancelled) or (self.error is not None and self.cancel.is_set())
 
     def is_stopped_for(self, person: Hashable) -> bool:
-        """Whether this person waits no longer: the job was cancelled, or goes on for others only."""
-        return self.is_cancelled or person in self.left
+        """Whether this person waits no longer: the job was stopped, or goes on for others only.
+
+        True at once after a stop, though the work may end only at its next look; False when it was done before that.
+        """
+        if self.finished.is_set() and self.error is None:
+            return False
+        was_stopped = self.is_cancelled or (self.cancel.is_set() and not self.finished.is_set())
+        return (was_stopped and not self.run_again) or person in self.left
+
+    @property
+    def fraction(self) -> float | None:
+        """The share that is done, 0..1; None while the total is not known."""
+        return min(1.0, self.done / self.total) if self.total else None
 
     @property
     def per_second(self) -> float:
@@ -85,7 +99,12 @@ class Job:
             self._first_report = (time.monotonic(), done)
         self.done, self.total = done, total
 
-    def finish(self, result: Any = None, error: BaseException | None = None) -> None:
+    def finish(
+        self,
+        result: Any = None,
+        error: BaseException | None = None,
+        before_waking: Callable[[Job], None] = lambda job: None,
+    ) -> None:
         """Set the outcome and wake everybody who waits."""
         if error is not None:
             # Its frames hold whatever the work had in its hands: the message is kept, the rest is released.
@@ -93,10 +112,23 @@ class Job:
             error.__cause__ = error.__context__ = None
         self.result, self.error = result, error
         self.finished_at = time.monotonic()
-        self.finished.set()
+        try:
+            before_waking(self)
+        finally:
+            self.finished.set()
 
 
-_Entry = tuple[Job, Work, Callable[[Job], None]]  # what waits in a lane, and what is called when it has ended
+@dataclass(eq=False)
+class _Entry:
+    """A job in the queue, with what is to be done."""
+
+    job: Job
+    work: Work
+    before_waking: Callable[[Job], None]
+    then: Callable[[Job], None]
+
+    def end(self, result: Any = None, error: BaseException | None = None) -> None:
+        self.job.finish(result, error, self.before_waking)
 
 
 @dataclass(frozen=True)
@@ -127,74 +159,92 @@ class Queue:
         self._working: dict[str, list[Job]] = {name: [] for name in lanes}
         self._threads: dict[str, int] = dict.fromkeys(lanes, 0)
 
-    def put(self, job: Job, work: Work, lane: str, after: Callable[[Job], None] = lambda job: None) -> None:
-        """Run a job when its turn comes. `after(job)` is called in the worker's thread before those who wait are woken."""
-        with self._lock:
-            dropped = self._line_up((job, work, after), lane)
-        for old, _, after_old in dropped:
-            self._end(old, after_old, error=Cancelled())
+    def put(
+        self,
+        job: Job,
+        work: Work,
+        lane: str,
+        before_waking: Callable[[Job], None] = lambda job: None,
+        then: Callable[[Job], None] = lambda job: None,
+    ) -> None:
+        """Run a job when its turn comes.
 
-    def _line_up(self, entry: _Entry, lane: str) -> list[_Entry]:
-        """Put an entry into a lane's line, and take out those that are too many for it (the lock is held)."""
-        line = self._waiting[lane]
-        line.append(entry)
-        most = self._lanes[lane].most_waiting
-        dropped = line[: len(line) - most] if most is not None and len(line) > most else []
-        del line[: len(dropped)]
-        if self._threads[lane] < self._lanes[lane].workers:
-            self._threads[lane] += 1
-            threading.Thread(target=self._work, args=(lane,), name=f"jobs: {lane}", daemon=True).start()
-        return dropped
+        `before_waking(job)` is called when it has ended, before those who wait are woken. `then(job)` is called in the
+        worker's thread when they have its result; not after an error.
+        """
+        entry = _Entry(job, work, before_waking, then)
+        with self._lock:
+            is_stopped = job.cancel.is_set()  # before it could be put
+            dropped = [] if is_stopped else self._line_up(entry, lane)
+        if is_stopped:
+            entry.end(error=Cancelled())
+        self._drop(dropped)
 
     def put_first(self, job: Job) -> None:
         """Make a waiting job the next of its lane."""
         with self._lock:
             for name, line in self._waiting.items():
-                mine = [entry for entry in line if entry[0] is job]
-                if mine:
-                    others = [entry for entry in line if entry[0] is not job]
-                    line[:] = [*others, *mine] if self._lanes[name].newest_first else [*mine, *others]
+                for entry in [entry for entry in line if entry.job is job]:
+                    line.remove(entry)
+                    line.insert(len(line) if self._lanes[name].newest_first else 0, entry)
 
     def move(self, job: Job, lane: str) -> None:
         """Let a job that waits in another lane wait in this one, behind those that are there."""
         dropped: list[_Entry] = []
         with self._lock:
             for line in (line for name, line in self._waiting.items() if name != lane):
-                for entry in [entry for entry in line if entry[0] is job]:
+                for entry in [entry for entry in line if entry.job is job]:
                     line.remove(entry)
                     dropped += self._line_up(entry, lane)
-        for old, _, after_old in dropped:
-            self._end(old, after_old, error=Cancelled())
-
-    def before(self, job: Job) -> tuple[Job, ...]:
-        """The jobs that come before one that waits: those at work in its lane, then those of an earlier turn."""
-        with self._lock:
-            for name, line in self._waiting.items():
-                jobs = [entry[0] for entry in line]
-                if job in jobs:
-                    in_order = jobs[::-1] if self._lanes[name].newest_first else jobs
-                    return (*self._working[name], *in_order[: in_order.index(job)])
-        return ()
+        self._drop(dropped)
 
     def cancel(self, job: Job) -> None:
         """End a job: at once where it waits, at its next look where it is at work."""
         job.cancel.set()
         with self._lock:
-            entries = [entry for line in self._waiting.values() for entry in line if entry[0] is job]
+            entries = [entry for line in self._waiting.values() for entry in line if entry.job is job]
             for line in self._waiting.values():
-                line[:] = [entry for entry in line if entry[0] is not job]
-        for _, _, after in entries:
-            self._end(job, after, error=Cancelled())
+                line[:] = [entry for entry in line if entry.job is not job]
+        for entry in entries:
+            entry.end(error=Cancelled())
 
     def under_way(self) -> tuple[Job, ...]:
         """The jobs at work, then the waiting ones in the order in which they will be run within their lane."""
         with self._lock:
-            working = [job for jobs in self._working.values() for job in jobs]
+            working = [job for jobs in self._working.values() for job in jobs if not job.finished.is_set()]
             waiting: list[Job] = []
             for name, line in self._waiting.items():
-                jobs = [entry[0] for entry in line]
+                jobs = [entry.job for entry in line]
                 waiting += jobs[::-1] if self._lanes[name].newest_first else jobs
         return (*working, *waiting)
+
+    def before(self, job: Job) -> tuple[Job, ...]:
+        """The jobs that come before one that waits: those at work in its lane, then those of an earlier turn."""
+        with self._lock:
+            for name, line in self._waiting.items():
+                jobs = [entry.job for entry in line]
+                if job in jobs:
+                    in_order = jobs[::-1] if self._lanes[name].newest_first else jobs
+                    return (*self._working[name], *in_order[: in_order.index(job)])
+        return ()
+
+    def _line_up(self, entry: _Entry, name: str) -> list[_Entry]:
+        """Put an entry into a lane's line, and take out those that are too many for it (the lock is held)."""
+        line, lane = self._waiting[name], self._lanes[name]
+        line.append(entry)
+        too_many = 0 if lane.most_waiting is None else max(0, len(line) - lane.most_waiting)
+        dropped = line[:too_many]
+        del line[:too_many]
+        if self._threads[name] < lane.workers:
+            self._threads[name] += 1
+            threading.Thread(target=self._work, args=(name,), name=f"jobs: {name}", daemon=True).start()
+        return dropped
+
+    @staticmethod
+    def _drop(entries: list[_Entry]) -> None:
+        for entry in entries:
+            entry.job.run_again = True
+            entry.end(error=Cancelled())
 
     def _work(self, name: str) -> None:
         lane = self._lanes[name]
@@ -204,16 +254,19 @@ class Queue:
                 if not line:
                     self._threads[name] -= 1
                     return
-                job, work, after = line.pop(-1 if lane.newest_first else 0)
-                self._working[name].append(job)
+                entry = line.pop(-1 if lane.newest_first else 0)
+                self._working[name].append(entry.job)
             try:
-                self._run(job, work, after, lane)
-            finally:
-                with self._lock:
-                    self._working[name].remove(job)
-            del job, work, after  # while it waits for more, a worker holds nothing
+                self._run(entry, lane)
+            except BaseException as problem:  # of what was to follow the work: the lane goes on
+                log.warning("after %s", entry.job.title, exc_info=problem)
+            with self._lock:
+                self._working[name].remove(entry.job)
+            del entry  # while it waits for more, a worker holds nothing
 
-    def _run(self, job: Job, work: Work, after: Callable[[Job], None], lane: Lane) -> None:
+    def _run(self, entry: _Entry, lane: Lane) -> None:
+        job = entry.job
+
         def is_cancelled() -> bool:
             while lane.gives_way and not job.people and not job.cancel.is_set() and self._others_work():
                 job.cancel.wait(PAUSE_SECONDS)
@@ -223,15 +276,16 @@ class Queue:
             if is_cancelled():
                 raise Cancelled
             job.started = time.monotonic()
-            result = work(job.report_progress, is_cancelled)
+            result = entry.work(job.report_progress, is_cancelled)
         except Cancelled as stopped:
-            self._end(job, after, error=stopped)
+            entry.end(error=stopped)
         except BaseException as problem:
             if not isinstance(problem, UserError):  # those are meant for a person, and no fault of the server
                 log.warning("%s failed", job.title, exc_info=problem)
-            self._end(job, after, error=problem)
+            entry.end(error=problem)
         else:
-            self._end(job, after, result=result)
+            entry.end(result)
+            entry.then(job)
 
     def _others_work(self) -> bool:
         with self._lock:
@@ -239,14 +293,6 @@ class Queue:
                 job.people or not self._lanes[name].gives_way for name, jobs in self._working.items() for job in jobs
             )
         return at_work or self._is_busy()
-
-    @staticmethod
-    def _end(job: Job, after: Callable[[Job], None], result: Any = None, error: BaseException | None = None) -> None:
-        job.result, job.error = result, error
-        try:
-            after(job)
-        finally:
-            job.finish(result, error)
 
 
 class Jobs:
@@ -261,7 +307,7 @@ class Jobs:
         retry_seconds: float | None = None,
         is_stale: Callable[[Job], bool] = lambda job: False,
     ) -> None:
-        """Keeps at most `keep` finished jobs, and `keep_bytes` of results as far as these say their size (`nbytes`).
+        """Keeps at most `keep` results, and `keep_bytes` of them as far as they say their size (`nbytes`).
 
         The newest one is kept whatever it takes. A failed job stays until `forget`, or until `retry_seconds` have
         passed; a finished one that `is_stale` says is out of date is run again by the next request.
@@ -270,11 +316,13 @@ class Jobs:
         self._retry_seconds, self._is_stale = retry_seconds, is_stale
         self._lock = threading.RLock()
         self._under_way: dict[Hashable, Job] = {}
-        if keep_bytes is None:
-            self._finished: LRUCache[Hashable, Job] = LRUCache(keep)
-        else:  # each counts for a share at least, so that neither limit is passed
-            limit, share = keep_bytes, keep_bytes / keep
-            self._finished = LRUCache(limit, lambda job: min(limit, max(share, getattr(job.result, "nbytes", 0))))
+        self._most = keep
+        self._finished: LRUCache[Hashable, Job] = (
+            LRUCache(keep)
+            if keep_bytes is None
+            else LRUCache(keep_bytes, lambda job: min(keep_bytes, getattr(job.result, "nbytes", 0)))
+        )
+        self._failed: LRUCache[Hashable, Job] = LRUCache(FAILED_KEPT)
 
     def request(
         self,
@@ -285,29 +333,32 @@ class Jobs:
         person: Hashable = None,
         lane: str | None = None,
         total: int = 0,
+        then: Callable[[Job], None] = lambda job: None,
     ) -> Job:
         """The job of this key: finished, waiting, at work, or put into its lane now.
 
-        `person` is who waits for it (None: nobody in particular). After an error nothing is started until `forget`;
-        nor after a stop, unless somebody asks who was not among those who stopped it. A job that waits in another lane
-        than the one asked for moves there once a person waits for it.
+        `person` is who waits for it (None: nobody in particular). After an error nothing is started until `forget`; nor
+        after a stop, unless somebody asks who was not among those who stopped it. A job that waits in another lane than
+        the one asked for moves there once a person waits for it. `then(job)` is called in the worker's thread when those
+        who wait have the result.
         """
+        lane = lane or self._lane
         with self._lock:
-            job = self._known(key)
-            left: set[Hashable] = set()
-            if job is not None and person is not None and job.is_cancelled and job.left and person not in job.left:
-                left, job = job.left, None
+            before = self._known(key)
+            job = before if before is not None and not _starts_again(before, person) else None
+            is_new = job is None
             if job is None:
-                job = self._under_way[key] = Job(title, key, total, owner=self, left=left)
-                self._finished.pop(key, None)
-                if person is not None:
-                    job.people.add(person)
-                self.queue.put(job, work, lane or self._lane, self._keep)
-            elif person is not None and person not in job.left and not job.finished.is_set():
+                job = Job(title, key, total, owner=self, left=set() if before is None else before.left - {person})
+                self._under_way[key] = job
+                self._failed.pop(key, None)
+            if person is not None and person not in job.left and not job.finished.is_set():
                 job.people.add(person)
-                if job.started is None:
-                    self.queue.move(job, lane or self._lane)
-            return job
+        # Outside the lock: the lane may drop another kind's job, which takes that kind's lock.
+        if is_new:
+            self.queue.put(job, work if before is None else _after(before, work), lane, self._keep, then)
+        elif person in job.people and job.started is None:
+            self.queue.move(job, lane)
+        return job
 
     def find(self, key: Hashable) -> Job | None:
         """The job of a key, if there is one; starts nothing."""
@@ -317,14 +368,14 @@ class Jobs:
     def add(self, key: Hashable, title: str, result: Any) -> Job:
         """Keep a result that was there already as a finished job."""
         job = Job(title, key)
-        job.finish(result)
-        with self._lock:
-            self._finished[key] = job
+        job.finish(result, before_waking=self._keep)
         return job
 
     def stop(self, job: Job, person: Hashable = None) -> None:
-        """Take a person off a job. It ends only when nobody who is still there waits for it."""
+        """Take a person off a job. It ends only when nobody who is still there waits for it; without a person it ends."""
         with self._lock:
+            if job.finished.is_set():
+                return
             if person is not None:
                 job.people.discard(person)
                 job.left.add(person)
@@ -333,16 +384,20 @@ class Jobs:
         self.queue.cancel(job)
 
     def forget(self, job: Job, person: Hashable = None) -> None:
-        """Let the next request start a failed or cancelled job again, or let a person who left a job wait again."""
+        """Let the next request start a failed or stopped job again, or let a person who left a job wait again.
+
+        Where a stopped job is still at work, the new one waits until it has ended.
+        """
         with self._lock:
             job.left.discard(person)
-            if job.error is not None and self._finished.get(job.key) is job:
-                del self._finished[job.key]
+            if self._failed.get(job.key) is job:
+                del self._failed[job.key]
+            job.run_again = job.run_again or job.cancel.is_set()
 
     def finished(self) -> tuple[Job, ...]:
-        """The finished jobs that are kept, the least recently used first."""
+        """The finished jobs that are kept: the failed ones, then the others, the least recently used first."""
         with self._lock:
-            return tuple(self._finished.values())
+            return (*self._failed.values(), *self._finished.values())
 
     def under_way(self) -> tuple[Job, ...]:
         """The jobs of this kind that wait or are at work."""
@@ -353,32 +408,59 @@ class Jobs:
         """Keep these finished jobs no longer."""
         with self._lock:
             for job in jobs:
-                if job.key in self._finished and self._finished[job.key] is job:
-                    del self._finished[job.key]
+                for kept in (self._finished, self._failed):
+                    if kept.get(job.key) is job:
+                        del kept[job.key]
 
     def _known(self, key: Hashable) -> Job | None:
         """The job of a key, unless it is to be run again (the lock is held)."""
         if key in self._under_way:
             return self._under_way[key]
+        if key in self._failed:
+            failed = self._failed[key]
+            age = time.monotonic() - (failed.finished_at or 0.0)
+            again = not failed.is_cancelled and self._retry_seconds is not None and age > self._retry_seconds
+            if not again:
+                return failed
+            del self._failed[key]
         job = self._finished.get(key)
-        if job is None:
-            return None
-        if job.error is None:
-            out_of_date = self._is_stale(job)
-        else:
-            age = time.monotonic() - (job.finished_at or 0.0)
-            out_of_date = not job.is_cancelled and self._retry_seconds is not None and age > self._retry_seconds
-        if out_of_date:
+        if job is not None and self._is_stale(job):
             del self._finished[key]
             return None
         return job
 
     def _keep(self, job: Job) -> None:
         """Move a job that has ended to the finished ones, before those who wait are woken."""
-        job.finished_at = time.monotonic()
         with self._lock:
-            self._under_way.pop(job.key, None)
-            self._finished[job.key] = job
+            is_current = self._under_way.get(job.key) is job  # else it was stopped, and another one waits for its end
+            if is_current:
+                del self._under_way[job.key]
+            if job.error is None:
+                self._finished[job.key] = job
+                while len(self._finished) > self._most:
+                    self._finished.popitem()
+            elif is_current and not job.run_again:
+                self._failed[job.key] = job
+
+
+def _starts_again(job: Job, person: Hashable) -> bool:
+    """Whether a request by this person runs a stopped job once more."""
+    is_done = job.finished.is_set() and job.error is None
+    was_stopped = job.is_cancelled or job.cancel.is_set()
+    is_another_person = person is not None and bool(job.left) and person not in job.left
+    return not is_done and was_stopped and (job.run_again or is_another_person)
+
+
+def _after(before: Job, work: Work) -> Work:
+    """The work, done when a stopped job has ended: never two at once for the same thing."""
+
+    def wait_and_work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Any:
+        while not before.finished.wait(PAUSE_SECONDS):
+            if is_cancelled():
+                raise Cancelled
+        return work(report_progress, is_cancelled)
+
+    return wait_and_work
 
 
 class Cache(Generic[Value]):
@@ -432,6 +514,7 @@ class Cache(Generic[Value]):
     def put(self, key: Hashable, value: Value) -> None:
         """Keep a result, if it fits at all."""
         with self._lock:
+            self._kept.pop(key, None)  # one that does not fit must not leave an older one in its place
             if self._size(value) <= self.limit:
                 self._kept[key] = value
 

@@ -40,15 +40,14 @@ def main() -> None:
     sidebar.take_edits()
     # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
     if not model_gate.needs_consent("model"):
-        caching.shelf().request(spec_of(state.get("model")))
+        caching.models().request(spec_of(state.get("model")), caching.person())
     style()
     listing.expect()
-    status = sidebar.draw(key)
-    jobs_place = None if projector else st.sidebar.container()
+    status_place, jobs_place = sidebar.draw(key)
     messages.notices()
     page.run()
     # Last, when the page has waited for the model, and has asked for what it waits for.
-    sidebar.status(status)
+    sidebar.status(status_place)
     listing.draw(jobs_place)
     state.write_address(key)
 

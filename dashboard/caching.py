@@ -11,18 +11,17 @@ import json
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from components.analysis.baseline_shelf import BaselineShelf
 from components.errors import UserError
-from components.jobs import Jobs, Lane, Queue
-from components.model.loader import ModelShelf
+from components.jobs import Cache, Jobs, Lane, Queue
+from components.model.loader import ModelLoader
 from components.model.store import DEFAULT_BYTES, TraceStore
-from dashboard.few_kept import FewKept
 from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
@@ -32,12 +31,11 @@ if TYPE_CHECKING:
     from components.analysis.baseline import Baseline, Yardstick
     from components.analysis.cka import LayerCKA
     from components.analysis.head_patterns import HeadPatterns
-    from components.analysis.maps.map_shelf import MapShelf
+    from components.analysis.maps.drawing import MapMaker
     from components.analysis.pooling import Pooling
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.model.backend import Backend
     from components.model.embedding.embedder import Resolved
-    from components.model.token_shelf import TokenShelf
     from components.model.trace import Trace
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
@@ -54,14 +52,16 @@ if TYPE_CHECKING:
     from components.retrieval.search.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
+FEW = 6  # of what people bring along, for all sessions together
 LANES = {
     "models": Lane(workers=4),
     "embedding": Lane(workers=2),  # more would only slow each other down
     "tokens": Lane(workers=2),
     "evaluation": Lane(),
     "statistics": Lane(),
-    "maps": Lane(newest_first=True, most_waiting=16),  # nobody looks at a picture that was asked for long before
-    "quick maps": Lane(newest_first=True, most_waiting=16),
+    # Nobody looks at a picture that was asked for long before; a large model alone has 25 layers to draw.
+    "maps": Lane(newest_first=True, most_waiting=100),
+    "quick maps": Lane(newest_first=True, most_waiting=100),
     "background": Lane(gives_way=True),
 }
 
@@ -94,9 +94,9 @@ def traces() -> TraceStore:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def shelf() -> ModelShelf:
-    """The models in memory."""
-    return ModelShelf(traces(), after_load=_after_load)
+def models() -> ModelLoader:
+    """The models in memory, and those on their way."""
+    return ModelLoader(queue(), traces(), after_load=_after_load)
 
 
 # What else is done with a model once it is loaded, by name. The entry adds to it: this module stands below those it serves.
@@ -105,7 +105,7 @@ after_load: dict[str, Callable[[Backend], None]] = {}
 
 def _after_load(backend: Backend) -> None:
     freeze_garbage()
-    _baselines().measure(backend)
+    baseline(backend)
     for more in after_load.values():
         more(backend)
 
@@ -123,8 +123,8 @@ def freeze_garbage() -> None:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _baselines() -> BaselineShelf:
-    return BaselineShelf(demo_sentences())
+def _baselines() -> Cache[Baseline]:
+    return Cache(8)
 
 
 def token_yardstick(backend: Backend) -> Yardstick:
@@ -139,17 +139,23 @@ def sentence_yardstick(backend: Backend, pooling: Pooling, include_special: bool
 
 def baseline(backend: Backend) -> Baseline:
     """The yardsticks of unrelated tokens and sentences of a model; waits where they are being measured."""
-    return _baselines().measure(backend)
+    from components.analysis.baseline import measure_sample
+
+    return _baselines().get(_model_key(backend), lambda: measure_sample(backend.run, demo_sentences()))
 
 
 def baseline_under_way(backends: Sequence[Backend]) -> bool:
     """Whether another thread is measuring each yardstick that is not there yet."""
-    return all(_baselines().is_known(backend) for backend in backends)
+    return all(_baselines().is_known(_model_key(backend)) for backend in backends)
 
 
 def baseline_ready(backend: Backend) -> bool:
     """Whether the yardsticks are there without waiting."""
-    return _baselines().is_ready(backend)
+    return _baselines().find(_model_key(backend)) is not None
+
+
+def _model_key(backend: Backend) -> tuple[str, str]:
+    return (backend.spec.key, backend.revision)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -192,49 +198,54 @@ def evaluations() -> Jobs:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def saved_runs() -> FewKept[tuple[Run, ...]]:
+def saved_runs() -> Cache[tuple[Run, ...]]:
     """The runs that people loaded from files."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def pair_sets() -> FewKept[Pairs]:
+def pair_sets() -> Cache[Pairs]:
     """Queries and documents of corpora, by corpus and column."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def graded_sets() -> FewKept[GradedSet]:
+def graded_sets() -> Cache[GradedSet]:
     """The collections with graded relevance that people brought along."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def lab_vectors() -> FewKept[LabLayers]:
+def lab_vectors() -> Cache[LabLayers]:
     """The pooling lab's vectors at all layers, by model and pairs; few, for those of large corpora take up to 512 MiB each."""
-    return FewKept(2)
+    return Cache(2)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def scored_pairs() -> FewKept[ScoredPairs]:
+def scored_pairs() -> Cache[ScoredPairs]:
     """The scored sentence pairs that people brought along, by upload."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def map_shelf() -> MapShelf:
+def maps() -> MapMaker:
     """The maps of all sessions."""
-    from components.analysis.maps.map_shelf import MapShelf
+    from components.analysis.maps.drawing import MapMaker
 
-    return MapShelf()
+    return MapMaker(queue())
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def token_shelf() -> TokenShelf:
-    """The token vectors of corpora, of all sessions."""
-    from components.model.token_shelf import TokenShelf
+def token_jobs() -> Jobs:
+    """The token vectors of corpora, of all sessions: few, for a large set takes some GB of the disk."""
+    return Jobs(queue(), "tokens", keep=4)
 
-    return TokenShelf(indexes().folder.parent / "tokens")
+
+def token_folder() -> Path:
+    """Where token vectors lie, in files without a name: one that is kept no longer frees its disk space."""
+    from components.retrieval.index.cache import cache_folder
+
+    return cache_folder().parent / "tokens"
 
 
 @st.cache_data(max_entries=512, show_spinner=False)
@@ -284,27 +295,27 @@ def embedding_speed(model: str, revision: str, device: str, precision: Resolved,
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def corpora() -> FewKept[Corpus]:
+def corpora() -> Cache[Corpus]:
     """The corpora that people brought along, by key."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def static_vectors() -> FewKept[StaticVectors]:
+def static_vectors() -> Cache[StaticVectors]:
     """The word vectors that people brought along, by upload."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def sense_files() -> FewKept[SenseFile]:
+def sense_files() -> Cache[SenseFile]:
     """The labelled sentences that people brought along, by upload."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def similar_pairs() -> FewKept[tuple[SimilarPair, ...]]:
+def similar_pairs() -> Cache[tuple[SimilarPair, ...]]:
     """The most similar pairs of corpora, by index, layer, pooling and number."""
-    return FewKept()
+    return Cache(FEW)
 
 
 @st.cache_data(max_entries=64, show_spinner="Comparing the occurrences …")

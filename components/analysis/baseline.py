@@ -10,7 +10,7 @@ It is an estimate from one small English sample: text of another language or fie
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from components.model.trace import Trace
 
 SEED = 20_240
 PAIRS = 2_000
+CHUNK = 25  # sentences a pass: others wait for a pass to end, and this one is short
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,11 @@ def measure(traces: Iterable[Trace], pairs: int = PAIRS, seed: int = SEED) -> Ba
             for key, parts in pooled.items()
         },
     )
+
+
+def measure_sample(run: Callable[[Sequence[str]], Trace], sample: Sequence[str]) -> Baseline:
+    """The baseline over a sample of sentences. Its traces are large, and nobody looks at them again: `run` keeps none."""
+    return measure(run(sample[start : start + CHUNK]) for start in range(0, len(sample), CHUNK))
 
 
 def draw_pairs(forms: list[str], owner: list[int], pairs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -35,7 +35,7 @@ def corpus() -> Corpus:
     key = state.get("corpus")
     if not key:
         return demo()
-    found = caching.corpora().get(key)
+    found = caching.corpora().find(key)
     if found is None:
         st.warning(
             "The corpus that was searched here is not on this server any more, or never was: choose it again. "

@@ -49,10 +49,10 @@ def _rows() -> None:
             name = f"In the background: {name}"
         text = " · ".join(part for part in (name[0].upper() + name[1:], progress.status(job)) if part)
         if person not in job.people:
-            st.progress(progress.share(job), text=text)
+            st.progress(job.fraction or 0.0, text=text)
             continue
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.progress(progress.share(job), text=text)
+            st.progress(job.fraction or 0.0, text=text)
             st.button(
                 "Stop",
                 key=f"stop_listed_{id(job)}",  # a row's number would be another job's once one has ended

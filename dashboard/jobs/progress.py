@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -53,15 +53,10 @@ def status(job: Job, unit: str = "") -> str:
         if job.per_second:
             parts.append(f"{job.per_second:,.0f} a second")
     elif job.total:
-        parts.append(f"{100 * share(job):.0f} %")
+        parts.append(f"{100 * (job.fraction or 0):.0f} %")
     if job.seconds_left is not None:
         parts.append(f"{duration(job.seconds_left)} left")
     return " · ".join(parts)
-
-
-def share(job: Job) -> float:
-    """The share of a job that is done, 0..1."""
-    return min(1.0, max(0.0, job.done / max(1, job.total)))
 
 
 def name_for(job: Job, person: Hashable) -> str:
@@ -79,41 +74,59 @@ def _turn(job: Job) -> str:
     return f"waiting: {len(before)} jobs are before it"
 
 
-def _under_way(jobs: Jobs, job: Job, stop_key: str, unit: str, resumes: bool) -> None:
-    """The bar, drawn again twice a second; the rest of the page stays as it is."""
+def bar(
+    text: Callable[[], str],
+    share: Callable[[], float],
+    is_over: Callable[[], bool],
+    *,
+    stop_key: str,
+    stop: Callable[..., None],
+    arguments: tuple[Any, ...],
+) -> None:
+    """How far some work is, and Stop: drawn again twice a second, until it is over and the whole page is drawn.
+
+    The rest of the page stays as it is meanwhile.
+    """
     if not st.session_state.get(LISTED, True):
         st.rerun()  # it was started by a part of the page that is drawn alone: the sidebar is to list it
-    person = caching.person()
 
     @st.fragment(run_every=0.5)
-    def bar() -> None:
-        if not is_awaited(job):
+    def drawn() -> None:
+        if is_over():
             st.rerun()
-        text = " · ".join(part for part in (messages.escape(job.title), status(job, unit)) if part)
-        st.progress(share(job), text=text)
-        st.button("Stop", key=stop_key, icon=":material/stop:", on_click=jobs.stop, args=(job, person))
+        st.progress(share(), text=text())
+        st.button("Stop", key=stop_key, icon=":material/stop:", on_click=stop, args=arguments)
 
-    bar()
+    drawn()
+
+
+def again(label: str, key: str, start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    """The button that lets work be done which failed or was stopped."""
+    st.button(label, key=key, type="primary", icon=":material/play_arrow:", on_click=start, args=arguments)
+
+
+def _under_way(jobs: Jobs, job: Job, stop_key: str, unit: str, resumes: bool) -> None:
+    title, person = messages.escape(job.title), caching.person()
+    bar(
+        lambda: " · ".join(part for part in (title, status(job, unit)) if part),
+        lambda: job.fraction or 0.0,
+        lambda: not is_awaited(job),
+        stop_key=stop_key,
+        stop=jobs.stop,
+        arguments=(job, person),
+    )
     st.caption("You can look at other pages meanwhile." + (" What is done is kept if you stop." if resumes else ""))
 
 
 def _ended(jobs: Jobs, job: Job, doing: str, again_key: str, unit: str, resumes: bool) -> None:
     """Why there is no result, and a way to start again."""
-    person, label = caching.person(), "Continue" if resumes else "Start again"
+    title, person, label = messages.escape(job.title), caching.person(), "Continue" if resumes else "Start again"
     if not job.is_stopped_for(person):
-        problem = job.error if isinstance(job.error, Exception) else RuntimeError(f"ended by {job.error!r}")
-        messages.explain(problem, doing)
+        messages.explain(job.error or RuntimeError("no error given"), doing)
     elif job.is_cancelled or job.cancel.is_set():
-        done = f" after {job.done:,} of {job.total:,} {unit}. What was done is kept" if resumes else ""
-        st.info(f"Stopped: {messages.escape(job.title)}{done}.")
+        kept = f" after {job.done:,} of {job.total:,} {unit}. What was done is kept" if resumes else ""
+        st.info(f"Stopped: {title}{kept}.")
     else:
-        st.info(f"**Stopped for you; others still wait for it.** {messages.escape(job.title)}.")
+        st.info(f"**Stopped for you; others still wait for it:** {title}.")
         label = "Wait for it again"
-    st.button(
-        label,
-        key=again_key,
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=jobs.forget,
-        args=(job, person),
-    )
+    again(label, again_key, jobs.forget, (job, person))

@@ -33,7 +33,7 @@ def baseline(backend: Backend, kind: str) -> Baseline:
     if kind != "static":
         return Baseline(kind, "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # one of the page's own
     key = str(st.session_state.get("_static") or "")
-    uploaded = caching.static_vectors().get(key) if key else None
+    uploaded = caching.static_vectors().find(key) if key else None
     if uploaded is not None:
         return Baseline(kind, key, partial(StaticRanker.of_words, uploaded))
     return Baseline(kind, f"{backend.spec.key} {backend.revision}", partial(StaticRanker.of_model, backend))

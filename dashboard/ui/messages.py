@@ -26,7 +26,7 @@ def notices() -> None:
         st.warning(escape(text), icon=":material/link_off:")
 
 
-def explain(problem: Exception, where: str) -> None:
+def explain(problem: BaseException, where: str) -> None:
     """An error as a message for people; whatever is not meant for them goes to the server's log only."""
     if isinstance(problem, UserError):
         st.error(f"**{escape(problem.problem)}** {escape(problem.expected)}\n\n{escape(problem.fix)}")

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.errors import UserError
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
+from components.model.loader import progress_message
 from dashboard import caching, state
 
 if TYPE_CHECKING:
+    from components.jobs import Job
     from components.model.backend import Backend
-    from components.model.loader import LoadJob
+    from components.model.catalog import ModelSpec
 
 from dashboard.ui.messages import escape, explain
 
@@ -24,12 +27,12 @@ def main_model() -> Backend:
         _consent_screen("model")
         st.stop()
     spec = spec_of(state.get("model"))
-    job = caching.shelf().request(spec)
-    _wait(job, "main")
-    if job.backend is None:
-        _model_screen(job)
+    job = caching.models().request(spec, caching.person())
+    _wait(spec, job, "main")
+    if job.result is None:
+        _model_screen(spec, job)
         st.stop()
-    return job.backend
+    return job.result
 
 
 def second_model() -> Backend | None:
@@ -43,14 +46,15 @@ def second_model() -> Backend | None:
     if needs_consent("model2"):
         _consent_screen("model2")
         return None
-    job = caching.shelf().request(spec_of(key))
-    _wait(job, "second")
-    if job.backend is None:
+    spec = spec_of(key)
+    job = caching.models().request(spec, caching.person())
+    _wait(spec, job, "second")
+    if job.result is None:
         with st.container(border=True):
-            st.markdown(f"##### The second model, {escape(job.spec.title)}, is not there")
-            explain(job.error or RuntimeError("no error given"), "loading the second model")
-            _retry_buttons(job, "model2", "", "Go on with one model")
-    return job.backend
+            st.markdown(f"##### The second model, {escape(spec.title)}, is not there")
+            _why_not(job, "loading the second model")
+            _retry_buttons(key, "model2", "", "Go on with one model")
+    return job.result
 
 
 def needs_consent(setting: str) -> bool:
@@ -76,53 +80,72 @@ def _consent_screen(setting: str) -> None:
         st.button("Fetch it", key=f"fetch_{setting}", on_click=lambda: st.session_state["_linked_models"].discard(key))
 
 
-def _wait(job: LoadJob, which: str) -> None:
+def _wait(spec: ModelSpec, job: Job, which: str) -> None:
     """Block until the job is done, drawing its progress; any click elsewhere interrupts the wait, not the job."""
-    if job.finished.wait(0.02):
+    person = caching.person()
+    if job.is_stopped_for(person) or job.finished.wait(0.02):
         return
     place = st.empty()
     with place.container():
-        bar = st.progress(0.0, text=job.message)
+        bar = st.progress(0.0, text=progress_message(spec, job))
         st.caption("The first time takes a moment; after that the model stays in memory.")
         cancel_place = st.empty()
         with st.container(key="preload"):
             # Hidden: the browser fetches and reads plotly's code (5 MB) now, while it has nothing else to do.
             st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{which}", alt="Nothing yet")
     started, asked = time.monotonic(), False
-    while not job.finished.wait(0.1):
+    while not job.is_stopped_for(person) and not job.finished.wait(0.1):
         fraction = job.fraction
         # Nothing is known of the time left while weights are read: the bar nears, but never claims, the end.
         guess = 1 - 1 / (1 + (time.monotonic() - started) / 4)
-        bar.progress(fraction if fraction is not None else min(guess, 0.95), text=job.message)
+        bar.progress(fraction if fraction is not None else min(guess, 0.95), text=progress_message(spec, job))
         if fraction is not None and not asked:
             asked = True
-            cancel_place.button("Cancel the download", key=f"cancel_{which}_load", on_click=job.cancel.set)
+            cancel_place.button(
+                "Cancel the download",
+                key=f"cancel_{which}_load",
+                on_click=caching.models().jobs.stop,
+                args=(job, person),
+            )
     place.empty()
 
 
-def _model_screen(job: LoadJob) -> None:
+def _model_screen(spec: ModelSpec, job: Job) -> None:
     st.subheader("This model is not there yet", anchor=False)
-    explain(job.error or RuntimeError("the model did not load and gave no error"), f"loading {job.spec.title}")
-    _retry_buttons(job, "model", EMBEDDED_KEY, "Go on with the embedded model")
-    facts = job.spec.facts
+    _why_not(job, f"loading {spec.title}")
+    _retry_buttons(spec.key, "model", EMBEDDED_KEY, "Go on with the embedded model")
+    facts = spec.facts
     if facts is not None:
         st.caption(
-            f"Known of {escape(job.spec.title)} all the same: {facts.layers} blocks, {facts.heads} attention heads, "
+            f"Known of {escape(spec.title)} all the same: {facts.layers} blocks, {facts.heads} attention heads, "
             f"hidden size {facts.hidden_size:,}, feed-forward size {facts.feed_forward_size:,}, maximum positions "
             f"{facts.max_positions:,}, vocabulary size {facts.vocabulary_size:,}, {facts.parameters:,} parameters."
         )
 
 
-def _retry_buttons(job: LoadJob, setting: str, fallback: str, label: str) -> None:
+def _why_not(job: Job, doing: str) -> None:
+    """Why a model is not there: an error, or that this person stopped it."""
+    if job.is_stopped_for(caching.person()) and not isinstance(job.error, UserError):
+        st.info("Loading this model was stopped.")
+    else:
+        explain(job.error or RuntimeError("the model did not load and gave no error"), doing)
+
+
+def _retry_buttons(key: str, setting: str, fallback: str, label: str) -> None:
     with st.container(horizontal=True):
         st.button(
             label,
             key=f"fallback_{setting}",
             type="primary",
             on_click=lambda: state.put(setting, fallback),
-            disabled=job.spec.key == fallback,
+            disabled=key == fallback,
         )
-        st.button("Try again", key=f"retry_{setting}", on_click=lambda: caching.shelf().forget(job.spec.key))
+        st.button(
+            "Try again",
+            key=f"retry_{setting}",
+            on_click=caching.models().forget,
+            args=(key, caching.person()),
+        )
 
 
 def chosen_models() -> list[Backend]:

@@ -16,10 +16,10 @@ from dashboard.ui import chips, messages
 _NONE = "(none)"
 
 
-def draw(page: str) -> Any:
-    """Draw it, and return the place for the model's status.
+def draw(page: str) -> tuple[Any, Any]:
+    """Draw it, and return the places for the model's status and for the jobs under way.
 
-    In projector mode there is none, only a button on the page that brings it back.
+    In projector mode there are none, only a button on the page that brings it back.
     """
     if state.get("projector"):
         st.button(
@@ -28,12 +28,13 @@ def draw(page: str) -> Any:
             icon=":material/close_fullscreen:",
             on_click=lambda: state.put("projector", False),
         )
-        return None
+        return None, None
     with st.sidebar:
-        place = _models()
+        status_place = _models()
+        jobs_place = st.container()
         _sentences()
         _more(page)
-    return place
+    return status_place, jobs_place
 
 
 def _label(key: str) -> str:
@@ -91,21 +92,21 @@ def _choose_model(name: str) -> None:
         st.session_state[f"_{name}_problem"] = f"Not chosen: {problem}."
         return
     st.session_state.setdefault("_linked_models", set()).discard(state.get(name))
-    caching.shelf().forget(state.get(name))
+    caching.models().forget(state.get(name), caching.person())
 
 
 def status(place: Any) -> None:
     """Device, precision and memory of the chosen model, into its place in the sidebar."""
     if place is None:
         return
-    job = caching.shelf().find(state.get("model"))
-    if job is None or job.backend is None:
+    backend = caching.models().find(state.get("model"))
+    if backend is None:
         place.caption("Not in memory yet.")
         return
     from components.model.device import memory
 
-    used = memory(job.backend.device)
-    text = f"Runs on **{job.backend.device}** in {job.backend.precision} · {used.process / 2**30:.1f} GiB in use"
+    used = memory(backend.device)
+    text = f"Runs on **{backend.device}** in {backend.precision} · {used.process / 2**30:.1f} GiB in use"
     if used.device_used is not None and used.device_total is not None:
         text += f" · GPU {used.device_used / 2**30:.1f} of {used.device_total / 2**30:.0f} GiB"
     place.caption(text)
@@ -232,8 +233,8 @@ def _more(page: str) -> None:
     if not panel.open:
         return
     with panel:
-        job = caching.shelf().find(state.get("model"))
-        limit = job.backend.tokenization.max_length if job and job.backend else 512
+        backend = caching.models().find(state.get("model"))
+        limit = backend.tokenization.max_length if backend is not None else 512
         st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)
         st.number_input(
             "Maximum length in tokens",

@@ -62,7 +62,6 @@ class IndexCache:
         self.folder = cache_folder() if folder is None else folder
         self.limit = cache_limit() if limit is None else limit
         self._lock = threading.Lock()  # for what opens or removes folders
-        self._building: dict[str, threading.Lock] = {}  # by key: a stopped build may end after the next has started
         self.jobs = Jobs(
             queue or Queue({LANE: Lane()}),
             LANE,
@@ -92,11 +91,8 @@ class IndexCache:
             if served is not None:
                 return served
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._building.setdefault(key, threading.Lock()):
-                self._remove_damaged(self.folder / key)
-                index = build_index(
-                    backend, corpus, self.folder / key, options, resolved, report_progress, is_cancelled
-                )
+            self._remove_damaged(self.folder / key)
+            index = build_index(backend, corpus, self.folder / key, options, resolved, report_progress, is_cancelled)
             self._make_room(key)
             return index
 

@@ -62,7 +62,7 @@ def current_pairs() -> Pairs:
             "Choose it, or another corpus, under “Data”.",
         )
     key = f"{state.get('corpus')} {column}"
-    kept = caching.pair_sets().get(key)
+    kept = caching.pair_sets().find(key)
     if kept is None:
         kept = pair_runs.pairs_of_corpus(corpus, column)
         caching.pair_sets().put(key, kept)

@@ -104,7 +104,7 @@ def _collection() -> GradedSet | None:
             "Each headline asks for its own sentence (grade 2), and every other sentence of the same topic is worth something "
             "too (grade 1)."
         )
-        kept = caching.graded_sets().get("demo")
+        kept = caching.graded_sets().find("demo")
         if kept is None:
             kept = collection.demo_graded(current.demo())
             caching.graded_sets().put("demo", kept)
@@ -127,7 +127,7 @@ def _collection() -> GradedSet | None:
     if st.button("Read it", key="read_graded", type="primary"):
         st.session_state["_graded_path"] = key
         caching.graded_sets().put(key, collection.read_graded_folder(path))
-    return caching.graded_sets().get(key) if st.session_state.get("_graded_path") == key else None
+    return caching.graded_sets().find(key) if st.session_state.get("_graded_path") == key else None
 
 
 def _uploaded() -> GradedSet | None:
@@ -141,9 +141,9 @@ def _uploaded() -> GradedSet | None:
     if files:
         key = " ".join(sorted(f"{file.name} {file.size} {file.file_id}" for file in files))
         st.session_state["_graded"] = key
-        if caching.graded_sets().get(key) is None:
+        if caching.graded_sets().find(key) is None:
             caching.graded_sets().put(key, collection.read_graded({file.name: file.getvalue() for file in files}))
-    found = caching.graded_sets().get(st.session_state.get("_graded", ""))
+    found = caching.graded_sets().find(st.session_state.get("_graded", ""))
     if found is None:
         st.caption("All three together; they are told apart by their names and content.")
     return found

@@ -13,13 +13,12 @@ import streamlit as st
 from components.charts import evaluation as charts
 from components.retrieval.evaluation import pair_runs, pooling_lab
 from dashboard import caching, settings, state
-from dashboard.few_kept import FewKept
 from dashboard.jobs import evaluation
 from dashboard.ui import controls, figures
 from dashboard.views.evaluate import choices, sts
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import Cache, IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabCell, LabLayers, LabPooling, LabVectors, Treatment
@@ -63,7 +62,7 @@ class Lab:
     backend: Backend
     pairs: Pairs
     scored: ScoredPairs
-    kept: FewKept[LabLayers]
+    kept: Cache[LabLayers]
 
     @property
     def key(self) -> str:
@@ -85,7 +84,7 @@ class Lab:
 
     def vectors(self, layer: int, tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabVectors, ReportProgress]:
         """The kept vectors, or new ones of all layers; and how the rest of the job tells its progress."""
-        layers = self.kept.get(self.key)
+        layers = self.kept.find(self.key)
         if layers is not None:
             return layers.of(layer), tell
         share = self.embedding_share

@@ -177,7 +177,7 @@ def _latex(value: object) -> str:
 
 def loaded() -> list[Run]:
     """The runs that this session loaded from files, those that are still kept."""
-    kept = [caching.saved_runs().get(key) for key in st.session_state.get("_saved_runs", ())]
+    kept = [caching.saved_runs().find(key) for key in st.session_state.get("_saved_runs", ())]
     return [run for runs in kept if runs is not None for run in runs]
 
 
@@ -188,9 +188,9 @@ def loading() -> None:
         with panel:
             _uploads()
     keys = st.session_state.get("_saved_runs", ())
-    if any(caching.saved_runs().get(key) is None for key in keys):
+    if any(caching.saved_runs().find(key) is None for key in keys):
         st.warning("Some loaded runs are not kept on this server any more: load their files again.")
-        st.session_state["_saved_runs"] = tuple(key for key in keys if caching.saved_runs().get(key) is not None)
+        st.session_state["_saved_runs"] = tuple(key for key in keys if caching.saved_runs().find(key) is not None)
 
 
 def _uploads() -> None:

@@ -74,11 +74,11 @@ def _pairs() -> ScoredPairs | None:
     if file is not None:
         key = f"{file.name} {file.size} {file.file_id}"
         st.session_state["_sts"] = key
-        if caching.scored_pairs().get(key) is None:
+        if caching.scored_pairs().find(key) is None:
             caching.scored_pairs().put(
                 key, sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS)
             )
-    found = caching.scored_pairs().get(st.session_state.get("_sts", ""))
+    found = caching.scored_pairs().find(st.session_state.get("_sts", ""))
     if found is None:
         st.caption("Scores may have any range: only agreement counts. The STS benchmark's files fit.")
         return None

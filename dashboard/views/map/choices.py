@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -13,15 +12,17 @@ from components.analysis.maps.projection import FEW, MapOptions, Method, Metric,
 from components.charts.scatter import Colours
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.ui import controls, messages, wording
+from dashboard.jobs import progress
+from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from components.analysis.maps.map_shelf import Drawing
+    from components.analysis.maps.drawing import Drawing, Wanted
     from components.analysis.maps.token_set import TokenSet
+    from components.jobs import IsCancelled, Job, ReportProgress
     from components.model.backend import Backend
-    from components.model.token_shelf import TokenJob
+    from components.model.embedding.token_vectors import TokenVectors
     from components.retrieval.corpora.corpus import Corpus
 
 METHOD_NAMES = {"umap": "UMAP", "pca": "PCA", "tsne": "t-SNE", "pacmap": "PaCMAP"}
@@ -50,14 +51,41 @@ def tokens(backend: Backend) -> TokenSet | None:
     corpus = current.corpus()
     with right:
         count = _sample_size()
-    job = caching.token_shelf().request(backend, corpus.content_hash, corpus.texts, max_tokens=count)
-    if not ready(job, f"Reading the tokens of {messages.escape(corpus.name)}"):
+    job = request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, max_tokens=count)
+    if not ready(job):
         return None
-    assert job.vectors is not None
-    taken, there = len(job.vectors.tokens), job.vectors.found
+    taken, there = len(job.result.tokens), job.result.found
     which = f"All {there:,} tokens of" if taken == there else f"{taken:,} of {there:,} tokens, at random, of"
     st.caption(f"{which} **{messages.escape(corpus.name)}**. Choose another corpus on the Search page.")
-    return token_set.of_corpus(job.key, job.vectors, corpus.texts, label_columns(corpus))
+    return corpus_tokens(job, corpus.texts, label_columns(corpus))
+
+
+def request_tokens(
+    backend: Backend, corpus: str, texts: Sequence[str], name: str, word: str = "", max_tokens: int = 2_000
+) -> Job:
+    """The job of a sample of a corpus's tokens, or of a word's occurrences, at all layers; its result: TokenVectors.
+
+    `corpus` names exactly these texts, by a hash of their content; `name` is for people.
+    """
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> TokenVectors:
+        return backend.token_vectors(
+            texts,
+            word=word or None,
+            max_tokens=max_tokens,
+            folder=caching.token_folder(),
+            progress=report_progress,
+            cancelled=is_cancelled,
+        )
+
+    key = (backend.spec.key, backend.revision, corpus, word, str(max_tokens))
+    doing = f"Looking for “{word}” in {name}" if word else f"Reading the tokens of {name}"
+    return caching.token_jobs().request(key, doing, work, person=caching.person(), total=len(texts))
+
+
+def corpus_tokens(job: Job, texts: Sequence[str], labels: Mapping[str, Sequence[str]]) -> TokenSet:
+    """The tokens of a finished job."""
+    return token_set.of_corpus(cast("tuple[str, ...]", job.key), job.result, texts, labels)
 
 
 def label_columns(corpus: Corpus) -> dict[str, Sequence[str]]:
@@ -82,32 +110,16 @@ def _sample_size() -> int:
     return chosen
 
 
-def ready(job: TokenJob, doing: str) -> bool:
+def ready(job: Job) -> bool:
     """Whether a job has its vectors; else its progress, or its error, is drawn."""
-    if job.finished.wait(0.4) and job.vectors is not None:
-        return True
-    if job.finished.is_set():
-        if job.cancelled:
-            st.info("Stopped.")
-        else:
-            messages.explain(job.error or RuntimeError("no error given"), "reading tokens")
-        st.button("Try again", key="tokens_again", on_click=caching.token_shelf().forget, args=(job,))
-        return False
-
-    @st.fragment(run_every=0.5)
-    def bar() -> None:
-        if job.finished.is_set():
-            st.rerun()
-        left = job.seconds_left
-        text = f"{doing}: {job.done:,} of {job.total:,} sentences"
-        st.progress(
-            min(1.0, job.done / max(1, job.total)),
-            text=text + (f" · {wording.duration(left)} left" if left is not None else ""),
-        )
-        st.button("Stop", key="tokens_stop", icon=":material/stop:", on_click=job.cancel.set)
-
-    bar()
-    return False
+    return progress.ready(
+        caching.token_jobs(),
+        job,
+        doing="reading tokens",
+        stop_key="tokens_stop",
+        again_key="tokens_again",
+        unit="sentences",
+    )
 
 
 def options(count: int) -> MapOptions:
@@ -154,9 +166,7 @@ def options(count: int) -> MapOptions:
     return MapOptions(cast(Method, method), int(dims), neighbors, min_dist / 100, cast(Metric, metric), seed)
 
 
-def drawing(
-    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[int | tuple[int, int]]
-) -> tuple[Drawing, MapOptions] | None:
+def drawing(shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[Wanted]) -> tuple[Drawing, MapOptions] | None:
     """The maps, and the options they are of: PCA's stand in while slower ones are on their way (a notice says so).
 
     None while there is nothing to draw yet: its progress, or why not, stands there.
@@ -166,55 +176,54 @@ def drawing(
 
 
 def _drawing(
-    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[int | tuple[int, int]]
+    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[Wanted]
 ) -> tuple[Drawing, MapOptions] | None:
-    shelf = caching.map_shelf()
+    maps, person = caching.maps(), caching.person()
     if wanted_options.method == "umap":
         numba_work.warm_up()
-    found = shelf.request(shown, wanted_options, wanted)
-    if _wait(found, wanted, PCA_WAIT if wanted_options.method == "pca" else 0.5):
-        return found, wanted_options
-    instead = replace(wanted_options, method="pca")
-    quick = found if wanted_options.method == "pca" else shelf.request(shown, instead, wanted)
-    there = quick is not found and _wait(quick, wanted, PCA_WAIT)
-    stopped = found.cancelled or found.cancel.is_set()  # a fit that is under way goes on, but nobody has to wait for it
-    if found.error is None and not stopped:
-        _progress(found, quick, wanted, wanted_options.method, there)
+    wanted_drawing = maps.request(shown, wanted_options, wanted, person)
+    # A fit that is under way goes on for a while after a stop, but nobody has to wait for it.
+    is_stopped = wanted_drawing.is_stopped_for(person)
+    if wanted_drawing.wait(0.0 if is_stopped else PCA_WAIT if wanted_options.method == "pca" else 0.5):
+        return wanted_drawing, wanted_options
+    pca_options = replace(wanted_options, method="pca")
+    pca_drawing = wanted_drawing
+    if wanted_options.method != "pca":
+        pca_drawing = maps.request(shown, pca_options, wanted, person)
+    stands_in = pca_drawing is not wanted_drawing and pca_drawing.wait(PCA_WAIT)
+    if wanted_drawing.error is None and not is_stopped:
+        _progress(wanted_drawing, pca_drawing, wanted_options.method, stands_in)
     else:
-        if stopped:
-            st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped" + ("; this is PCA." if there else "."))
+        if is_stopped:
+            st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped" + ("; this is PCA." if stands_in else "."))
         else:
-            messages.explain(found.error or RuntimeError("no error given"), "drawing the map")
-        st.button("Draw it again", key="map_again", icon=":material/refresh:", on_click=shelf.forget, args=(found,))
-    return (quick, instead) if there else None
+            messages.explain(wanted_drawing.error or RuntimeError("no error given"), "drawing the map")
+        progress.again("Draw it again", "map_again", maps.forget, (wanted_drawing, person))
+    return (pca_drawing, pca_options) if stands_in else None
 
 
-def _wait(found: Drawing, wanted: Sequence[int | tuple[int, int]], seconds: float) -> bool:
-    """Whether the maps are there within this time."""
-    until = time.monotonic() + seconds
-    while not found.has(wanted) and found.error is None and time.monotonic() < until:
-        time.sleep(0.02)
-    return found.has(wanted)
-
-
-def _progress(
-    found: Drawing, quick: Drawing, wanted: Sequence[int | tuple[int, int]], method: Method, there: bool
-) -> None:
+def _progress(wanted_drawing: Drawing, pca_drawing: Drawing, method: Method, stands_in: bool) -> None:
     """What is being drawn, drawn again twice a second until it is there, or until PCA can stand in."""
+    maps, person = caching.maps(), caching.person()
 
-    @st.fragment(run_every=0.5)
-    def bar() -> None:
-        if found.has(wanted) or found.idle.is_set() or found.cancel.is_set() or (not there and quick.has(wanted)):
-            st.rerun()
-        name, meanwhile = METHOD_NAMES[method], " Meanwhile this is PCA." if there else ""
+    def is_over() -> bool:
+        is_awaited = wanted_drawing.is_at_work and not wanted_drawing.is_stopped_for(person)
+        return not is_awaited or (not stands_in and pca_drawing.is_complete)
+
+    def text() -> str:
+        name, meanwhile = METHOD_NAMES[method], " Meanwhile this is PCA." if stands_in else ""
         if method in ("umap", "pacmap") and not numba_work.is_ready(method):
-            text = f"**{name} is getting ready**, once after the server's start (some 20 seconds).{meanwhile}"
-        else:
-            text = f"**{name} is being drawn.**{meanwhile}"
-        st.progress(min(1.0, found.fraction), text=text)
-        st.button("Stop", key="map_stop", icon=":material/stop:", on_click=found.cancel.set)
+            return f"**{name} is getting ready**, once after the server's start (some 20 seconds).{meanwhile}"
+        return f"**{name} is being drawn.**{meanwhile}"
 
-    bar()
+    progress.bar(
+        text,
+        lambda: wanted_drawing.fraction,
+        is_over,
+        stop_key="map_stop",
+        stop=maps.stop,
+        arguments=(wanted_drawing, person),
+    )
 
 
 def colours(shown: TokenSet, layer_allowed: bool) -> str:

@@ -15,7 +15,7 @@ from dashboard.views.map import choices, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from components.analysis.maps.map_shelf import LayerMap
+    from components.analysis.maps.drawing import LayerMap
     from components.analysis.maps.projection import MapOptions
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
@@ -70,9 +70,7 @@ def ends(backend: Backend) -> None:
         if made is None:
             return
         drawing, options = made
-        _joint(
-            shown, drawing.joint[first_layer, second_layer], (first_layer, second_layer), by, rows, options, renderer
-        )
+        _joint(shown, drawing.maps[first_layer, second_layer], (first_layer, second_layer), by, rows, options, renderer)
     else:
         made = choices.drawing(shown, options, [first_layer, second_layer])
         if made is None:

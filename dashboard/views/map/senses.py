@@ -97,9 +97,9 @@ def _upload() -> SenseFile | None:
     if file is not None:
         key = f"{file.name} {file.size} {file.file_id}"
         st.session_state["_senses"] = key
-        if caching.sense_files().get(key) is None:  # new, or let go meanwhile to make room for others'
+        if caching.sense_files().find(key) is None:  # new, or let go meanwhile to make room for others'
             caching.sense_files().put(key, reading.read_senses(file.getvalue(), file.name))
-    found = caching.sense_files().get(st.session_state.get("_senses", ""))
+    found = caching.sense_files().find(st.session_state.get("_senses", ""))
     if found is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
         return None
@@ -117,11 +117,10 @@ def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
     texts = tuple(row.sentence for row in rows)
     # Every occurrence, so that the meant ones are among them; named by these texts, not by their file.
     name = "senses " + hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
-    job = caching.token_shelf().request(backend, name, texts, word=word, max_tokens=MAX_TOKENS)
-    if not choices.ready(job, f"Reading the sentences with “{messages.escape(word)}”"):
+    job = choices.request_tokens(backend, name, texts, "the labelled sentences", word, MAX_TOKENS)
+    if not choices.ready(job):
         return None
-    assert job.vectors is not None
-    every = token_set.of_corpus(job.key, job.vectors, texts, {})
+    every = choices.corpus_tokens(job, texts, {})
     chosen, missing = reading.meant_occurrences(rows, [(t.sentence, t.start, t.end) for t in every.tokens])
     if missing:
         st.warning(f"{len(missing):,} of {len(rows):,} sentences do not have “{messages.escape(word)}” as written.")
@@ -222,13 +221,10 @@ def _unlabelled(backend: Backend) -> None:
     if len(word.split()) > 1:
         st.info("One word at a time: the occurrences of a single word are compared.")
         return
-    job = caching.token_shelf().request(
-        backend, corpus.content_hash, corpus.texts, word=word, max_tokens=MOST_OCCURRENCES
-    )
-    if not choices.ready(job, f"Looking for “{messages.escape(word)}”"):
+    job = choices.request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, word, MOST_OCCURRENCES)
+    if not choices.ready(job):
         return
-    assert job.vectors is not None
-    every = token_set.of_corpus(job.key, job.vectors, corpus.texts, choices.label_columns(corpus))
+    every = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
     if len(every) < 4:
         st.info(f"“{messages.escape(word)}” occurs {len(every)} times here: too few to group.")
         return

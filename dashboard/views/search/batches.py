@@ -102,7 +102,7 @@ def pairs(backend: Backend) -> None:
     )
     st.caption(_as_chosen(layer, pooling, similarity=False))
     key = (index.folder.name, layer, pooling, count)
-    kept = caching.similar_pairs().get(str(key))
+    kept = caching.similar_pairs().find(str(key))
     if kept is None:
         blocks = -(-len(found) // 2048)
         if len(found) > 5_000 and not st.button(

@@ -104,11 +104,11 @@ def _kept() -> None:
             st.session_state.pop("_static", None)
         else:
             key = f"{file.name} {file.size} {file.file_id}"
-            if caching.static_vectors().get(key) is None:
+            if caching.static_vectors().find(key) is None:
                 vectors = read_static_vectors(file.getvalue(), file.name)
                 caching.static_vectors().put(key, vectors)
                 st.session_state["_static"] = key
-            found = caching.static_vectors().get(key)
+            found = caching.static_vectors().find(key)
             if found is not None:
                 st.caption(
                     f"{len(found.places):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled
+from components.jobs import Cache, Cancelled
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import pair_runs, pooling_lab
 from components.retrieval.evaluation.pooling_lab import lab_cells, lab_layers
 from components.retrieval.evaluation.sts import ScoredPairs
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.few_kept import FewKept
 from dashboard.views.evaluate import lab as lab_sections
 from dashboard.views.evaluate import sts
 from tests.dashboard.conftest import Open, figures, texts
@@ -236,16 +235,14 @@ def test_of_large_corpora_as_many_pairs_are_taken_as_fit(open_page: Open, monkey
 def work() -> lab_sections.Lab:
     demo, scored = current.demo(), sts.demo_pairs()
     pairs = pair_runs.first_pairs(pair_runs.pairs_of_corpus(demo), COUNT)
-    return lab_sections.Lab(backend(), pairs, scored, FewKept(2))
+    return lab_sections.Lab(backend(), pairs, scored, Cache(2))
 
 
 @pytest.fixture
 def by_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Jobs are handed out instead of run; their keys come along."""
     handed: list[Any] = []
-    monkeypatch.setattr(
-        lab_sections.evaluation, "result", lambda key, title, run, where: handed.append((key, run))
-    )
+    monkeypatch.setattr(lab_sections.evaluation, "result", lambda key, title, run, where: handed.append((key, run)))
     return handed
 
 
@@ -272,7 +269,7 @@ def test_progress_is_one_that_never_goes_back(work: lab_sections.Lab, by_hand: l
     assert [told for told in first if told > share + 1e-4] == pytest.approx(
         [share + (1 - share) * cell / 25 for cell in range(1, 26)], abs=1e-4
     )
-    fresh = lab_sections.Lab(work.backend, work.pairs, work.scored, FewKept(2))
+    fresh = lab_sections.Lab(work.backend, work.pairs, work.scored, Cache(2))
     lab_sections._sweep(fresh, "mean", 6, 0)  # its vectors were let go meanwhile
     told = told_by(by_hand[-1][1])
     assert told == sorted(told)
@@ -308,14 +305,14 @@ def test_a_stop_is_heard_in_every_phase(work: lab_sections.Lab, by_hand: list[An
     with pytest.raises(Cancelled):
         run(lambda *counts: told.append(counts), lambda: bool(told))
     assert len(told) == 1
-    assert work.kept.get(work.key) is None
+    assert work.kept.find(work.key) is None
     told.clear()
     with pytest.raises(Cancelled):
         run(lambda *counts: told.append(counts), lambda: bool(told) and told[-1][0] > 10_000 * work.embedding_share + 1)
-    assert work.kept.get(work.key) is not None  # what took long is not lost
+    assert work.kept.find(work.key) is not None  # what took long is not lost
 
 
-def test_nothing_but_the_few_kept_holds_the_vectors(lab: AppTest) -> None:
+def test_nothing_but_the_cache_holds_the_vectors(lab: AppTest) -> None:
     (kept,) = caching.lab_vectors()._kept.values()
     gone = weakref.ref(kept)
     del kept

@@ -16,8 +16,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
 from components.model.catalog import spec_of  # noqa: E402
 from dashboard import caching, navigation, ready_made, state  # noqa: E402
+from dashboard.jobs import listing, warm_up  # noqa: E402
 from dashboard.ui import messages, model_gate, sidebar  # noqa: E402
 
+caching.after_load["demo corpus"] = warm_up.embed_demo
 SIDEBAR_WIDTH = 330  # pixels: the models' names fit
 
 
@@ -40,10 +42,13 @@ def main() -> None:
     if not model_gate.needs_consent("model"):
         caching.models().request(spec_of(state.get("model")), caching.person())
     style()
-    status = sidebar.draw(key)
+    listing.expect()
+    status_place, jobs_place = sidebar.draw(key)
     messages.notices()
     page.run()
-    sidebar.status(status)  # last, when the page has waited for the model
+    # Last, when the page has waited for the model, and has asked for what it waits for.
+    sidebar.status(status_place)
+    listing.draw(jobs_place)
     state.write_address(key)
 
 

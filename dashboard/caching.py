@@ -39,14 +39,13 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
-    from components.retrieval.evaluation.evaluation_shelf import EvaluationShelf
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabLayers
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.retrieval.index.build import HasTexts
-    from components.retrieval.index.cache import IndexShelf
+    from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
     from components.retrieval.search.lexical import Ranker
     from components.retrieval.search.paraphrases import SimilarPair
@@ -100,9 +99,15 @@ def models() -> ModelLoader:
     return ModelLoader(queue(), traces(), after_load=_after_load)
 
 
+# What else is done with a model once it is loaded, by name. The entry adds to it: this module stands below those it serves.
+after_load: dict[str, Callable[[Backend], None]] = {}
+
+
 def _after_load(backend: Backend) -> None:
     freeze_garbage()
     baseline(backend)
+    for more in after_load.values():
+        more(backend)
 
 
 def freeze_garbage() -> None:
@@ -174,23 +179,22 @@ def head_patterns(key: tuple[str, str, tuple[object, ...]], which: Which, _trace
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def index_shelf() -> IndexShelf:
+def indexes() -> IndexCache:
     """The indexes of all sessions."""
-    from components.retrieval.index.cache import DEFAULT_CACHE_BYTES, IndexShelf
+    from components.retrieval.index.cache import DEFAULT_CACHE_BYTES, IndexCache
 
     try:
-        return IndexShelf()
+        return IndexCache(queue())
     except UserError as problem:
         log.error("%s The default of 20 GiB is used.", problem)
-        return IndexShelf(limit=DEFAULT_CACHE_BYTES)
+        return IndexCache(queue(), limit=DEFAULT_CACHE_BYTES)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def evaluation_shelf() -> EvaluationShelf:
-    """The evaluations of all sessions."""
-    from components.retrieval.evaluation.evaluation_shelf import EvaluationShelf
-
-    return EvaluationShelf()
+def evaluations() -> Jobs:
+    """The evaluations of all sessions. What embeds, ranks or takes times runs one after the other: two at a time would
+    take as long together, and both people would wait for both. Statistics over ranks have a lane of their own."""
+    return Jobs(queue(), "evaluation", keep=64, keep_bytes=512 << 20)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -62,6 +62,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Indexes of the tests go to a folder of their own, never to the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BERT_INTERNALS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("BERT_INTERNALS_WARM_UP", "0")  # its forward passes would be counted as a test's own
         yield
 
 

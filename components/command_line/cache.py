@@ -15,15 +15,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    from components.retrieval.index.cache import IndexShelf
+    from components.retrieval.index.cache import IndexCache
 
-    shelf = IndexShelf()
-    freed = shelf.clear() if options.clear else 0
-    count, size = shelf.usage()
+    indexes = IndexCache()
+    freed = indexes.clear() if options.clear else 0
+    count, size = indexes.usage()
     if options.json != "-":
         if options.clear:
             sys.stdout.write(f"{freed / 1e6:,.1f} MB freed.\n")
         sys.stdout.write(
-            f"{count} indexes, {size / 1e6:,.1f} of at most {shelf.limit / 1e6:,.0f} MB, in {shelf.folder}\n"
+            f"{count} indexes, {size / 1e6:,.1f} of at most {indexes.limit / 1e6:,.0f} MB, in {indexes.folder}\n"
         )
-    return {"folder": str(shelf.folder), "indexes": count, "bytes": size, "limit": shelf.limit, "freed": freed}
+    return {"folder": str(indexes.folder), "indexes": count, "bytes": size, "limit": indexes.limit, "freed": freed}

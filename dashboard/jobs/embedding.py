@@ -13,16 +13,14 @@ from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.build import needed_bytes
 from components.retrieval.index.folder import FLOAT32_BYTES, resolve_dtype
 from dashboard import caching
+from dashboard.jobs import progress
 from dashboard.ui import controls, messages
+from dashboard.ui.wording import POOLING_NAMES, duration, size
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.model.embedding.embedder import Precision
     from components.retrieval.index.build import HasTexts
-    from components.retrieval.index.cache import IndexJob
     from components.retrieval.index.folder import IndexInfo, VectorIndex
-
-from dashboard.ui.wording import POOLING_NAMES, duration, size
 
 AT_ONCE = 2_000  # sentences that are embedded without asking, at every layer and pooling
 EXACT_AT_ONCE = 3_000  # on a page that is there to measure
@@ -34,19 +32,16 @@ def index_of(backend: Backend, corpus: HasTexts, where: str, exact: bool = False
 
     `exact` is for measurements: computed and stored in float32, whatever is faster.
     """
-    shelf = caching.index_shelf()
     dtype = "float32" if exact else "auto"
     wanted = _wanted(backend, corpus, exact)
     if wanted is None:
-        default = backend.embed_options(
-            max_length=controls.length_for(backend), precision=_precision(exact), role="document"
+        wanted = document_options(
+            backend, [backend.facts.layers], [backend.own_pooling], controls.length_for(backend), exact
         )
-        job = shelf.find(backend, corpus, default, dtype)
-        if job is None:
+        if caching.indexes().find(backend, corpus, wanted, dtype) is None:
             _costs(backend, corpus, where, exact)
             return None
-        wanted = default
-    index = _had(shelf.request(backend, corpus, wanted, dtype), where)
+    index = _requested(backend, corpus, wanted, dtype, where)
     if index is not None and len(corpus.texts) > AT_ONCE:
         _other_choice(backend, corpus, where, exact)
     return index
@@ -54,20 +49,44 @@ def index_of(backend: Backend, corpus: HasTexts, where: str, exact: bool = False
 
 def queries_of(backend: Backend, queries: HasTexts, documents: IndexInfo, where: str) -> VectorIndex | None:
     """The queries' own float32 index, at the layers and poolings of the documents'; else its progress is drawn."""
-    have = documents.options
-    options = backend.embed_options(have.layers, have.poolings, have.max_length, "float32", role="query")
-    return _had(caching.index_shelf().request(backend, queries, options, "float32"), f"{where}_queries")
+    return _requested(backend, queries, query_options(backend, documents.options), "float32", f"{where}_queries")
 
 
-def _had(job: IndexJob, where: str) -> VectorIndex | None:
-    job.finished.wait(0.5)
-    if job.index is not None:
-        return job.index
-    if job.finished.is_set():
-        _failed(job, where)
-    else:
-        _progress(job, where)
-    return None
+def document_options(
+    backend: Backend,
+    layers: Sequence[int] | None = None,
+    poolings: Sequence[str] | None = None,
+    max_length: int | None = None,
+    exact: bool = False,
+) -> EmbedOptions:
+    """How a corpus is embedded: every layer and every pooling of the model where none is named."""
+    return backend.embed_options(
+        range(backend.facts.layers + 1) if layers is None else layers,
+        backend.poolings if poolings is None else poolings,
+        max_length,
+        "float32" if exact else "auto",
+        role="document",
+    )
+
+
+def query_options(backend: Backend, documents: EmbedOptions) -> EmbedOptions:
+    """How queries are embedded that are ranked against these documents."""
+    return backend.embed_options(documents.layers, documents.poolings, documents.max_length, "float32", role="query")
+
+
+def _requested(backend: Backend, texts: HasTexts, wanted: EmbedOptions, dtype: str, where: str) -> VectorIndex | None:
+    indexes = caching.indexes()
+    job = indexes.request(backend, texts, wanted, dtype, person=caching.person())
+    is_there = progress.ready(
+        indexes.jobs,
+        job,
+        doing="embedding the corpus",
+        stop_key=f"stop_{where}",
+        again_key=f"go_on_{where}",
+        unit="sentences",
+        resumes=True,
+    )
+    return job.result if is_there else None
 
 
 def _other_choice(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
@@ -76,7 +95,7 @@ def _other_choice(backend: Backend, corpus: HasTexts, where: str, exact: bool) -
     key = _key(backend, corpus, exact)
     if key in asking:
         _costs(backend, corpus, f"more_{where}", exact)
-        st.button("Leave it as it is", key=f"enough_{where}", on_click=asking.discard, args=(key,))
+        st.button("Cancel", key=f"enough_{where}", on_click=asking.discard, args=(key,))
     else:
         st.button(
             "Other layers or poolings", key=f"more_{where}", icon=":material/layers:", on_click=asking.add, args=(key,)
@@ -87,27 +106,13 @@ def _key(backend: Backend, corpus: HasTexts, exact: bool) -> tuple[str, str, boo
     return backend.spec.key, corpus.content_hash, exact
 
 
-def _precision(exact: bool) -> Precision:
-    return "float32" if exact else "auto"
-
-
 def _wanted(backend: Backend, corpus: HasTexts, exact: bool) -> EmbedOptions | None:
     """Layers and poolings that were chosen, or all for a small corpus; None where nobody has chosen yet."""
     chosen = st.session_state.setdefault("_index_choices", {}).get(_key(backend, corpus, exact))
-    if chosen is not None:
-        return backend.embed_options(
-            chosen[0], chosen[1], max_length=controls.length_for(backend), precision=_precision(exact), role="document"
-        )
-    if len(corpus.texts) <= (EXACT_AT_ONCE if exact else AT_ONCE):
-        every = range(backend.facts.layers + 1)
-        return backend.embed_options(
-            every,
-            backend.poolings,
-            max_length=controls.length_for(backend),
-            precision=_precision(exact),
-            role="document",
-        )
-    return None
+    if chosen is None and len(corpus.texts) > (EXACT_AT_ONCE if exact else AT_ONCE):
+        return None
+    layers, poolings = (None, None) if chosen is None else chosen
+    return document_options(backend, layers, poolings, controls.length_for(backend), exact)
 
 
 def choose(key: tuple[str, str, bool], layers: Sequence[int], poolings: Sequence[str]) -> None:
@@ -149,9 +154,7 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
         if not layers or not poolings:
             st.info("Choose at least one layer and one pooling.")
             return
-        options = backend.embed_options(
-            layers, poolings, max_length=controls.length_for(backend), precision=_precision(exact), role="document"
-        )
+        options = document_options(backend, layers, poolings, controls.length_for(backend), exact)
         dim = backend.vector_size(options.poolings)
         dtype = resolve_dtype("float32" if exact else "auto", len(corpus.texts), dim, options)
         speed = caching.embedding_speed(
@@ -184,36 +187,3 @@ def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
             on_click=choose,
             args=(_key(backend, corpus, exact), layers, poolings),  # no model: a widget keeps its arguments
         )
-
-
-def _progress(job: IndexJob, where: str) -> None:
-    """The bar, drawn again twice a second; the rest of the page stays as it is."""
-
-    @st.fragment(run_every=0.5)
-    def bar() -> None:
-        if job.finished.is_set():
-            st.rerun()
-        left = job.seconds_left
-        text = f"Embedding {messages.escape(job.corpus)}: {job.done:,} of {job.total:,} sentences"
-        if left is not None:
-            text += f" · {job.sentences_per_second:,.0f} a second · {duration(left)} left"
-        st.progress(min(1.0, job.done / max(1, job.total)), text=text)
-        st.button("Stop", key=f"stop_{where}", icon=":material/stop:", on_click=job.cancel.set)
-
-    bar()
-    st.caption("You can look at other pages meanwhile. What is done is kept, also if you stop.")
-
-
-def _failed(job: IndexJob, where: str) -> None:
-    if job.cancelled:
-        st.info(f"Stopped after {job.done:,} of {job.total:,} sentences. What was done is kept.")
-    else:
-        messages.explain(job.error or RuntimeError("no error given"), "embedding the corpus")
-    st.button(
-        "Go on",
-        key=f"go_on_{where}",
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=caching.index_shelf().forget,
-        args=(job,),
-    )

@@ -1,13 +1,10 @@
-"""What the Evaluate page waits for: a job's progress with a way to stop it, and the indexes and ranks of pairs."""
+"""What the Evaluate page waits for: evaluations in the background, and the indexes and ranks of pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import streamlit as st
 
 from components.arrays import Int64
 from components.model.trace import Pooling
@@ -17,14 +14,12 @@ from components.retrieval.index.build import versions
 from components.retrieval.search import lexical
 from components.retrieval.search.words import WORDS_ARE
 from dashboard import caching
-from dashboard.jobs import embedding, rankers
-from dashboard.ui import messages
-from dashboard.ui.wording import POOLING_NAMES, duration
+from dashboard.jobs import embedding, progress, rankers
+from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
     from components.jobs import Work
     from components.model.backend import Backend
-    from components.retrieval.evaluation.evaluation_shelf import EvaluationJob
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
     from components.retrieval.index.folder import VectorIndex
@@ -50,16 +45,13 @@ class PairIndexes:
 def result(key: tuple[object, ...], title: str, work: Work, where: str, short: bool = False) -> Any:
     """What a job came to. Raises NoResult while it runs (its progress is drawn) or after it failed (the reason is).
 
-    `where` keys what is drawn; `short` is for statistics over what is there, which wait for no embedding.
+    `where` keys what is drawn; `short` is for statistics over ranks that are there: they wait for no embedding.
     """
-    job = caching.evaluation_shelf().request(key, title, work, short)
-    job.finished.wait(0.5)
-    if not job.finished.is_set():
-        _progress(job, where)
-        raise NoResult(waiting=not short)
-    if job.error is not None:
-        _failed(job, where)
-        raise NoResult
+    jobs = caching.evaluations()
+    job = jobs.request(key, title, work, person=caching.person(), lane="statistics" if short else None)
+    is_there = progress.ready(jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}")
+    if not is_there:
+        raise NoResult(waiting=not short and progress.is_awaited(job))
     return job.result
 
 
@@ -169,44 +161,3 @@ def _parameters(kind: str) -> Mapping[str, float]:
 
 def _data(pairs: Pairs) -> RunData:
     return RunData(pairs.name, len(pairs.documents), len(pairs.queries), pairs.content_hash)
-
-
-def _progress(job: EvaluationJob, where: str) -> None:
-    """The bar, drawn again twice a second; the rest of the page stays as it is."""
-
-    @st.fragment(run_every=0.5)
-    def bar() -> None:
-        if job.finished.is_set():
-            st.rerun()
-        if job.started is None:
-            st.progress(0.0, text=f"{messages.escape(job.title)}: waiting for the evaluation before it")
-        else:
-            left = job.seconds_left
-            text = messages.escape(job.title) + (f" · {duration(left)} left" if left is not None else "")
-            st.progress(float(np.clip(job.done / max(1, job.total), 0, 1)), text=text)
-        st.button(
-            "Stop",
-            key=f"stop_job_{where}",
-            icon=":material/stop:",
-            on_click=caching.evaluation_shelf().stop,
-            args=(job,),
-        )
-
-    bar()
-    st.caption("You can look at other pages meanwhile.")
-
-
-def _failed(job: EvaluationJob, where: str) -> None:
-    if job.cancelled:
-        st.info(f"Stopped: {messages.escape(job.title)}.")
-    else:
-        problem = job.error if isinstance(job.error, Exception) else RuntimeError(f"ended by {job.error!r}")
-        messages.explain(problem, "evaluating")
-    st.button(
-        "Start again",
-        key=f"again_{where}",
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=caching.evaluation_shelf().forget,
-        args=(job,),
-    )

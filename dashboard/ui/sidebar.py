@@ -16,10 +16,10 @@ from dashboard.ui import chips, messages
 _NONE = "(none)"
 
 
-def draw(page: str) -> Any:
-    """Draw it, and return the place for the model's status.
+def draw(page: str) -> tuple[Any, Any]:
+    """Draw it, and return the places for the model's status and for the jobs under way.
 
-    In projector mode there is none, only a button on the page that brings it back.
+    In projector mode there are none, only a button on the page that brings it back.
     """
     if state.get("projector"):
         st.button(
@@ -28,12 +28,13 @@ def draw(page: str) -> Any:
             icon=":material/close_fullscreen:",
             on_click=lambda: state.put("projector", False),
         )
-        return None
+        return None, None
     with st.sidebar:
-        place = _models()
+        status_place = _models()
+        jobs_place = st.container()
         _sentences()
         _more(page)
-    return place
+    return status_place, jobs_place
 
 
 def _label(key: str) -> str:

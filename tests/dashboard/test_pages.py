@@ -28,7 +28,7 @@ def backend() -> Any:
 
     loaded = caching.models().request(parse_model("embedded"))
     assert loaded.finished.wait(60)
-    return loaded.backend
+    return loaded.result
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from components.analysis.maps.projection import FEW, MapOptions, Method, Metric,
 from components.charts.scatter import Colours
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.ui import controls, messages, wording
+from dashboard.jobs import progress
+from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,32 +112,14 @@ def _sample_size() -> int:
 
 def ready(job: Job) -> bool:
     """Whether a job has its vectors; else its progress, or its error, is drawn."""
-    jobs, person = caching.token_jobs(), caching.person()
-    is_stopped = job.is_stopped_for(person)
-    if not is_stopped and job.finished.wait(0.4) and job.error is None:
-        return True
-    if is_stopped or job.finished.is_set():
-        if is_stopped:
-            st.info("Stopped.")
-        else:
-            messages.explain(job.error or RuntimeError("no error given"), "reading tokens")
-        st.button("Try again", key="tokens_again", on_click=jobs.forget, args=(job, person))
-        return False
-
-    @st.fragment(run_every=0.5)
-    def bar() -> None:
-        if job.finished.is_set() or job.is_stopped_for(person):
-            st.rerun()
-        left = job.seconds_left
-        text = f"{messages.escape(job.title)}: {job.done:,} of {job.total:,} sentences"
-        st.progress(
-            job.fraction or 0.0,
-            text=text + (f" · {wording.duration(left)} left" if left is not None else ""),
-        )
-        st.button("Stop", key="tokens_stop", icon=":material/stop:", on_click=jobs.stop, args=(job, person))
-
-    bar()
-    return False
+    return progress.ready(
+        caching.token_jobs(),
+        job,
+        doing="reading tokens",
+        stop_key="tokens_stop",
+        again_key="tokens_again",
+        unit="sentences",
+    )
 
 
 def options(count: int) -> MapOptions:
@@ -215,13 +198,7 @@ def _drawing(
             st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped" + ("; this is PCA." if stands_in else "."))
         else:
             messages.explain(wanted_drawing.error or RuntimeError("no error given"), "drawing the map")
-        st.button(
-            "Draw it again",
-            key="map_again",
-            icon=":material/refresh:",
-            on_click=maps.forget,
-            args=(wanted_drawing, person),
-        )
+        progress.again("Draw it again", "map_again", maps.forget, (wanted_drawing, person))
     return (pca_drawing, pca_options) if stands_in else None
 
 
@@ -229,20 +206,24 @@ def _progress(wanted_drawing: Drawing, pca_drawing: Drawing, method: Method, sta
     """What is being drawn, drawn again twice a second until it is there, or until PCA can stand in."""
     maps, person = caching.maps(), caching.person()
 
-    @st.fragment(run_every=0.5)
-    def bar() -> None:
-        is_over = not wanted_drawing.is_at_work or wanted_drawing.is_stopped_for(person)
-        if is_over or (not stands_in and pca_drawing.is_complete):
-            st.rerun()
+    def is_over() -> bool:
+        is_awaited = wanted_drawing.is_at_work and not wanted_drawing.is_stopped_for(person)
+        return not is_awaited or (not stands_in and pca_drawing.is_complete)
+
+    def text() -> str:
         name, meanwhile = METHOD_NAMES[method], " Meanwhile this is PCA." if stands_in else ""
         if method in ("umap", "pacmap") and not numba_work.is_ready(method):
-            text = f"**{name} is getting ready**, once after the server's start (some 20 seconds).{meanwhile}"
-        else:
-            text = f"**{name} is being drawn.**{meanwhile}"
-        st.progress(wanted_drawing.fraction, text=text)
-        st.button("Stop", key="map_stop", icon=":material/stop:", on_click=maps.stop, args=(wanted_drawing, person))
+            return f"**{name} is getting ready**, once after the server's start (some 20 seconds).{meanwhile}"
+        return f"**{name} is being drawn.**{meanwhile}"
 
-    bar()
+    progress.bar(
+        text,
+        lambda: wanted_drawing.fraction,
+        is_over,
+        stop_key="map_stop",
+        stop=maps.stop,
+        arguments=(wanted_drawing, person),
+    )
 
 
 def colours(shown: TokenSet, layer_allowed: bool) -> str:

@@ -90,11 +90,11 @@ def _kept() -> None:
     if not panel.open:
         return
     with panel:
-        shelf = caching.index_shelf()
-        count, size = shelf.usage()
-        st.markdown(f"{count} embedded corpora, {size / 1e6:,.0f} MB of at most {shelf.limit / 1e6:,.0f} MB.")
+        indexes = caching.indexes()
+        count, size = indexes.usage()
+        st.markdown(f"{count} embedded corpora, {size / 1e6:,.0f} MB of at most {indexes.limit / 1e6:,.0f} MB.")
         if st.button("Remove them all", key="clear_cache", icon=":material/delete:"):
-            st.success(f"{shelf.clear() / 1e6:,.0f} MB freed.")
+            st.success(f"{indexes.clear() / 1e6:,.0f} MB freed.")
         file = st.file_uploader(
             "Word vectors for the ranking by static word vectors: GloVe, fastText or word2vec as text",
             key="static_file",

@@ -24,9 +24,9 @@ def demo_vectors() -> np.ndarray:
     """The demo corpus, [layer, pooling, sentence, dim], and the index is made."""
     model, corpus = backend(), current.demo()
     options = model.embed_options(range(7), POOLINGS, role="document")
-    job = caching.index_shelf().request(model, corpus, options)
+    job = caching.indexes().request(model, corpus, options)
     assert job.finished.wait(120)
-    return np.array([[job.index.engine(layer, name).vectors for name in POOLINGS] for layer in range(7)], np.float32)
+    return np.array([[job.result.engine(layer, name).vectors for name in POOLINGS] for layer in range(7)], np.float32)
 
 
 def hits(app: Any, number: int = 0) -> list[dict[str, Any]]:
@@ -197,7 +197,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(open_page: Open
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
     app.button(key="embed_corpus").click().run()
     for _ in range(120):
-        if caching.index_shelf().usage()[0] >= 1 and not app.get("progress"):
+        if caching.indexes().usage()[0] >= 1 and not app.get("progress"):
             break
         time.sleep(0.25)
         app.run()

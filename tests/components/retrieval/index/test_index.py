@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, Job, Lane, Queue
 from components.model.backend import Backend
 from components.model.embedding.embedder import BLOCK
 from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.index import build
 from components.retrieval.index.build import build_index, needed_bytes
-from components.retrieval.index.cache import IndexShelf, cache_folder, cache_limit
+from components.retrieval.index.cache import IndexCache, cache_folder, cache_limit
 from components.retrieval.index.folder import MANIFEST, open_index
 from components.retrieval.search.query import query_vectors
 from tests.places import ROOT
@@ -142,8 +142,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from components.model.backend import Backend
-from components.retrieval.index_job import build_index
-from tests.components.retrieval.test_index import sentences
+from components.retrieval.index.build import build_index
+from tests.components.retrieval.index.test_index import sentences
 backend = Backend.load(sys.argv[1])
 options = backend.embed_options((0, 2), ("mean", "cls"), precision="float32")
 def stop_in_the_third_block(done, total):
@@ -256,7 +256,7 @@ def test_sizes_are_known_before(backend):
     assert needed_bytes(10, 8, every, "float32") == 9 * 10 * 36
 
 
-# The shelf
+# The cache
 
 
 def wait(job, seconds: float = 30) -> None:
@@ -264,89 +264,91 @@ def wait(job, seconds: float = 30) -> None:
 
 
 def test_two_sessions_share_one_build(backend, options, tmp_path):
-    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    indexes = IndexCache(folder=tmp_path, limit=1 << 30)
     corpus = sentences(600)
     before = backend.forward_passes
     jobs = []
-    threads = [threading.Thread(target=lambda: jobs.append(shelf.request(backend, corpus, options))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: jobs.append(indexes.request(backend, corpus, options))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len({id(job) for job in jobs}) == 1
     wait(jobs[0])
-    assert jobs[0].index is not None
+    assert jobs[0].result is not None
     assert jobs[0].done == 600
     passes = backend.forward_passes - before
-    assert shelf.request(backend, corpus, options) is jobs[0]
+    assert indexes.request(backend, corpus, options) is jobs[0]
     # A new process finds it on the disk, and a larger index serves a smaller wish.
-    fresh = IndexShelf(tmp_path, limit=1 << 30)
+    fresh = IndexCache(folder=tmp_path, limit=1 << 30)
     less = backend.embed_options((2,), ("cls",), precision="float32")
     assert fresh.find(backend, corpus, less) is not None
     again = fresh.request(backend, corpus, less)
     wait(again)
-    assert again.index is not None
-    assert again.index.folder == jobs[0].index.folder
+    assert again.result is not None
+    assert again.result.folder == jobs[0].result.folder
     assert backend.forward_passes - before == passes
     more = backend.embed_options((1,), ("cls",), precision="float32")
     assert fresh.find(backend, corpus, more) is None
 
 
 def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path):
-    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    indexes = IndexCache(folder=tmp_path, limit=1 << 30)
     corpus = sentences(3 * BLOCK)
-    job = shelf.request(backend, corpus, options)
-    job.cancel.set()
+    job = indexes.request(backend, corpus, options)
+    indexes.jobs.stop(job)
     wait(job)
-    assert job.cancelled
-    assert shelf.request(backend, corpus, options) is job
-    shelf.forget(job)
-    again = shelf.request(backend, corpus, options)
+    assert job.is_cancelled
+    assert indexes.request(backend, corpus, options) is job
+    indexes.jobs.forget(job)
+    again = indexes.request(backend, corpus, options)
     wait(again, 60)
-    assert again.index is not None
+    assert again.result is not None
 
 
 def test_a_failure_is_told_and_tried_again_later(backend, options, tmp_path, monkeypatch):
-    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    indexes = IndexCache(folder=tmp_path, limit=1 << 30)
     usage = shutil.disk_usage(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(build.shutil, "disk_usage", lambda path: usage._replace(free=10))
-        job = shelf.request(backend, sentences(20), options)
+        job = indexes.request(backend, sentences(20), options)
         wait(job)
     assert "GB free" in str(job.error)
-    assert shelf.request(backend, sentences(20), options) is job
+    assert indexes.request(backend, sentences(20), options) is job
     job.finished_at = time.monotonic() - 60
-    again = shelf.request(backend, sentences(20), options)
+    again = indexes.request(backend, sentences(20), options)
     wait(again)
-    assert again.index is not None
+    assert again.result is not None
 
 
 def test_the_cache_is_bounded_and_can_be_cleared(backend, options, tmp_path):
-    shelf = IndexShelf(tmp_path, limit=1)
+    indexes = IndexCache(folder=tmp_path, limit=1)
     for seed in range(3):
-        job = shelf.request(backend, sentences(50, seed=seed), options)
+        job = indexes.request(backend, sentences(50, seed=seed), options)
         wait(job)
-        assert job.index is not None
-        shelf._jobs.clear()  # nobody has it open any more
+        assert job.result is not None
+        indexes.jobs.drop([job])  # nobody has it open any more
         old = time.time() - 1000 + seed
-        os.utime(job.index.folder / MANIFEST, (old, old))
-    count, size = shelf.usage()
+        os.utime(job.result.folder / MANIFEST, (old, old))
+    count, size = indexes.usage()
     assert count == 1  # the newest stays, whatever the limit
-    assert (job.index.folder / MANIFEST).exists()
-    assert shelf.clear() == size
-    assert shelf.usage() == (0, 0)
+    assert (job.result.folder / MANIFEST).exists()
+    assert indexes.clear() == size
+    assert indexes.usage() == (0, 0)
 
 
 def test_an_index_whose_folder_was_removed_is_built_again(backend, options, tmp_path):
-    shelf = IndexShelf(tmp_path, limit=1 << 30)
+    indexes = IndexCache(folder=tmp_path, limit=1 << 30)
     corpus = sentences(10)
-    job = shelf.request(backend, corpus, options)
+    job = indexes.request(backend, corpus, options)
     wait(job)
-    shutil.rmtree(job.index.folder)
-    again = shelf.request(backend, corpus, options)
+    shutil.rmtree(job.result.folder)
+    again = indexes.request(backend, corpus, options)
     wait(again)
     assert again is not job
-    assert again.index is not None
+    assert again.result is not None
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
@@ -382,38 +384,38 @@ def test_columns_are_part_of_what_is_gone_on_with(backend, options, tmp_path):
 
 def test_a_damaged_index_of_the_cache_is_built_again(backend, options, tmp_path):
     corpus = sentences(20)
-    first = IndexShelf(tmp_path).request(backend, corpus, options)
+    first = IndexCache(folder=tmp_path).request(backend, corpus, options)
     wait(first)
-    (first.index.folder / "layer-00-mean.npy").write_bytes(b"x")
-    again = IndexShelf(tmp_path).request(backend, corpus, options)
+    (first.result.folder / "layer-00-mean.npy").write_bytes(b"x")
+    again = IndexCache(folder=tmp_path).request(backend, corpus, options)
     wait(again)
     assert again.error is None
     np.testing.assert_allclose(
-        again.index.engine(0, "mean").vectors, backend.embed(corpus.texts, options=options)[0, 0], atol=1e-6
+        again.result.engine(0, "mean").vectors, backend.embed(corpus.texts, options=options)[0, 0], atol=1e-6
     )
 
 
 def test_an_index_with_other_columns_does_not_serve(backend, options, tmp_path):
     corpus = sentences(20)
-    shelf = IndexShelf(tmp_path)
-    first = shelf.request(backend, corpus, options)
+    indexes = IndexCache(folder=tmp_path)
+    first = indexes.request(backend, corpus, options)
     wait(first)
     other = Corpus(corpus.name, corpus.texts, {"label": ("y",) * 20}, corpus.report)
-    second = shelf.request(backend, other, options)
+    second = indexes.request(backend, other, options)
     wait(second)
-    assert list(second.index.columns["label"]) == ["y"] * 20
-    assert list(first.index.columns["label"]) == list(corpus.columns["label"])
+    assert list(second.result.columns["label"]) == ["y"] * 20
+    assert list(first.result.columns["label"]) == list(corpus.columns["label"])
 
 
 def test_a_build_of_another_process_is_not_cleared_away(backend, options, tmp_path):
-    shelf = IndexShelf(tmp_path)
+    indexes = IndexCache(folder=tmp_path)
     part = tmp_path / "abc.part"
     part.mkdir()
     (part / "layer.npy").write_bytes(b"x" * 10)
     with build.lock_of(tmp_path / "abc"):
-        assert shelf.clear() == 0
+        assert indexes.clear() == 0
         assert part.exists()
-    assert shelf.clear() == 10
+    assert indexes.clear() == 10
     assert not part.exists()
 
 
@@ -421,37 +423,75 @@ def test_unfinished_builds_count_and_the_oldest_goes(backend, options, tmp_path)
     part = tmp_path / "old.part"
     part.mkdir()
     (part / "layer.npy").write_bytes(b"x" * 50_000)
-    shelf = IndexShelf(tmp_path, limit=40_000)
-    wait(shelf.request(backend, sentences(10), options))
+    indexes = IndexCache(folder=tmp_path, limit=40_000)
+    wait(indexes.request(backend, sentences(10), options))
     assert not part.exists()
 
 
 def test_sixteen_jobs_are_kept(backend, options, tmp_path):
-    shelf = IndexShelf(tmp_path)
-    jobs = [shelf.request(backend, sentences(4, seed), options) for seed in range(18)]
+    indexes = IndexCache(folder=tmp_path)
+    jobs = [indexes.request(backend, sentences(4, seed), options) for seed in range(18)]
     for job in jobs:
         wait(job)
-    shelf.request(backend, sentences(4, 99), options)
-    assert len(shelf._jobs) == 16
-    assert shelf.request(backend, sentences(4, 10), options) is jobs[10]
+    wait(indexes.request(backend, sentences(4, 99), options))
+    assert len(indexes.jobs.finished()) == 16
+    assert indexes.request(backend, sentences(4, 10), options) is jobs[10]
 
 
 @pytest.mark.parametrize("asked_before", [False, True])
 def test_float32_is_not_served_by_float16(backend, options, tmp_path, asked_before):
     corpus = sentences(20)
-    half = IndexShelf(tmp_path).request(backend, corpus, options, "float16")
+    half = IndexCache(folder=tmp_path).request(backend, corpus, options, "float16")
     wait(half)
-    assert half.index.info.dtype == "float16"
-    shelf = IndexShelf(tmp_path)
+    assert half.result.info.dtype == "float16"
+    indexes = IndexCache(folder=tmp_path)
     if asked_before:  # "auto" would build float32 and takes what is there; that answer must not serve the stricter wish
-        assert shelf.request(backend, corpus, options).index.info.dtype == "float16"
-    assert shelf.find(backend, corpus, options).index.folder == half.index.folder
-    assert shelf.find(backend, corpus, options, "float32") is None
-    exact = shelf.request(backend, corpus, options, "float32")
+        assert indexes.request(backend, corpus, options).result.info.dtype == "float16"
+    assert indexes.find(backend, corpus, options).result.folder == half.result.folder
+    assert indexes.find(backend, corpus, options, "float32") is None
+    exact = indexes.request(backend, corpus, options, "float32")
     wait(exact)
-    assert exact.index.info.dtype == "float32"
-    assert exact.index.engine(2, "mean").vectors.dtype == np.float32
-    assert exact.index.folder != half.index.folder
-    assert shelf.find(backend, corpus, options, "float32") is exact
-    assert shelf.find(backend, corpus, options, "float16").index.folder == half.index.folder
-    assert shelf.request(backend, corpus, options, "float32") is exact
+    assert exact.result.info.dtype == "float32"
+    assert exact.result.engine(2, "mean").vectors.dtype == np.float32
+    assert exact.result.folder != half.result.folder
+    assert indexes.find(backend, corpus, options, "float32") is exact
+    assert indexes.find(backend, corpus, options, "float16").result.folder == half.result.folder
+    assert indexes.request(backend, corpus, options, "float32") is exact
+
+
+def test_an_index_that_was_built_meanwhile_serves_work_that_waited(backend, tmp_path):
+    corpus, gate = sentences(20), threading.Event()
+    queue = Queue({"embedding": Lane()})
+    indexes = IndexCache(queue, tmp_path)
+    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "embedding")
+    more, less = backend.embed_options((0, 1, 2), ("mean", "cls")), backend.embed_options((1,), ("cls",))
+    first, second = (indexes.request(backend, corpus, options, "float32") for options in (more, less))
+    assert first is not second
+    gate.set()
+    wait(first)
+    passes = backend.forward_passes
+    wait(second)
+    assert second.result.folder == first.result.folder
+    assert backend.forward_passes == passes
+    assert indexes.usage()[0] == 1
+    # What serves under another's name is open all the same, and stays.
+    indexes.limit = 1
+    indexes.jobs.drop([first])
+    wait(indexes.request(backend, sentences(20, seed=1), more, "float32"))
+    assert (second.result.folder / MANIFEST).exists()
+
+
+def test_whoever_leaves_a_build_does_not_end_it_for_others(backend, options, tmp_path):
+    corpus, gate = sentences(600), threading.Event()
+    queue = Queue({"embedding": Lane()})
+    indexes = IndexCache(queue, tmp_path)
+    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "embedding")
+    job = indexes.request(backend, corpus, options, person="Ann")
+    assert indexes.request(backend, corpus, options, person="Ben") is job
+    indexes.jobs.stop(job, "Ann")
+    assert job.is_stopped_for("Ann")
+    assert not job.is_stopped_for("Ben")
+    gate.set()
+    wait(job)
+    assert not job.is_cancelled
+    assert job.result.info.sentences == 600

@@ -45,8 +45,8 @@ def corpus_of(count: int) -> str:
 def settled(app: AppTest) -> AppTest:
     """The page once nothing is worked out any more."""
     for _ in range(4):
-        jobs = list(caching.evaluation_shelf()._jobs.values())
-        if all(job.finished.is_set() for job in jobs):
+        jobs = caching.evaluations().under_way()
+        if not jobs:
             return app.run()
         for job in jobs:
             assert job.finished.wait(120)
@@ -71,10 +71,10 @@ def _few_scored_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _nothing_worked_out() -> Iterator[None]:
     """Neither results nor vectors of another test."""
-    caching.evaluation_shelf.clear()
+    caching.evaluations.clear()
     caching.lab_vectors.clear()
     yield
-    for job in caching.evaluation_shelf()._jobs.values():
+    for job in caching.evaluations().under_way():
         assert job.finished.wait(60)
 
 

@@ -108,7 +108,7 @@ def demo_scores(vectors: tuple[np.ndarray, np.ndarray]) -> Callable[[str], np.nd
 @pytest.fixture(autouse=True)
 def nothing_left_running() -> Iterator[None]:
     yield
-    for job in list(caching.evaluation_shelf()._jobs.values()):
+    for job in caching.evaluations().under_way():
         assert job.finished.wait(60)
 
 
@@ -790,7 +790,7 @@ def test_a_job_is_stopped_and_started_again(open_page: Open, monkeypatch: pytest
         assert going.wait(10)
         time.sleep(0.1)
         app.run()
-        (bar,) = app.get("progress")
+        (bar,) = app.main.get("progress")
         assert bar.proto.text.startswith("Jelinek-Mercer\\: ranking 60 queries")
         assert " left" in bar.proto.text
         assert "Then: LSA." in captions(app)
@@ -802,7 +802,7 @@ def test_a_job_is_stopped_and_started_again(open_page: Open, monkeypatch: pytest
             app.run()
         assert "Stopped: Jelinek-Mercer: ranking 60 queries." in texts(app).replace("\\", "")
         app.button(key="stop_job_words_lsa").click().run()
-    for job in list(caching.evaluation_shelf()._jobs.values()):
+    for job in caching.evaluations().under_way():
         assert job.finished.wait(10)
     app.run()
     assert not app.dataframe
@@ -817,13 +817,18 @@ def test_a_job_is_stopped_and_started_again(open_page: Open, monkeypatch: pytest
 
 def test_who_waits_for_another_ones_evaluation_is_told(open_page: Open) -> None:
     release = threading.Event()
-    caching.evaluation_shelf().request(("somebody's", 1), "Theirs", lambda tell, cancelled: release.wait(60))
+    caching.evaluations().request(
+        ("somebody's", 1), "Theirs", lambda tell, cancelled: release.wait(60), person="somebody"
+    )
     try:
         rows = [{"sentence": f"Sentence {at} of cats.", "compressed": f"cat {at}"} for at in range(5)]
         own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "five.jsonl", "sentence")
         caching.corpora().put(current.key_of(own), own)
         app = open_page("evaluate", view="compare", r="bow", corpus=current.key_of(own))
-        assert app.get("progress")[0].proto.text.endswith("waiting for the evaluation before it")
+        assert app.main.get("progress")[0].proto.text.endswith("waiting: next, after another person's job")
+        listed = [bar.proto.text for bar in app.sidebar.get("progress")]
+        assert listed[0] == "Another person's job"  # whose title may name a file
+        assert listed[1].endswith("waiting: next, after another person's job")
     finally:
         release.set()
     ready(app)
@@ -840,8 +845,8 @@ def test_a_job_that_fails_is_a_message(open_page: Open, monkeypatch: pytest.Monk
     assert any("Something went wrong" in error.value for error in app.error)
     assert "out of luck" not in texts(app)
     assert app.button(key="again_words_bow")
-    for job in list(caching.evaluation_shelf()._jobs.values()):
-        caching.evaluation_shelf().forget(job)
+    for job in caching.evaluations().finished():
+        caching.evaluations().forget(job)
 
 
 def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_replaced(

@@ -1,0 +1,70 @@
+"""The jobs under way, in the sidebar of every page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import caching
+from dashboard.jobs import progress
+
+if TYPE_CHECKING:
+    from components.jobs import Job
+
+MOST_LISTED = 8
+
+
+def expect() -> None:
+    """Say, before the page is drawn, that the list will be: the page need not ask for it."""
+    st.session_state[progress.LISTED] = True
+
+
+def draw(place: Any) -> None:
+    """List the jobs in their place, if there are any. Call it when the page is drawn, and has asked for its jobs.
+
+    None is for a page without a sidebar.
+    """
+    are_any = bool(_jobs())
+    st.session_state[progress.LISTED] = are_any or place is None
+    if are_any and place is not None:
+        with place:
+            _rows()
+
+
+def _jobs() -> list[Job]:
+    return [job for job in caching.queue().under_way() if not job.cancel.is_set()]
+
+
+@st.fragment(run_every=1.0)
+def _rows() -> None:
+    """Drawn again each second; without jobs the whole page is drawn once more, and this is not in it."""
+    jobs, person = _jobs(), caching.person()
+    if not jobs:
+        st.rerun()
+    st.markdown("**Jobs under way**")
+    for job in jobs[:MOST_LISTED]:
+        name = progress.name_for(job, person)
+        if not job.people:
+            name = f"In the background: {name}"
+        text = " · ".join(part for part in (name[0].upper() + name[1:], progress.status(job)) if part)
+        if person not in job.people:
+            st.progress(job.fraction or 0.0, text=text)
+            continue
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.progress(job.fraction or 0.0, text=text)
+            st.button(
+                "Stop",
+                key=f"stop_listed_{id(job)}",  # a row's number would be another job's once one has ended
+                icon=":material/stop:",
+                type="tertiary",
+                on_click=_stop,
+                args=(job,),
+            )
+    if len(jobs) > MOST_LISTED:
+        st.caption(f"and {len(jobs) - MOST_LISTED} more, which wait")
+
+
+def _stop(job: Job) -> None:
+    if job.owner is not None:
+        job.owner.stop(job, caching.person())

@@ -1,0 +1,100 @@
+"""The demo corpus is embedded before anybody asks, and gives way to everybody who does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.jobs import Job, Queue
+from components.retrieval.evaluation import pair_runs
+from components.retrieval.index.cache import IndexCache
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.jobs import embedding, warm_up
+from tests.dashboard.conftest import Open
+from tests.dashboard.test_pages import backend
+from tests.dashboard.views.test_search import hits
+
+
+@pytest.fixture
+def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCache]:
+    """An empty cache, on a queue like the dashboard's own, with the warm-up allowed."""
+    queue = Queue(caching.LANES)
+    own = IndexCache(queue, tmp_path)
+    monkeypatch.setattr(caching, "indexes", lambda: own)
+    monkeypatch.setenv(warm_up.VARIABLE, "1")
+    yield own
+    for job in queue.under_way():
+        queue.cancel(job)
+        assert job.finished.wait(60)
+
+
+def ended(queue: Queue) -> None:
+    for job in queue.under_way():
+        assert job.finished.wait(120)
+
+
+def test_what_pages_ask_for_first_is_there_without_a_request(indexes: IndexCache, open_page: Open) -> None:
+    model, demo = backend(), current.demo()
+    warm_up.embed_demo(model)
+    assert all(not job.people for job in indexes.jobs.under_way())
+    ended(indexes.jobs.queue)
+    passes = model.forward_passes
+    pairs = pair_runs.pairs_of_corpus(demo, pair_runs.QUERY_COLUMN)
+    exact = embedding.document_options(model, exact=True)
+    for job in (
+        indexes.find(model, demo, embedding.document_options(model)),
+        indexes.find(model, pairs.documents, exact, "float32"),
+        indexes.find(model, pairs.queries, embedding.query_options(model, exact), "float32"),
+    ):
+        assert job is not None
+        assert job.result is not None
+    search = open_page("search")
+    assert len(hits(search)) == 10
+    evaluate = open_page("evaluate")
+    assert not evaluate.error
+    assert not any("Embedding" in bar.proto.text for bar in evaluate.get("progress"))
+    assert model.forward_passes - passes == 1  # of the query that Search opens with
+
+
+def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexCache) -> None:
+    queue, model = indexes.jobs.queue, backend()
+    release, entered = threading.Event(), threading.Event()
+
+    def long(report_progress: object, is_cancelled: object) -> None:
+        entered.set()
+        release.wait(60)
+
+    other = Job("Somebody's evaluation")
+    queue.put(other, long, "evaluation")
+    assert entered.wait(10)
+    warm_up.embed_demo(model)
+    passes = model.forward_passes
+    time.sleep(0.5)
+    assert model.forward_passes == passes
+    # The last in the line is asked for: it waits neither for the first, which pauses, nor for the evaluation.
+    pairs = pair_runs.pairs_of_corpus(current.demo(), pair_runs.QUERY_COLUMN)
+    wanted = embedding.query_options(model, embedding.document_options(model, exact=True))
+    asked = indexes.request(model, pairs.queries, wanted, "float32", person="Ann")
+    assert asked.finished.wait(60)
+    assert asked.result.info.sentences == 630
+    assert not other.finished.is_set()
+    passes = model.forward_passes
+    time.sleep(0.3)
+    assert model.forward_passes == passes
+    release.set()
+    ended(queue)
+    assert indexes.find(model, current.demo(), embedding.document_options(model)).result is not None  # type: ignore[union-attr]
+
+
+def test_it_can_be_switched_off_and_is_for_the_default_model_only(
+    indexes: IndexCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(warm_up.VARIABLE, "0")
+    warm_up.embed_demo(backend())
+    assert indexes.jobs.under_way() == ()
+    assert caching.after_load == {} or caching.after_load["demo corpus"] is warm_up.embed_demo

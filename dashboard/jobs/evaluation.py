@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from components.arrays import Int64
 from components.model.trace import Pooling
 from components.retrieval.evaluation import pair_runs, run_record

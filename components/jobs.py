@@ -52,6 +52,7 @@ class Job:
     finished: threading.Event = field(default_factory=threading.Event)
     people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody asked for
     left: set[Hashable] = field(default_factory=set)  # who pressed Stop; others may go on waiting
+    owner: Jobs | None = None  # the jobs of its kind, which stop it and start it again
     run_again: bool = False  # cancelled, but by a lane with too many waiting, or the stop was taken back
     _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
 
@@ -347,7 +348,7 @@ class Jobs:
             job = before if before is not None and not _starts_again(before, person) else None
             is_new = job is None
             if job is None:
-                job = Job(title, key, total, left=set() if before is None else before.left - {person})
+                job = Job(title, key, total, owner=self, left=set() if before is None else before.left - {person})
                 self._under_way[key] = job
                 self._failed.pop(key, None)
             if person is not None and person not in job.left and not job.finished.is_set():

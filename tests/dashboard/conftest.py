@@ -37,7 +37,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
 
     yield opened
     # Work that a page began must not count as the next test's.
-    for job in [*caching.token_shelf()._kept.values(), *caching.index_shelf()._jobs.values()]:
+    for job in [*caching.token_jobs().under_way(), *caching.index_shelf()._jobs.values()]:
         assert job.finished.wait(60)
 
 

@@ -14,6 +14,7 @@ that layer would give.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +56,6 @@ class DenseHead:
 
     def on(self, device: torch.device) -> torch.nn.Module:
         """The layers on a device, in float64 where it has that number format."""
-        import copy
-
         return copy.deepcopy(self.layers).to(device, torch.float32 if device.type == "mps" else torch.float64)
 
 

@@ -116,7 +116,7 @@ def test_the_models_own_vector_over_the_layers(open_page: Open, dense: str) -> N
     assert "48 numbers" in caption
     assert "trained on layer 3" in caption
     vectors = pool(backend(dense).trace(BANK[:2]), "own")
-    np.testing.assert_allclose(next(iter(traces(app).values())), cosine(vectors[:, 0], vectors[:, 1]), atol=1e-4)
+    np.testing.assert_allclose(traces(app)["1 – 2"], cosine(vectors[:, 0], vectors[:, 1]), atol=1e-4)
 
 
 def test_at_the_last_layer_there_is_nothing_to_warn_of(open_page: Open, dense: str) -> None:
@@ -144,8 +144,7 @@ def test_search_by_the_models_own_vector(open_page: Open, dense: str) -> None:
 
 def test_evaluate_has_a_row_for_it(open_page: Open, dense: str) -> None:
     app = settled(open_page("evaluate", m=dense, view="grid"))
-    heatmap = figures(app)[0]["data"][0]
-    assert "Model's own" in [*heatmap["x"], *heatmap["y"]]
+    assert "Model's own" in json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["ticktext"]
     assert "trained on layer 3" in texts(app)
     app = settled(open_page("evaluate", m=dense, view="similarity"))
     assert "Model's own pooling" in [trace["name"] for trace in figures(app)[0]["data"]]

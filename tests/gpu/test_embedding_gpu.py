@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel
 
 from components.model.backend import Backend
 from components.model.trace import POOLINGS
-from tests.tiny import wordpiece_tokenizer
+from tests.tiny import dense_module, pooling_module, publish, save_tiny, wordpiece_tokenizer
 
 pytestmark = pytest.mark.gpu
 
@@ -83,3 +83,13 @@ def test_speed_beside_the_chip_and_sentence_transformers(base: Path) -> None:
     )
     assert tokens == len(texts)
     assert ours > reference
+
+
+def test_the_models_own_vector_is_the_same(tmp_path: Path) -> None:
+    folder = publish(save_tiny(tmp_path / "dense"), pooling_module(), dense_module(32, 48))
+    vectors = []
+    for device in ("cuda", "cpu"):
+        backend = Backend.load(str(folder), device_name=device)
+        options = backend.embed_options(range(4), backend.poolings, precision="float32")
+        vectors.append(backend.embed(["the cat sat", "a dog"], options=options))
+    np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-4)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.analysis.maps import map_shelf
-from components.analysis.maps.map_shelf import MapShelf
+from components.analysis.maps import drawing
+from components.analysis.maps.drawing import MapMaker
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.maps.token_set import of_corpus
+from components.jobs import Lane, Queue
 from tests.benchmarks.test_speed import report
 from tests.places import ASSETS
 
@@ -78,14 +79,14 @@ def test_5000_tokens_against_umap_learns_own_fit(embedded: Any, texts: list[str]
 def test_a_layer_change_on_a_computed_map_fits_nothing(embedded: Any, texts: list[str], monkeypatch: Any) -> None:
     found = embedded.token_vectors(texts, max_tokens=5_000)
     tokens = of_corpus(("bench",), found, texts, {})
-    shelf, options = MapShelf(), MapOptions("pca")
-    assert shelf.request(tokens, options, range(7)).idle.wait(60)
+    maker, options = MapMaker(Queue({"quick maps": Lane()})), MapOptions("pca")
+    assert maker.request(tokens, options, range(7)).wait(60)
     passes = embedded.forward_passes
 
     def never(*_: Any) -> None:
         raise AssertionError("a refit")
 
-    monkeypatch.setattr(map_shelf, "layer_map", never)
-    taken = seconds(lambda: [shelf.request(tokens, options, [layer]).maps[layer] for layer in range(7)])
+    monkeypatch.setattr(drawing, "layer_map", never)
+    taken = seconds(lambda: [maker.request(tokens, options, [layer]).maps[layer] for layer in range(7)])
     report(f"seven layer changes of 5,000 tokens: {1000 * taken:.2f} ms, no pass, no fit")
     assert embedded.forward_passes == passes

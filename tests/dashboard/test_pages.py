@@ -506,7 +506,8 @@ def test_a_folder_that_disappears_is_said_and_the_way_out_works(open_page: Open,
     folder = save_tiny(tmp_path / "tiny")
     app = open_page("model", m=str(folder))
     shutil.rmtree(folder)
-    caching.models()._jobs.pop(str(folder))
+    loader = caching.models()
+    loader.jobs.drop(job for job in loader.jobs.finished() if job.key == str(folder))
     app.run()
     assert not app.exception
     assert "has no config.json" in texts(app).replace("\\", "")
@@ -517,9 +518,9 @@ def test_a_folder_that_disappears_is_said_and_the_way_out_works(open_page: Open,
 def test_a_link_to_a_model_outside_the_list_asks_first(open_page: Open) -> None:
     app = open_page("layers", m="somebody/unknown-model")
     assert "This link asks for somebody/unknown-model" in texts(app).replace("\\", "")
-    assert caching.models().find("somebody/unknown-model") is None
+    assert caching.models().jobs.find("somebody/unknown-model") is None
     app.button(key="fetch_model").click().run()
-    assert caching.models().find("somebody/unknown-model") is not None
+    assert caching.models().jobs.find("somebody/unknown-model") is not None
     assert "out of reach" in texts(app)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from components.analysis.baseline import PAIRS, SEED, Band, draw_pairs, measure
+from components.analysis.baseline import CHUNK, PAIRS, SEED, Band, draw_pairs, measure, measure_sample
 from components.analysis.pooling import POOLINGS, pool
 from tests.components.analysis.handmade import trace, words
 from tests.places import ASSETS
@@ -136,6 +136,16 @@ def test_how_sentences_are_spread_over_traces_does_not_matter(tiny_backends, tin
         np.testing.assert_allclose(one.centre, other.centre, atol=5e-5)
         np.testing.assert_allclose(one.raw.mean, other.raw.mean, atol=1e-4)
         np.testing.assert_allclose(one.centred.low, other.centred.low, atol=1e-4)
+
+
+def test_a_sample_is_measured_in_short_passes(tiny_backends):
+    sample, passes = [f"the {word} sat by the river" for word in ("cat", "dog", "bank", "money", "hat")] * 12, []
+    backend = tiny_backends["bert"]
+    found = measure_sample(lambda texts: passes.append(list(texts)) or backend.run(list(texts)), sample)
+    assert [text for texts in passes for text in texts] == sample
+    assert [len(texts) for texts in passes] == [CHUNK, CHUNK, 10]
+    expected = measure(backend.run(sample[start : start + CHUNK]) for start in range(0, len(sample), CHUNK))
+    np.testing.assert_array_equal(found.tokens.raw.mean, expected.tokens.raw.mean)
 
 
 def test_special_tokens_and_padding_are_not_in_the_sample():

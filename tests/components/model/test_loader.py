@@ -12,10 +12,10 @@ import weakref
 import pytest
 
 from components.errors import ModelError
-from components.model import loader as shelf_module
+from components.jobs import Job, Lane, Queue
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec, catalog_spec, parse_model
-from components.model.loader import LoadJob, ModelShelf
+from components.model.loader import FAILURE_KEPT_SECONDS, LANE, ModelLoader, progress_message
 from components.model.store import TraceStore
 from tests.hub_server import HubServer, use_hub
 from tests.tiny import save_tiny
@@ -39,9 +39,13 @@ def loads(monkeypatch):
     return asked
 
 
+def model_loader(store_bytes=1_000, **options):
+    return ModelLoader(Queue({LANE: Lane(workers=4)}), TraceStore(store_bytes), **options)
+
+
 @pytest.fixture
-def shelf():
-    return ModelShelf(TraceStore(1_000), capacity=2)
+def loader():
+    return model_loader(capacity=2)
 
 
 def finished(job):
@@ -56,13 +60,20 @@ def failing(problem="offline"):
     return then
 
 
-def test_thirty_requests_cost_one_load(shelf, loads):
+def stopped_download(spec, progress, cancelled):
+    end = time.monotonic() + 10
+    while not cancelled() and time.monotonic() < end:
+        time.sleep(0.001)
+    failing("cancelled" if cancelled() else "offline")(spec, progress, cancelled)
+
+
+def test_thirty_requests_cost_one_load(loader, loads):
     everybody_asked = threading.Event()
     loads.then = lambda *_: everybody_asked.wait(10)
     jobs = [None] * 30
 
     def work(number):
-        jobs[number] = shelf.request(spec_of("a"))
+        jobs[number] = loader.request(spec_of("a"))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(30)]
     for thread in threads:
@@ -74,54 +85,43 @@ def test_thirty_requests_cost_one_load(shelf, loads):
     finished(jobs[0])
     assert {id(job) for job in jobs} == {id(jobs[0])}
     assert loads.keys == ["a"]
-    assert jobs[0].backend.store is shelf.store
-    assert shelf.request(spec_of("a")).backend is jobs[0].backend
+    assert jobs[0].result.store is loader.store
+    assert loader.request(spec_of("a")).result is jobs[0].result
     assert loads.keys == ["a"]
 
 
-def test_a_failure_is_remembered_and_forgotten_on_demand(shelf, loads):
+def test_a_failure_is_remembered_and_forgotten_on_demand(loader, loads):
     loads.then = failing()
-    job = finished(shelf.request(spec_of("a")))
+    job = finished(loader.request(spec_of("a")))
     assert job.error.kind == "offline"
-    assert job.backend is None
-    assert shelf.request(spec_of("a")) is job
+    assert job.result is None
+    assert loader.request(spec_of("a")) is job
     assert loads.keys == ["a"]
 
-    shelf.forget("a")
+    loader.forget("a")
     loads.then = lambda *_: None
-    again = finished(shelf.request(spec_of("a")))
+    again = finished(loader.request(spec_of("a")))
     assert again is not job
-    assert again.backend is not None
+    assert again.result is not None
     assert loads.keys == ["a", "a"]
 
 
-def test_a_failure_is_forgotten_after_a_while(shelf, loads, monkeypatch):
+def test_a_failure_is_forgotten_after_a_while(loader, loads):
     loads.then = failing()
-    job = finished(shelf.request(spec_of("a")))
-    later = time.monotonic() + shelf_module.FAILURE_KEPT_SECONDS
-    monkeypatch.setattr(shelf_module, "time", types.SimpleNamespace(monotonic=lambda: later - 1))
-    assert shelf.request(spec_of("a")) is job
-    monkeypatch.setattr(shelf_module, "time", types.SimpleNamespace(monotonic=lambda: later + 1))
-    assert finished(shelf.request(spec_of("a"))) is not job
+    job = finished(loader.request(spec_of("a")))
+    job.finished_at -= FAILURE_KEPT_SECONDS - 1
+    assert loader.request(spec_of("a")) is job
+    job.finished_at -= 2
+    assert finished(loader.request(spec_of("a"))) is not job
     assert loads.keys == ["a", "a"]
 
 
-def loaded(shelf):
+def loaded(loader):
     """Keys of the models in memory, least recently used first."""
-    return [key for key, job in shelf._jobs.items() if job.backend is not None]
+    return [job.key for job in loader.jobs.finished() if job.result is not None]
 
 
-def test_stale_failures_are_not_kept(shelf, loads, monkeypatch):
-    loads.then = failing()
-    for number in range(50):
-        finished(shelf.request(spec_of(f"wrong{number}")))
-    later = time.monotonic() + shelf_module.FAILURE_KEPT_SECONDS + 1
-    monkeypatch.setattr(shelf_module, "time", types.SimpleNamespace(monotonic=lambda: later))
-    finished(shelf.request(spec_of("one more")))
-    assert list(shelf._jobs) == ["one more"]
-
-
-def test_a_failure_holds_on_to_nothing_that_was_loaded(shelf, loads):
+def test_a_failure_holds_on_to_nothing_that_was_loaded(loader, loads):
     class Weights:
         pass
 
@@ -135,7 +135,7 @@ def test_a_failure_holds_on_to_nothing_that_was_loaded(shelf, loads):
     loads.then = then
     logging.disable(logging.CRITICAL)  # pytest keeps what is logged, the traceback with it
     try:
-        job = finished(shelf.request(spec_of("a")))
+        job = finished(loader.request(spec_of("a")))
     finally:
         logging.disable(logging.NOTSET)
     assert job.error is not None
@@ -145,77 +145,78 @@ def test_a_failure_holds_on_to_nothing_that_was_loaded(shelf, loads):
     assert kept[0]() is None
 
 
-def test_a_cancelled_download_does_not_start_again_by_itself(shelf, loads, monkeypatch):
-    loads.then = failing("cancelled")
-    job = finished(shelf.request(spec_of("a")))
-    later = time.monotonic() + 10 * shelf_module.FAILURE_KEPT_SECONDS
-    monkeypatch.setattr(shelf_module, "time", types.SimpleNamespace(monotonic=lambda: later))
-    assert shelf.request(spec_of("a")) is job
-    shelf.forget("a")
-    assert finished(shelf.request(spec_of("a"))) is not job
+def test_a_stopped_download_does_not_start_again_by_itself(loader, loads):
+    loads.then = stopped_download
+    job = loader.request(spec_of("a"), "me")
+    loader.jobs.stop(job, "me")
+    finished(job).finished_at -= 10 * FAILURE_KEPT_SECONDS
+    assert loader.request(spec_of("a"), "me") is job
+    loads.then = lambda *_: None
+    loader.forget("a", "me")
+    assert finished(loader.request(spec_of("a"), "me")).result is not None
 
 
 def test_a_folder_saved_anew_is_loaded_anew(tmp_path):
     folder = save_tiny(tmp_path / "tiny", seed=0)
-    shelf = ModelShelf(TraceStore(1 << 20))
+    loader = model_loader(1 << 20)
     spec = parse_model(str(folder))
-    first = finished(shelf.request(spec))
-    assert shelf.request(spec) is first
+    first = finished(loader.request(spec))
+    assert loader.request(spec) is first
     save_tiny(folder, seed=1)
-    second = finished(shelf.request(spec))
+    second = finished(loader.request(spec))
     assert second is not first
-    assert second.backend.revision != first.backend.revision
+    assert second.result.revision != first.result.revision
 
 
-def test_forget_leaves_loaded_models_and_unknown_keys_alone(shelf, loads):
-    job = finished(shelf.request(spec_of("a")))
-    shelf.forget("a")
-    shelf.forget("never asked for")
-    assert shelf.request(spec_of("a")) is job
-    assert loaded(shelf) == ["a"]
+def test_forget_leaves_loaded_models_and_unknown_keys_alone(loader, loads):
+    job = finished(loader.request(spec_of("a")))
+    loader.forget("a")
+    loader.forget("never asked for")
+    assert loader.request(spec_of("a")) is job
+    assert loaded(loader) == ["a"]
 
 
-def test_an_unexpected_exception_belongs_to_the_job(shelf, loads):
+def test_an_unexpected_exception_belongs_to_the_job(loader, loads):
     def broken(*_):
         raise ZeroDivisionError("a fault of ours")
 
     loads.then = broken
-    job = finished(shelf.request(spec_of("a")))
+    job = finished(loader.request(spec_of("a")))
     assert isinstance(job.error, ZeroDivisionError)
-    assert loaded(shelf) == []
+    assert loaded(loader) == []
 
 
-def test_beyond_capacity_the_least_recently_used_goes(shelf, loads):
+def test_beyond_capacity_the_least_recently_used_goes(loader, loads):
     for key in ("a", "b"):
-        finished(shelf.request(spec_of(key)))
-    shelf.request(spec_of("a"))  # used again, after b
-    finished(shelf.request(spec_of("c")))
-    assert loaded(shelf) == ["a", "c"]
-    finished(shelf.request(spec_of("b")))
-    assert loaded(shelf) == ["c", "b"]
+        finished(loader.request(spec_of(key)))
+    loader.request(spec_of("a"))  # used again, after b
+    finished(loader.request(spec_of("c")))
+    assert loaded(loader) == ["a", "c"]
+    finished(loader.request(spec_of("b")))
+    assert loaded(loader) == ["c", "b"]
     assert loads.keys == ["a", "b", "c", "b"]
 
 
-def test_a_failure_takes_no_place(shelf, loads):
+def test_a_failure_takes_no_place(loader, loads):
     for key in ("a", "b"):
-        finished(shelf.request(spec_of(key)))
+        finished(loader.request(spec_of(key)))
     loads.then = failing()
-    finished(shelf.request(spec_of("c")))
-    assert loaded(shelf) == ["a", "b"]
+    finished(loader.request(spec_of("c")))
+    assert loaded(loader) == ["a", "b"]
 
 
 def test_what_follows_a_load_runs_once_for_each(loads):
     ran = []
-    shelf = ModelShelf(TraceStore(1_000), after_load=ran.append)
+    loader = model_loader(after_load=ran.append)
     for key in ("a", "b", "a"):
-        finished(shelf.request(spec_of(key)))
+        finished(loader.request(spec_of(key)))
     end = time.monotonic() + 5
     while len(ran) < 2 and time.monotonic() < end:  # it runs after those who wait were told
         time.sleep(0.001)
     assert len(ran) == 2
 
 
-def test_progress_can_be_read_while_it_loads(shelf, loads):
+def test_progress_can_be_read_while_it_loads(loader, loads):
     half, go_on = threading.Event(), threading.Event()
 
     def then(spec, progress, cancelled):
@@ -225,54 +226,62 @@ def test_progress_can_be_read_while_it_loads(shelf, loads):
         progress(60_000_000, 60_000_000)
 
     loads.then = then
-    job = shelf.request(spec_of("a"))
+    job = loader.request(spec_of("a"))
     assert half.wait(10)
-    assert (job.fraction, job.message) == (0.5, "Fetching title of a: 30 of 60 MB")
+    assert (job.fraction, progress_message(spec_of("a"), job)) == (0.5, "Fetching title of a: 30 of 60 MB")
     go_on.set()
     finished(job)
-    assert (job.fraction, job.message) == (1.0, "Loading title of a into memory")
+    assert (job.fraction, progress_message(spec_of("a"), job)) == (1.0, "Loading title of a into memory")
 
 
 def test_without_a_download_there_is_no_fraction():
-    job = LoadJob(spec_of("a"))
-    assert (job.fraction, job.message) == (None, "Loading title of a into memory")
+    job = Job("Loading it into memory")
+    assert (job.fraction, progress_message(spec_of("a"), job)) == (None, "Loading it into memory")
 
 
-def test_a_cancel_is_heard(shelf, loads):
+def test_a_stop_is_heard_and_says_what_the_download_said(loader, loads):
     started = threading.Event()
 
-    def then(spec, progress, cancelled):
+    def then(*given):
         started.set()
-        end = time.monotonic() + 10
-        while not cancelled() and time.monotonic() < end:
-            time.sleep(0.001)
-        failing("cancelled" if cancelled() else "offline")(spec, progress, cancelled)
+        stopped_download(*given)
 
     loads.then = then
-    job = shelf.request(spec_of("a"))
+    job = loader.request(spec_of("a"), "me")
     assert started.wait(10)
-    job.cancel.set()
+    loader.jobs.stop(job, "me")
     assert finished(job).error.kind == "cancelled"
+    assert job.is_stopped_for("me")
+
+
+def test_a_model_that_is_in_memory_is_found_without_a_start(loader, loads):
+    assert loader.find("a") is None
+    job = finished(loader.request(spec_of("a")))
+    assert loader.find("a") is job.result
+    loads.then = failing()
+    finished(loader.request(spec_of("b")))
+    assert loader.find("b") is None
+    assert loads.keys == ["a", "b"]
 
 
 def test_a_cancelled_download_of_the_real_client_can_be_asked_for_again(monkeypatch, tmp_path, embedded_folder):
     monkeypatch.setenv("BERT_INTERNALS_DEVICE", "cpu")
-    shelf = ModelShelf(TraceStore(1 << 20))
+    loader = model_loader(1 << 20)
     spec = catalog_spec("sentence-transformers/all-MiniLM-L6-v2")
     with HubServer({spec.key: embedded_folder}) as server:
         use_hub(monkeypatch, server.address, tmp_path / "cache")
         server.pause = 0.04
-        job = shelf.request(spec)
+        job = loader.request(spec)
         end = time.monotonic() + 10
-        while job.done_bytes < 15_000_000 and time.monotonic() < end:
+        while job.done < 15_000_000 and time.monotonic() < end:
             time.sleep(0.005)
         assert 0 < job.fraction < 1
-        job.cancel.set()
+        loader.jobs.stop(job)
         assert finished(job).error.kind == "cancelled"
         server.pause = 0.0
-        shelf.forget(spec.key)
-        again = finished(shelf.request(spec))
+        loader.forget(spec.key)
+        again = finished(loader.request(spec))
         assert again.error is None
         assert again.fraction == 1.0
-        assert again.backend.revision == server.commit(spec.key)
-        assert loaded(shelf) == [spec.key]
+        assert again.result.revision == server.commit(spec.key)
+        assert loaded(loader) == [spec.key]

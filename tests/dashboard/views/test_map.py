@@ -12,6 +12,7 @@ from components.analysis.maps import token_set
 from components.analysis.maps.map_trust import map_trust, true_neighbours
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.word_senses import sense_curve
+from components.jobs import Cancelled
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.ready_made import ready_made_sets
@@ -73,13 +74,10 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
 def test_umap_is_the_default_and_pca_stands_in_until_it_is_there(open_page: Open, bank_tokens: Any) -> None:
     app = open_page("map")
     deadline = time.monotonic() + 120
-    drawing = caching.map_shelf().request(bank_tokens, MapOptions(), [0, 6])
-    if not drawing.has([0, 6]):
+    drawing = caching.maps().request(bank_tokens, MapOptions(), [0, 6])
+    if not drawing.is_complete:
         assert figures(app)[0]["layout"]["title"]["text"] == "Layer 0, PCA"
-    while not drawing.has([0, 6]):
-        assert time.monotonic() < deadline
-        assert drawing.error is None
-        time.sleep(0.2)
+    assert drawing.wait(deadline - time.monotonic())
     app.run()
     left, right = figures(app)
     assert left["layout"]["title"]["text"] == "Layer 0, UMAP"
@@ -90,13 +88,13 @@ def test_umap_is_the_default_and_pca_stands_in_until_it_is_there(open_page: Open
 def test_moving_a_layer_on_a_computed_map_costs_no_pass_and_no_fit(open_page: Open, monkeypatch: Any) -> None:
     app = open_page("map", by="pca", view="through")  # all layers
     app.segmented_control(key="w_map_view").set_value("ends").run()
-    from components.analysis.maps import map_shelf
+    from components.analysis.maps import drawing
 
     def never(*_: Any) -> None:
         raise AssertionError("a refit")
 
-    monkeypatch.setattr(map_shelf, "layer_map", never)
-    monkeypatch.setattr(map_shelf, "start_map", never)
+    monkeypatch.setattr(drawing, "layer_map", never)
+    monkeypatch.setattr(drawing, "start_map", never)
     before = backend().forward_passes
     for layer in (1, 3, 5):
         app.slider(key="w_layer").set_value(layer).run()
@@ -129,7 +127,7 @@ def test_through_the_layers_has_a_frame_for_each(open_page: Open, bank_tokens: A
 @pytest.mark.parametrize("method", ["tsne", "pacmap"])
 def test_the_other_methods_are_drawn(open_page: Open, bank_tokens: Any, method: str) -> None:
     options = MapOptions(method)
-    caching.map_shelf().request(bank_tokens, options, [0, 6]).idle.wait(120)
+    assert caching.maps().request(bank_tokens, options, [0, 6]).wait(120)
     app = open_page("map", by=method)
     assert not app.error
     start = start_map(bank_tokens.vectors, options)
@@ -209,14 +207,50 @@ def test_every_colour(open_page: Open, bank_tokens: Any, by: str) -> None:
 
 def test_a_corpus_by_a_sample_of_its_tokens(open_page: Open) -> None:
     corpus = current.demo()
-    job = caching.token_shelf().request(backend(), corpus.content_hash, corpus.texts, max_tokens=500)
+    job = choices.request_tokens(backend(), corpus.content_hash, corpus.texts, corpus.name, max_tokens=500)
     assert job.finished.wait(60)
     app = open_page("map", src="corpus", n="500", by="pca", col="topic")
     assert not app.error
-    shown = token_set.of_corpus(job.key, job.vectors, corpus.texts, choices.label_columns(corpus))
+    shown = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
     expected = layer_map(shown.at(6), MapOptions("pca"), start_map(shown.vectors, MapOptions("pca")))
     np.testing.assert_allclose(places(figures(app)[1]), expected, atol=1e-4)
     assert "500 of" in texts(app)
+
+
+def test_tokens_are_the_backends_taken_once_for_all_who_ask() -> None:
+    sentences = ("the bank paid", "a bank of mud", "no money here")
+    job = choices.request_tokens(backend(), "a corpus", sentences, "A corpus", max_tokens=5)
+    assert job.finished.wait(30)
+    expected = backend().token_vectors(sentences, max_tokens=5)
+    assert job.result.tokens == expected.tokens
+    np.testing.assert_allclose(job.result.vectors, expected.vectors, atol=1e-3)
+    assert (job.done, job.total) == (3, 3)
+    assert list(caching.token_folder().iterdir()) == []  # files without a name, gone with their last reader
+
+    def again(corpus: str = "a corpus", word: str = "", count: int = 5) -> Any:
+        return choices.request_tokens(backend(), corpus, sentences, "A corpus", word, count)
+
+    assert again() is job
+    assert len({again(), again("another"), again(word="bank"), again(count=6)}) == 4
+
+
+def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any) -> None:
+    def until_stopped(*_: Any, cancelled: Any, **__: Any) -> None:
+        while not cancelled():
+            time.sleep(0.01)
+        raise Cancelled
+
+    real = backend().token_vectors
+    monkeypatch.setattr(backend(), "token_vectors", until_stopped)
+    app = open_page("map", src="corpus", n="2000", by="pca")
+    app.button(key="tokens_stop").click().run()
+    assert [info.value for info in app.info] == ["Stopped."]
+    monkeypatch.setattr(backend(), "token_vectors", real)
+    app.button(key="tokens_again").click().run()
+    for job in caching.token_jobs().under_way():
+        assert job.finished.wait(60)
+    app.run()
+    assert len(figures(app)) == 2
 
 
 def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:

@@ -1,4 +1,4 @@
-"""Maps are made once, layer by layer, and nothing is lost by a cancel."""
+"""Maps are made once, layer by layer, and nothing is lost by a stop."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import threading
 import numpy as np
 import pytest
 
-from components.analysis.maps import map_shelf
-from components.analysis.maps.map_shelf import MapShelf
+from components.analysis.maps import drawing as drawing_module
+from components.analysis.maps.drawing import MapMaker
 from components.analysis.maps.map_trust import map_trust
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.maps.token_set import MapToken, TokenSet
-from components.jobs import Cancelled
+from components.jobs import Cancelled, Lane, Queue
 
 PCA = MapOptions("pca")
 
@@ -24,161 +24,197 @@ def tokens() -> TokenSet:
     return TokenSet(("some",), ("text" * 20,), places, (0, 1, 2, 3), vectors, 30)
 
 
-def test_maps_are_what_the_projection_gives(tokens):
-    drawing = MapShelf().request(tokens, PCA, [0, 3])
-    assert drawing.idle.wait(20)
-    assert sorted(drawing.maps) == [0, 3]
+def map_maker(most_waiting: int = 16, keep: int = 50) -> MapMaker:
+    lane = Lane(newest_first=True, most_waiting=most_waiting)
+    return MapMaker(Queue({"maps": lane, "quick maps": lane}), keep)
+
+
+@pytest.fixture
+def maker() -> MapMaker:
+    return map_maker()
+
+
+def ended(drawing) -> bool:
+    return all(job.finished.wait(30) for job in drawing.jobs.values())
+
+
+@pytest.fixture
+def maps_made(monkeypatch):
+    """layer_map notes its options, and waits at `gate` for methods other than PCA; these give PCA's map, which is quick."""
+    made, gate = [], threading.Event()
+
+    def noted(vectors, options, start, cancelled, progress):
+        if options.method != "pca":
+            assert gate.wait(20)
+        if cancelled():
+            raise Cancelled
+        made.append(options)
+        return layer_map(vectors, PCA, start, cancelled, progress)
+
+    monkeypatch.setattr(drawing_module, "layer_map", noted)
+    monkeypatch.setattr(drawing_module, "start_map", lambda vectors, options, *rest: start_map(vectors, PCA, *rest))
+    return made, gate
+
+
+def test_maps_are_what_the_projection_gives(maker, tokens):
+    drawing = maker.request(tokens, PCA, [0, 3])
+    assert drawing.wait(20)
+    assert list(drawing.maps) == [0, 3]
     start = start_map(tokens.vectors, PCA)
     for layer in (0, 3):
         expected = layer_map(tokens.at(layer), PCA, start)
         np.testing.assert_array_equal(drawing.maps[layer].points, expected)
         assert drawing.maps[layer].trust == map_trust(tokens.at(layer), expected)
         assert not drawing.maps[layer].points.flags.writeable
+        assert drawing.maps[layer].nbytes == expected.nbytes
     assert drawing.fraction == 1
+    assert drawing.is_complete
+    assert not drawing.is_at_work
 
 
-def test_what_is_there_is_never_made_again(tokens, monkeypatch):
-    made = []
-    whole = map_shelf.layer_map
-    monkeypatch.setattr(map_shelf, "layer_map", lambda *given: made.append(1) or whole(*given))
-    shelf = MapShelf()
-    first = shelf.request(tokens, PCA, [0, 3])
-    first.idle.wait(20)
-    again = shelf.request(tokens, PCA, [3, 0, 3])
-    assert again is first
-    assert again.has([0, 3])
-    assert len(made) == 2
-    shelf.request(tokens, PCA, [1]).idle.wait(20)
-    assert len(made) == 3
+def test_what_is_there_is_never_made_again(maker, tokens, maps_made, monkeypatch):
+    starts = []
+    monkeypatch.setattr(drawing_module, "start_map", lambda *given: starts.append(1) or start_map(*given))
+    first = maker.request(tokens, PCA, [0, 3])
+    assert first.wait(20)
+    again = maker.request(tokens, PCA, [3, 0, 3])
+    assert again.maps[0] is first.maps[0]
+    assert again.is_complete
+    assert len(maps_made[0]) == 2
+    assert maker.request(tokens, PCA, [1]).wait(20)
+    assert len(maps_made[0]) == 3
+    assert len(starts) == 1
 
 
-def test_two_sessions_that_ask_at_once_share_the_work(tokens, monkeypatch):
-    made, gate = [], threading.Event()
-    whole = map_shelf.layer_map
-
-    def slow(*given):
-        gate.wait(10)
-        made.append(1)
-        return whole(*given)
-
-    monkeypatch.setattr(map_shelf, "layer_map", slow)
-    shelf = MapShelf()
-    drawings = [shelf.request(tokens, PCA, [0, 1]) for _ in range(5)]
+def test_two_sessions_that_ask_at_once_share_the_work(maker, tokens, maps_made):
+    made, gate = maps_made
+    drawings = [maker.request(tokens, MapOptions("tsne"), [0, 1], person) for person in range(5)]
     gate.set()
-    assert all(drawing.idle.wait(20) for drawing in drawings)
+    assert all(drawing.wait(30) for drawing in drawings)
     assert len(made) == 2
 
 
-def test_a_joint_map_has_both_layers_in_order(tokens):
-    drawing = MapShelf().request(tokens, PCA, [(0, 2)])
-    drawing.idle.wait(20)
-    points = drawing.joint[0, 2].points
+def test_a_joint_map_has_both_layers_in_order(maker, tokens):
+    drawing = maker.request(tokens, PCA, [(0, 2)])
+    assert drawing.wait(20)
+    points = drawing.maps[0, 2].points
     assert points.shape == (60, 2)
     both = np.concatenate([tokens.at(0), tokens.at(2)])
     np.testing.assert_array_equal(points, layer_map(both, PCA, None))
 
 
-def test_a_cancel_keeps_what_is_there_and_goes_on_when_told(tokens, monkeypatch):
-    whole = map_shelf.layer_map
-    shelf = MapShelf()
-
-    def stops(vectors, options, start, cancelled, progress):
-        if drawing.maps:
-            drawing.cancel.set()
-            if cancelled():
-                raise Cancelled
-        return whole(vectors, options, start, cancelled, progress)
-
-    drawing = shelf.request(tokens, PCA, [])
-    monkeypatch.setattr(map_shelf, "layer_map", stops)
-    shelf.request(tokens, PCA, [0, 1, 2])
-    drawing.idle.wait(20)
-    assert sorted(drawing.maps) == [0]
-    assert drawing.cancelled
-    monkeypatch.setattr(map_shelf, "layer_map", whole)
-    shelf.request(tokens, PCA, [1]).idle.wait(5)
-    assert not drawing.has([1])  # a cancel holds until somebody takes it back
-    shelf.forget(drawing)
-    shelf.request(tokens, PCA, [0, 1, 2]).idle.wait(20)
-    assert drawing.has([0, 1, 2])
+def test_a_stop_keeps_what_is_there_and_goes_on_when_told(maker, tokens, maps_made):
+    made, gate = maps_made
+    options = MapOptions("tsne")
+    gate.set()
+    assert maker.request(tokens, options, [0], "me").wait(20)
+    gate.clear()
+    drawing = maker.request(tokens, options, [0, 1, 2], "me")
+    assert drawing.is_at_work
+    maker.stop(drawing, "me")
+    assert drawing.is_stopped_for("me")
+    gate.set()
+    assert ended(drawing)
+    assert list(drawing.maps) == [0]
+    assert drawing.error is None  # a stop is none
+    assert not maker.request(tokens, options, [1], "me").wait(0.2)  # it holds until somebody takes it back
+    maker.forget(drawing, "me")
+    assert maker.request(tokens, options, [0, 1, 2], "me").wait(20)
+    assert len(made) == 3
 
 
-def test_an_error_is_kept_for_the_page(tokens, monkeypatch):
+def test_a_stop_is_of_one_person(maker, tokens, maps_made):
+    gate = maps_made[1]
+    drawings = [maker.request(tokens, MapOptions("tsne"), [0], person) for person in ("me", "you")]
+    maker.stop(drawings[0], "me")
+    assert [drawings[0].is_stopped_for(person) for person in ("me", "you")] == [True, False]
+    gate.set()
+    assert drawings[1].wait(20)
+
+
+def test_an_error_is_kept_for_the_page(maker, tokens, monkeypatch):
     def broken(*_):
         raise RuntimeError("no map today")
 
-    monkeypatch.setattr(map_shelf, "layer_map", broken)
-    drawing = MapShelf().request(tokens, PCA, [0])
-    drawing.idle.wait(20)
+    monkeypatch.setattr(drawing_module, "layer_map", broken)
+    drawing = maker.request(tokens, PCA, [0])
+    assert not drawing.wait(20)
     assert str(drawing.error) == "no map today"
-    assert drawing.waiting == []
+    assert not drawing.is_at_work
+    assert maker.request(tokens, PCA, [0]).error is drawing.error
 
 
-def test_the_least_recently_used_drawing_goes(tokens):
-    shelf = MapShelf(capacity=2)
-    options = [MapOptions("tsne", seed=seed) for seed in range(4)]
-    drawings = {seed: shelf.request(tokens, options[seed], [0]) for seed in (0, 1)}
-    assert all(drawing.idle.wait(20) for drawing in drawings.values())
-    assert shelf.request(tokens, options[0], [0]) is drawings[0]  # used again: the other one is the older now
-    drawings[2] = shelf.request(tokens, options[2], [0])
-    assert drawings[2].idle.wait(20)
-    shelf.request(tokens, options[3], []).idle.wait(20)
-    assert shelf.request(tokens, options[2], []) is drawings[2]
-    assert shelf.request(tokens, options[1], []) is not drawings[1]
+def test_the_least_recently_used_map_goes(tokens):
+    maker = map_maker(keep=2)
+    first, second = (maker.request(tokens, PCA, [layer]) for layer in (0, 1))
+    assert first.wait(20)
+    assert second.wait(20)
+    assert maker.request(tokens, PCA, [0]).maps[0] is first.maps[0]  # used again: the other one is the older now
+    assert maker.request(tokens, PCA, [2]).wait(20)
+    assert maker.request(tokens, PCA, [0]).maps[0] is first.maps[0]
+    again = maker.request(tokens, PCA, [1])
+    assert again.wait(20)
+    assert again.maps[1] is not second.maps[1]
 
 
-def test_options_a_method_does_not_read_make_no_new_map(tokens):
-    shelf = MapShelf()
-    first = shelf.request(tokens, MapOptions("pca"), [0])
-    assert shelf.request(tokens, MapOptions("pca", n_neighbors=40, min_dist=0.5, seed=3), [0]) is first
-    other = shelf.request(tokens, MapOptions("tsne"), [])
-    assert shelf.request(tokens, MapOptions("tsne", min_dist=0.5), []) is other
-    assert shelf.request(tokens, MapOptions("tsne", n_neighbors=5), []) is not other
-    assert shelf.request(tokens, MapOptions("umap", min_dist=0.5), []) is not shelf.request(tokens, MapOptions(), [])
+def test_options_a_method_does_not_read_make_no_new_map(maker, tokens, maps_made):
+    def jobs(*options):
+        return {maker.request(tokens, one, [0]).jobs[0] for one in options}
+
+    assert len(jobs(PCA, MapOptions("pca", n_neighbors=40, min_dist=0.5, seed=3))) == 1
+    assert len(jobs(MapOptions("tsne"), MapOptions("tsne", min_dist=0.5))) == 1
+    assert len(jobs(MapOptions("tsne"), MapOptions("tsne", n_neighbors=5))) == 2
+    assert len(jobs(MapOptions("umap", min_dist=0.5), MapOptions())) == 2
+    for job in maker.jobs.under_way():
+        maker.jobs.stop(job)
+    maps_made[1].set()
 
 
-def test_the_newest_request_is_made_first_and_a_long_line_is_cut(tokens, monkeypatch):
-    order, gate = [], threading.Event()
-    whole = map_shelf.layer_map
-
-    def noted(vectors, options, *rest):
-        if options.seed >= 100:  # another test's shelf may still be at work
-            gate.wait(10)
-            order.append(options.seed - 100)
-        return whole(vectors, options, *rest)
-
-    monkeypatch.setattr(map_shelf, "layer_map", noted)
-    shelf = MapShelf(capacity=3)
-    drawings = [shelf.request(tokens, MapOptions("tsne", seed=100 + seed), [0]) for seed in range(6)]
+def test_the_newest_request_is_made_first_and_a_long_line_is_cut(tokens, maps_made):
+    made, gate = maps_made
+    maker = map_maker(most_waiting=3)
+    drawings = [maker.request(tokens, MapOptions("tsne", seed=seed), [0], "me") for seed in range(6)]
+    dropped = [drawing for drawing in drawings if not drawing.is_at_work]
+    assert len(dropped) in (2, 3)  # three wait, and one is at work if its thread was quick
+    assert not any(drawing.is_stopped_for("me") for drawing in dropped)
+    assert maker.request(tokens, MapOptions("tsne", seed=4), [0], "me").jobs[0] is drawings[4].jobs[0]
     gate.set()
-    assert all(drawing.idle.wait(30) for drawing in drawings)
-    assert sorted(order)[-3:] == [3, 4, 5]
-    assert len(order) <= 4  # one was under way, three waited; the others were dropped
-    assert order.index(5) < order.index(3)
+    assert all(ended(drawing) for drawing in drawings)
+    order = [options.seed for options in made]
+    assert order[-3:] == [4, 5, 3]  # asked for last, newest, oldest
+    again = maker.request(tokens, dropped[0].jobs[0].key[1], [0], "me")
+    assert again.wait(20)  # what was dropped is made when it is asked for again
 
 
-def test_pca_does_not_wait_behind_slower_maps(tokens, monkeypatch):
-    gate = threading.Event()
-    whole = map_shelf.layer_map
-
-    def slow(vectors, options, *rest):
-        if options.method != "pca":
-            gate.wait(20)
-        return whole(vectors, options, *rest)
-
-    monkeypatch.setattr(map_shelf, "layer_map", slow)
-    shelf = MapShelf()
-    late = shelf.request(tokens, MapOptions("tsne"), [0])
-    assert shelf.request(tokens, PCA, [0]).idle.wait(10)
+def test_pca_does_not_wait_behind_slower_maps(maker, tokens, maps_made):
+    late = maker.request(tokens, MapOptions("tsne"), [0])
+    assert maker.request(tokens, PCA, [0]).wait(10)
     assert not late.maps
-    gate.set()
-    assert late.idle.wait(30)
+    maps_made[1].set()
+    assert late.wait(30)
 
 
-def test_a_stop_after_the_work_was_done_stops_nothing_new(tokens):
-    shelf = MapShelf()
-    drawing = shelf.request(tokens, PCA, [0])
-    assert drawing.idle.wait(20)
-    drawing.cancel.set()
-    assert shelf.request(tokens, PCA, [1]).idle.wait(20)
-    assert drawing.has([0, 1])
+def test_a_stop_after_the_work_was_done_stops_nothing_new(maker, tokens):
+    drawing = maker.request(tokens, PCA, [0], "me")
+    assert drawing.wait(20)
+    maker.stop(drawing, "me")
+    assert not drawing.is_stopped_for("me")
+    assert maker.request(tokens, PCA, [0, 1], "me").wait(20)
+
+
+def test_progress_is_over_all_maps_that_are_wanted(maker, tokens, monkeypatch):
+    placed, go_on = threading.Event(), threading.Event()
+
+    def half(vectors, options, start, cancelled, progress):
+        progress(15, 30)
+        placed.set()
+        assert go_on.wait(20)
+        return layer_map(vectors, options, start, cancelled, progress)
+
+    monkeypatch.setattr(drawing_module, "layer_map", half)
+    drawing = maker.request(tokens, PCA, [0, 1])
+    assert placed.wait(20)
+    assert drawing.fraction == 0.25
+    go_on.set()
+    assert drawing.wait(20)
+    assert drawing.fraction == 1

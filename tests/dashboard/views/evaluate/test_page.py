@@ -484,7 +484,7 @@ def test_a_second_model_is_compared(open_page: Open, tmp_path: Path) -> None:
     assert "tiny, layer 4, Mean" not in offered
     assert "all-MiniLM-L6-v2, layer 6, Mean" in offered
     # Without a choice of one's own, the second model's last layer is among the runs.
-    second = caching.models().request(spec_of(str(folder))).backend
+    second = caching.models().request(spec_of(str(folder))).result
     assert second is not None
     assert choices.default_runs(backend(), second, 90)[:2] == ("m.6.mean", "m2.3.mean")
 

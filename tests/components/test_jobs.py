@@ -1,0 +1,690 @@
+"""Work in the background: one job for all who ask, in lanes, stopped by those who wait; results that are kept."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+import types
+import weakref
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from components import jobs as jobs_module
+from components.errors import InputError
+from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Queue
+
+SOON = 10  # seconds until a test that waits in vain fails
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.001)
+
+
+class Gate:
+    """Work that says when it has begun and goes on when it may, unless it was stopped."""
+
+    def __init__(self, result: Any = "done") -> None:
+        self.begun, self.go_on, self.result = threading.Event(), threading.Event(), result
+        self.runs = 0
+
+    def __call__(self, report_progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> Any:
+        self.runs += 1
+        self.begun.set()
+        end = time.monotonic() + SOON
+        while not self.go_on.wait(0.001):
+            assert time.monotonic() < end, "waited in vain"
+            if is_cancelled():
+                raise Cancelled
+        return self.result
+
+
+def quick(result: Any = "done") -> Callable[..., Any]:
+    return lambda report_progress, is_cancelled: result
+
+
+def failing(problem: BaseException) -> Callable[..., Any]:
+    def work(*_: Any) -> None:
+        raise problem
+
+    return work
+
+
+def one_lane(keep: int = 8, lane: Lane | None = None, **options: Any) -> Jobs:
+    return Jobs(Queue({"lane": lane or Lane()}), "lane", keep, **options)
+
+
+def ended(job: Job) -> Job:
+    assert job.finished.wait(SOON)
+    return job
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
+    """The time that jobs.py reads, set by the test."""
+    clock = types.SimpleNamespace(now=100.0)
+    monkeypatch.setattr(jobs_module, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+# One job
+
+
+def test_all_who_ask_get_one_job_that_runs_once() -> None:
+    jobs, work = one_lane(), Gate()
+    with ThreadPoolExecutor(16) as threads:
+        asked = list(threads.map(lambda person: jobs.request("a", "A", work, person=person), range(16)))
+    assert len(set(asked)) == 1
+    assert not asked[0].finished.is_set()
+    assert asked[0].people == set(range(16))
+    work.go_on.set()
+    assert ended(asked[0]).result == "done"
+    assert jobs.request("a", "A", work) is asked[0]
+    assert jobs.find("a") is asked[0]
+    assert work.runs == 1
+    assert jobs.request("b", "B", quick("other")) is not asked[0]
+    assert jobs.find("nobody asked") is None
+
+
+def test_a_finished_job_collects_nobody() -> None:
+    """A loaded model is asked for at each of a page's runs, by sessions without number."""
+    jobs = one_lane()
+    job = ended(jobs.request("a", "A", quick()))
+    for person in range(5):
+        jobs.request("a", "A", quick(), person=person)
+    assert job.people == set()
+
+
+def test_progress_pace_and_time_left(clock: types.SimpleNamespace) -> None:
+    job = Job("A")
+    assert (job.fraction, job.per_second, job.seconds_left) == (None, 0.0, None)
+    job.report_progress(20, 100)  # an earlier run had done 20 already
+    assert (job.fraction, job.per_second, job.seconds_left) == (0.2, 0.0, None)
+    clock.now += 2
+    job.report_progress(30, 100)
+    assert (job.fraction, job.per_second, job.seconds_left) == (0.3, 5.0, 14.0)
+    job.report_progress(101, 100)
+    assert (job.fraction, job.seconds_left) == (1.0, 0.0)
+
+
+def test_the_work_reports_to_its_job() -> None:
+    def work(report_progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> str:
+        report_progress(3, 4)
+        return "done"
+
+    jobs = one_lane()
+    job = jobs.request("a", "A title", work, total=9)
+    assert (job.title, job.key) == ("A title", "a")
+    ended(job)
+    assert (job.done, job.total, job.result) == (3, 4, "done")
+    assert job.started is not None
+    assert job.finished_at is not None
+    assert job.finished_at >= job.started
+
+
+def test_what_follows_runs_when_those_who_wait_have_the_result() -> None:
+    jobs, follows, go_on = one_lane(), threading.Event(), threading.Event()
+    ran = []
+
+    def then(job: Job) -> None:
+        follows.set()
+        assert go_on.wait(SOON)
+        ran.append(job.result)
+
+    job = ended(jobs.request("a", "A", quick(), then=then))
+    assert follows.wait(SOON)
+    assert jobs.queue.under_way() == ()  # it is not listed any more, but its worker is taken
+    behind = jobs.request("b", "B", quick(), then=lambda job: failing(ZeroDivisionError())())
+    assert behind.started is None
+    go_on.set()
+    ended(behind)
+    assert ran == ["done"]
+    assert behind.error is None
+    assert ended(jobs.request("c", "C", failing(InputError("a", "b", "c")), then=lambda job: ran.append("never")))
+    assert ended(jobs.request("d", "D", quick())).result == "done"  # a fault of what follows ends no lane
+    assert ran == ["done"]
+    assert job.result == "done"
+
+
+# Errors
+
+
+@pytest.mark.parametrize("problem", [ValueError("no"), KeyboardInterrupt("no"), SystemExit("no"), BaseException("no")])
+def test_any_exception_is_the_jobs_own_and_the_lane_goes_on(problem: BaseException) -> None:
+    jobs = one_lane()
+    job = ended(jobs.request("a", "A", failing(problem)))
+    assert job.error is problem
+    assert job.result is None
+    assert not job.is_cancelled
+    assert ended(jobs.request("b", "B", quick())).result == "done"
+
+
+def test_only_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    jobs = one_lane()
+    ended(jobs.request("a", "Meant for people", failing(InputError("given", "expected", "fix"))))
+    ended(jobs.request("b", "A fault of ours", failing(ZeroDivisionError("no"))))
+    assert [record.getMessage() for record in caplog.records] == ["A fault of ours failed"]
+
+
+def test_an_error_holds_nothing_that_the_work_had_in_its_hands() -> None:
+    class Weights:
+        pass
+
+    kept = []
+
+    def work(*_: Any) -> None:
+        weights = Weights()
+        kept.append(weakref.ref(weights))
+        try:
+            raise KeyError("first")
+        except KeyError as cause:
+            raise RuntimeError("second") from cause
+
+    jobs = one_lane()
+    logging.disable(logging.CRITICAL)  # pytest keeps what is logged, the traceback with it
+    try:
+        job = ended(jobs.request("a", "A", work))
+    finally:
+        logging.disable(logging.NOTSET)
+    assert str(job.error) == "second"
+    assert job.error.__cause__ is job.error.__context__ is job.error.__traceback__ is None
+    wait_until(lambda: gc.collect() >= 0 and kept[0]() is None)
+
+
+def test_a_worker_that_waits_holds_nothing() -> None:
+    class Result:
+        pass
+
+    jobs = one_lane(keep=1)
+    first = weakref.ref(ended(jobs.request("a", "A", lambda *_: Result())).result)
+    ended(jobs.request("b", "B", quick()))
+    wait_until(lambda: gc.collect() >= 0 and first() is None)
+
+
+def test_a_failure_is_remembered_until_it_is_forgotten() -> None:
+    jobs = one_lane()
+    job = ended(jobs.request("a", "A", failing(ValueError("no"))))
+    assert jobs.request("a", "A", quick()) is job
+    assert jobs.find("a") is job
+    jobs.forget(job)
+    assert jobs.find("a") is None
+    again = ended(jobs.request("a", "A", quick()))
+    assert again.result == "done"
+    jobs.forget(again)  # what has a result stays
+    jobs.forget(job)
+    assert jobs.find("a") is again
+
+
+def test_a_failure_is_tried_again_after_a_while_but_a_stop_is_not() -> None:
+    jobs = one_lane(retry_seconds=20)
+    failed = ended(jobs.request("a", "A", failing(ValueError("no"))))
+    work = Gate()
+    stopped = jobs.request("b", "B", work)
+    assert work.begun.wait(SOON)
+    jobs.stop(stopped)
+    ended(stopped)
+    for job in (failed, stopped):
+        assert job.finished_at is not None
+        job.finished_at -= 19
+    assert jobs.request("a", "A", quick()) is failed
+    for job in (failed, stopped):
+        job.finished_at -= 2
+    assert jobs.find("a") is None
+    assert ended(jobs.request("a", "A", quick())).result == "done"
+    assert jobs.request("b", "B", quick()) is stopped
+
+
+def test_failures_take_no_room_from_results_and_are_bounded() -> None:
+    jobs = one_lane(keep=2)
+    for key in ("a", "b"):
+        ended(jobs.request(key, key, quick(key)))
+    for number in range(jobs_module.FAILED_KEPT + 5):
+        ended(jobs.request(number, "no", failing(InputError("a", "b", "c"))))
+    assert [job.result for job in jobs.finished() if job.error is None] == ["a", "b"]
+    assert len(jobs.finished()) == 2 + jobs_module.FAILED_KEPT
+
+
+# What is kept
+
+
+def test_what_is_out_of_date_is_run_again() -> None:
+    stale: set[Hashable] = set()
+    jobs = one_lane(is_stale=lambda job: job.result in stale)
+    first = ended(jobs.request("a", "A", quick(1)))
+    assert jobs.request("a", "A", quick(2)) is first
+    stale.add(1)
+    assert jobs.find("a") is None
+    assert ended(jobs.request("a", "A", quick(2))).result == 2
+
+
+def test_the_last_used_results_are_kept() -> None:
+    jobs = one_lane(keep=2)
+    for key in ("a", "b"):
+        ended(jobs.request(key, key, quick(key)))
+    jobs.request("a", "A", quick())  # used again: b is the older now
+    ended(jobs.request("c", "C", quick("c")))
+    assert [job.result for job in jobs.finished()] == ["a", "c"]
+    assert jobs.find("b") is None
+
+
+def test_results_are_kept_by_bytes_and_by_number() -> None:
+    def sized(count: int) -> Any:
+        return types.SimpleNamespace(nbytes=count)
+
+    jobs = one_lane(keep=3, keep_bytes=100)
+    for key, size in (("a", 40), ("b", 40), ("c", 30)):
+        ended(jobs.request(key, key, quick(sized(size))))
+    assert [job.key for job in jobs.finished()] == ["b", "c"]
+    for key in ("d", "e"):
+        ended(jobs.request(key, key, quick("says no size")))
+    assert [job.key for job in jobs.finished()] == ["c", "d", "e"]
+    ended(jobs.request("large", "L", quick(sized(5_000))))
+    assert [job.key for job in jobs.finished()] == ["d", "e", "large"]  # the newest stays, whatever it takes
+    ended(jobs.request("f", "F", quick(sized(1))))
+    assert [job.key for job in jobs.finished()] == ["f"]
+
+
+def test_a_result_that_was_there_is_a_finished_job() -> None:
+    jobs = one_lane(keep=2)
+    job = jobs.add("a", "A", "from the disk")
+    assert job.finished.is_set()
+    assert jobs.request("a", "A", quick()) is job
+    jobs.drop([job])
+    assert jobs.find("a") is None
+    other = jobs.add("a", "A", "another")
+    jobs.drop([job])  # another one of the same key is left alone
+    assert jobs.find("a") is other
+
+
+# Order
+
+
+def test_a_lane_runs_in_order_and_says_so() -> None:
+    jobs, work, order = one_lane(), Gate(), []
+    first = jobs.request("a", "A", work)
+    assert work.begun.wait(SOON)
+    waiting = [
+        jobs.request(key, key, lambda *_, key=key: order.append(key), person="me")  # type: ignore[misc]
+        for key in "bcd"
+    ]
+    assert jobs.queue.under_way() == (first, *waiting)
+    assert jobs.under_way() == (first, *waiting)
+    assert jobs.queue.before(waiting[1]) == (first, waiting[0])
+    assert jobs.queue.before(first) == ()
+    assert all(job.started is None for job in waiting)
+    jobs.queue.put_first(waiting[2])
+    assert jobs.queue.under_way() == (first, waiting[2], waiting[0], waiting[1])
+    work.go_on.set()
+    for job in waiting:
+        ended(job)
+    assert order == ["d", "b", "c"]
+    assert jobs.under_way() == ()
+    wait_until(lambda: jobs.queue.under_way() == ())
+
+
+def test_the_newest_first_and_the_oldest_dropped() -> None:
+    jobs = one_lane(lane=Lane(newest_first=True, most_waiting=2))
+    work, order = Gate(), []
+    jobs.request("a", "A", work)
+    assert work.begun.wait(SOON)
+    one, two, three = (
+        jobs.request(key, key, lambda *_, key=key: order.append(key), person="me")  # type: ignore[misc]
+        for key in "bcd"
+    )
+    assert ended(one).is_cancelled
+    assert one.run_again
+    assert not one.is_stopped_for("me")  # nobody stopped it
+    assert jobs.find("b") is None
+    assert jobs.queue.under_way()[1:] == (three, two)
+    assert jobs.queue.before(two)[1:] == (three,)
+    jobs.queue.put_first(two)
+    assert jobs.queue.under_way()[1:] == (two, three)
+    work.go_on.set()
+    ended(three)
+    assert order == ["c", "d"]
+    assert ended(jobs.request("b", "B", quick("made now"))).result == "made now"
+
+
+def test_lanes_do_not_wait_for_one_another_and_have_so_many_workers() -> None:
+    queue = Queue({"slow": Lane(workers=2), "quick": Lane()})
+    slow, works = Jobs(queue, "slow", 8), [Gate() for _ in range(3)]
+    jobs = [slow.request(number, "slow", work) for number, work in enumerate(works)]
+    assert works[0].begun.wait(SOON)
+    assert works[1].begun.wait(SOON)
+    assert ended(Jobs(queue, "quick", 8).request("a", "quick", quick())).result == "done"
+    assert ended(slow.request("b", "in another lane", quick(), lane="quick")).result == "done"
+    assert not works[2].begun.is_set()
+    works[0].go_on.set()
+    assert works[2].begun.wait(SOON)
+    for work in works:
+        work.go_on.set()
+    for job in jobs:
+        ended(job)
+    wait_until(lambda: not any(thread.name == "jobs: slow" for thread in threading.enumerate()))
+
+
+def test_a_full_lane_of_two_kinds_locks_nobody_out() -> None:
+    """A request drops the other kind's job, which takes that kind's lock: both at once must not wait for each other."""
+    queue = Queue({"lane": Lane(newest_first=True, most_waiting=1)})
+    kinds, work = [Jobs(queue, "lane", 8), Jobs(queue, "lane", 8)], Gate()
+    queue.put(Job("first"), work, "lane")
+
+    def ask(kind: int) -> None:
+        for number in range(300):
+            kinds[kind].request(number, "a", quick())
+
+    threads = [threading.Thread(target=ask, args=(kind,), daemon=True) for kind in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON)
+    assert not any(thread.is_alive() for thread in threads)
+    work.go_on.set()
+
+
+# Stop
+
+
+def test_a_stop_while_it_waits_and_while_it_works() -> None:
+    jobs, work = one_lane(), Gate()
+    at_work, waiting = jobs.request("a", "A", work, person="me"), jobs.request("b", "B", quick(), person="me")
+    assert work.begun.wait(SOON)
+    jobs.stop(waiting, "me")
+    assert waiting.finished.is_set()  # at once
+    assert waiting.is_cancelled
+    assert not at_work.finished.is_set()
+    jobs.stop(at_work, "me")
+    assert at_work.is_stopped_for("me")
+    assert ended(at_work).is_cancelled
+    assert isinstance(at_work.error, Cancelled)
+    assert jobs.request("a", "A", quick(), person="me") is at_work  # until it is forgotten
+    jobs.forget(at_work, "me")
+    assert ended(jobs.request("a", "A", quick(), person="me")).result == "done"
+
+
+def test_an_error_of_its_own_after_a_stop_counts_as_the_stop() -> None:
+    """A download says in its own words that it was stopped."""
+    jobs = one_lane(retry_seconds=0)
+
+    def work(report_progress: Any, is_cancelled: Callable[[], bool]) -> None:
+        wait_until(is_cancelled)
+        raise InputError("The download was stopped.", "", "")
+
+    job = jobs.request("a", "A", work, person="me")
+    jobs.stop(job, "me")
+    ended(job)
+    assert job.is_cancelled
+    assert job.is_stopped_for("me")
+
+
+def test_a_stop_by_one_leaves_the_others_their_job() -> None:
+    jobs, work = one_lane(), Gate()
+    job = jobs.request("a", "A", work, person="me")
+    assert jobs.request("a", "A", work, person="you") is job
+    jobs.stop(job, "me")
+    assert not job.cancel.is_set()
+    assert [job.is_stopped_for(person) for person in ("me", "you")] == [True, False]
+    assert jobs.request("a", "A", work, person="me") is job  # a page drawn again is no change of mind
+    assert job.people == {"you"}
+    jobs.forget(job, "me")
+    assert jobs.request("a", "A", work, person="me") is job
+    assert not job.is_stopped_for("me")
+    jobs.stop(job, "you")
+    assert not job.cancel.is_set()
+    jobs.stop(job, "me")
+    assert ended(job).is_cancelled
+
+
+def test_who_is_gone_waits_no_longer() -> None:
+    jobs = Jobs(Queue({"lane": Lane()}, is_present=lambda person: person != "gone"), "lane", 8)
+    job = jobs.request("a", "A", Gate(), person="me")
+    jobs.request("a", "A", Gate(), person="gone")
+    jobs.stop(job, "me")
+    assert ended(job).is_cancelled
+
+
+def test_a_stop_for_nobody_in_particular_ends_it_for_all() -> None:
+    jobs = one_lane()
+    job = jobs.request("a", "A", Gate(), person="me")
+    jobs.stop(job)
+    assert ended(job).is_stopped_for("me")
+
+
+def test_somebody_else_may_ask_for_what_was_stopped() -> None:
+    jobs = one_lane()
+    job = jobs.request("a", "A", Gate(), person="me")
+    jobs.stop(job, "me")
+    ended(job)
+    again = jobs.request("a", "A", quick(), person="you")
+    assert again is not job
+    assert ended(again).result == "done"
+    assert not again.is_stopped_for("me")  # it is there now
+
+
+def test_a_stop_that_was_taken_back_waits_for_the_end_of_the_old_work() -> None:
+    """Never two at once for the same thing, though the old work looks only later whether it was stopped."""
+    jobs = one_lane(lane=Lane(workers=2))
+    begun, go_on, at_work = threading.Event(), threading.Event(), []
+
+    def deaf(report_progress: Any, is_cancelled: Any) -> str:
+        at_work.append("old")
+        begun.set()
+        assert go_on.wait(SOON)
+        at_work.remove("old")
+        raise Cancelled
+
+    def new(*_: Any) -> list[str]:
+        return [*at_work, "new"]
+
+    job = jobs.request("a", "A", deaf, person="me")
+    assert begun.wait(SOON)
+    jobs.stop(job, "me")
+    assert jobs.request("a", "A", new, person="me") is job
+    jobs.forget(job, "me")
+    again = jobs.request("a", "A", new, person="me")
+    assert again is not job
+    wait_until(lambda: again.started is not None)
+    assert not again.finished.is_set()
+    go_on.set()
+    assert ended(again).result == ["new"]
+    assert jobs.find("a") is again
+
+
+def test_a_stop_after_the_end_changes_nothing() -> None:
+    jobs = one_lane()
+    job = ended(jobs.request("a", "A", quick(), person="me"))
+    jobs.stop(job, "me")
+    assert not job.is_stopped_for("me")
+    assert jobs.request("a", "A", quick(), person="me") is job
+
+
+def test_a_job_stopped_before_it_was_put_is_not_run() -> None:
+    queue, work = Queue({"lane": Lane()}), Gate()
+    job = Job("A")
+    queue.cancel(job)
+    queue.put(job, work, "lane")
+    assert ended(job).is_cancelled
+    assert work.runs == 0
+
+
+# Giving way
+
+
+def background(is_busy: Callable[[], bool] = lambda: False) -> Queue:
+    return Queue({"lane": Lane(), "background": Lane(gives_way=True)}, is_busy)
+
+
+class Steps:
+    """Work that looks after each step whether it may go on."""
+
+    def __init__(self) -> None:
+        self.steps, self.end = 0, threading.Event()
+
+    def __call__(self, report_progress: Any, is_cancelled: Callable[[], bool]) -> int:
+        while not self.end.is_set():
+            if is_cancelled():
+                raise Cancelled
+            self.steps += 1
+            time.sleep(0.001)
+        return self.steps
+
+    def goes_on(self) -> bool:
+        before = self.steps
+        time.sleep(0.03)
+        return self.steps > before + 1
+
+
+def test_a_lane_that_gives_way_pauses_while_others_work() -> None:
+    queue = background()
+    jobs, steps, work = Jobs(queue, "lane", 8), Steps(), Gate()
+    job = jobs.request("demo", "Demo", steps, lane="background")
+    wait_until(steps.goes_on)
+    other = jobs.request("a", "A", work, person="you")
+    assert work.begun.wait(SOON)
+    wait_until(lambda: not steps.goes_on())
+    work.go_on.set()
+    ended(other)
+    wait_until(steps.goes_on)
+    steps.end.set()
+    assert ended(job).result > 0
+
+
+def test_it_pauses_while_people_wait_for_work_outside_the_queue() -> None:
+    busy = threading.Event()
+    jobs, steps = Jobs(background(busy.is_set), "background", 8), Steps()
+    busy.set()
+    job = jobs.request("demo", "Demo", steps)
+    assert not steps.goes_on()
+    assert job.started is None
+    busy.clear()
+    wait_until(steps.goes_on)
+    steps.end.set()
+    ended(job)
+
+
+def test_it_goes_on_when_somebody_waits_for_it_and_can_be_stopped_while_it_pauses() -> None:
+    queue = background()
+    jobs, steps, work = Jobs(queue, "lane", 8), Steps(), Gate()
+    jobs.request("a", "A", work, person="you")
+    assert work.begun.wait(SOON)
+    job = jobs.request("demo", "Demo", steps, lane="background")
+    wait_until(lambda: not steps.goes_on())
+    assert jobs.request("demo", "Demo", steps, person="me") is job
+    wait_until(steps.goes_on)
+    jobs.stop(job, "me")
+    assert ended(job).is_cancelled
+    paused = jobs.request("other", "Other", Steps(), lane="background")
+    jobs.stop(paused)
+    assert ended(paused).is_cancelled
+    work.go_on.set()
+
+
+def test_a_waiting_job_leaves_the_background_once_somebody_waits_for_it() -> None:
+    queue = background(is_busy=lambda: True)
+    jobs, first = Jobs(queue, "lane", 8), Gate()
+    ahead = jobs.request("first", "First", first, lane="background")
+    job = jobs.request("second", "Second", quick(), lane="background")
+    assert not job.finished.wait(0.02)
+    assert jobs.request("second", "Second", quick(), person="me") is job
+    assert ended(job).result == "done"
+    assert not first.begun.is_set()
+    jobs.stop(ahead)
+
+
+# Results computed at once
+
+
+def test_thirty_threads_cost_one_computation() -> None:
+    cache: Cache[list[int]] = Cache(4)
+    begun, go_on, calls = threading.Event(), threading.Event(), []
+
+    def compute() -> list[int]:
+        calls.append(1)
+        begun.set()
+        assert go_on.wait(SOON)
+        return [1]
+
+    with ThreadPoolExecutor(30) as threads:
+        asked = [threads.submit(cache.get, "a", compute) for _ in range(30)]
+        assert begun.wait(SOON)
+        assert cache.is_computing()
+        assert cache.is_known("a")
+        assert cache.find("a") is None
+        go_on.set()
+        results = [one.result(SOON) for one in asked]
+    assert len(calls) == 1
+    assert len({id(result) for result in results}) == 1
+    assert not cache.is_computing()
+    assert cache.find("a") is results[0]
+    assert cache.get("a", pytest.fail) is results[0]
+    assert not cache.is_known("b")
+
+
+def test_an_exception_reaches_everybody_who_waits_and_is_not_kept() -> None:
+    cache: Cache[int] = Cache(4)
+    begun, go_on, calls = threading.Event(), threading.Event(), []
+
+    def fail() -> int:
+        calls.append(1)
+        begun.set()
+        assert go_on.wait(SOON)
+        raise KeyboardInterrupt("no memory")
+
+    with ThreadPoolExecutor(10) as threads:
+        first = threads.submit(cache.get, "a", fail)
+        assert begun.wait(SOON)
+        others = [threads.submit(cache.get, "a", fail) for _ in range(9)]
+        wait_until(lambda: len(cache._under_way["a"]._condition._waiters) == 9)  # type: ignore[attr-defined]
+        go_on.set()
+        for one in (first, *others):
+            with pytest.raises(KeyboardInterrupt, match="no memory"):
+                one.result(SOON)
+    assert len(calls) == 1
+    assert not cache.is_known("a")
+    assert cache.get("a", lambda: 7) == 7
+
+
+def test_different_keys_are_computed_side_by_side() -> None:
+    cache: Cache[int] = Cache(4)
+    both = threading.Barrier(2, timeout=SOON)  # breaks unless the other computation runs at the same time
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda key: cache.get(key, both.wait), "ab"))
+    assert len(cache) == 2
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    cache: Cache[int] = Cache(2)
+    for number, key in enumerate("ab"):
+        cache.put(key, number)
+    assert cache.find("a") == 0  # used again: b is the older now
+    assert cache.find("unknown") is None
+    cache.put("c", 2)
+    assert [cache.find(key) for key in "abc"] == [0, None, 2]
+    assert (len(cache), cache.used) == (2, 2)
+    cache.put("a", 9)
+    cache.get("d", lambda: 3)
+    assert [cache.find(key) for key in "acd"] == [9, None, 3]
+    cache.clear()
+    assert (len(cache), cache.used) == (0, 0)
+
+
+def test_a_limit_by_size() -> None:
+    cache: Cache[str] = Cache(10, len)
+    for number in range(10):
+        cache.get(number, lambda: "x")
+    assert (len(cache), cache.used) == (10, 10)
+    cache.get("large", lambda: "x" * 9)
+    assert (len(cache), cache.used) == (2, 10)
+    assert cache.get("too large", lambda: "x" * 11) == "x" * 11
+    assert cache.find("too large") is None
+    assert (len(cache), cache.used) == (2, 10)
+    cache.put("large", "y" * 11)  # the older one must not be taken for it
+    assert cache.find("large") is None
+    assert cache.find(9) == "x"

@@ -103,15 +103,15 @@ def draw_pairs(forms: list[str], owner: list[int], pairs: int, seed: int) -> tup
     if len(numbers) < 2 or len(set(owner)) < 2:
         raise ValueError("no two tokens with different forms in different sentences")
     random = np.random.default_rng(seed)
-    found: list[np.ndarray] = []
+    parts: list[np.ndarray] = []
     missing = pairs
     for _ in range(1_000):
         drawn = random.integers(0, len(form), size=(2 * missing + 16, 2))
         good = (form[drawn[:, 0]] != form[drawn[:, 1]]) & (home[drawn[:, 0]] != home[drawn[:, 1]])
-        found.append(drawn[good][:missing])
-        missing -= len(found[-1])
+        parts.append(drawn[good][:missing])
+        missing -= len(parts[-1])
         if missing == 0:
-            both = np.concatenate(found)
+            both = np.concatenate(parts)
             return both[:, 0], both[:, 1]
     raise ValueError("no two tokens with different forms in different sentences")
 
@@ -120,9 +120,9 @@ def _yardstick(vectors: Float32, first: np.ndarray, second: np.ndarray) -> Yards
     centre = read_only(vectors.mean(axis=1, dtype=np.float64).astype(np.float32))  # [layer, dim]
     raw, moved = [], []
     for layer in range(vectors.shape[0]):  # one layer at a time: float64 copies stay small
-        here = vectors[layer]
-        shifted = centred(here[None], centre[layer][None])[0]
-        raw.append(cosine(here[first], here[second]))
+        states = vectors[layer]
+        shifted = centred(states[None], centre[layer][None])[0]
+        raw.append(cosine(states[first], states[second]))
         moved.append(cosine(shifted[first], shifted[second]))
     return Yardstick(_band(np.array(raw)), _band(np.array(moved)), centre, len(first), vectors.shape[1])
 

@@ -81,7 +81,9 @@ class HeadPatterns:
         values = self.of(name)
         heads = values.shape[1]
         order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
-        ranked = [RankedHead(int(at) // heads, int(at) % heads, float(values.flat[at])) for at in order[: max(0, k)]]
+        ranked = [
+            RankedHead(int(cell) // heads, int(cell) % heads, float(values.flat[cell])) for cell in order[: max(0, k)]
+        ]
         return tuple(entry for entry in ranked if not np.isnan(entry.score))
 
     def best_pattern(self, block: int, head: int) -> tuple[Pattern, float]:
@@ -128,17 +130,17 @@ def score_heads(
         }
         stacked = np.stack([weight * asking[:, None] for weight in weights.values()]).reshape(len(weights), -1)
         shares, entropy = _sums(attention, stacked, asking)
-        found = dict(zip(weights, np.moveaxis(shares, -1, 0), strict=True))
-        found["entropy"] = entropy
+        scores_of = dict(zip(weights, np.moveaxis(shares, -1, 0), strict=True))
+        scores_of["entropy"] = entropy
         concerned = {name: int((weight.any(axis=1) & asking).sum()) for name, weight in weights.items()}
         concerned["distance"] = concerned["entropy"] = int(asking.sum())
         evenly = {name: float((weight * asking[:, None]).sum()) / length for name, weight in weights.items()}
         evenly["entropy"] = np.log(length) * concerned["entropy"]
         # The only key of a sentence of one token gets everything: neither broad nor focused.
         scale = np.log(length) if length > 1 else np.inf
-        found["broad"], evenly["broad"] = entropy / scale, evenly["entropy"] / scale
+        scores_of["broad"], evenly["broad"] = entropy / scale, evenly["entropy"] / scale
         concerned["broad"] = concerned["entropy"] if length > 1 else 0
-        for name, values in found.items():
+        for name, values in scores_of.items():
             sums[name] = sums[name] + values if name in sums else values
             even[name] = even.get(name, 0.0) + evenly[name]
             queries[name] = queries.get(name, 0) + concerned[name]
@@ -177,8 +179,8 @@ def _sums(attention: np.ndarray, weights: Float64, asking: NDArray[np.bool_]) ->
 def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
     """What each link counts for a pattern (1 for a target) or for the distance, float64 [query, key]."""
     tokens = sentence.tokens
-    place = np.arange(len(tokens))
-    ahead = place[None, :] - place[:, None]  # [query, key]
+    positions = np.arange(len(tokens))
+    ahead = positions[None, :] - positions[:, None]  # [query, key]
     ends = {token.id for token in tokens[1:] if token.special}
     # By id and not by flag: a [SEP] that somebody typed is one for the model as well.
     separator = np.array([token.position > 0 and token.id in ends for token in tokens], bool)
@@ -187,7 +189,7 @@ def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
         "previous": ahead == -1,
         "next": ahead == 1,
         "itself": ahead == 0,
-        "first": (place == 0)[None, :] & (ahead != 0),
+        "first": (positions == 0)[None, :] & (ahead != 0),
         "separators": separator[None, :] & (ahead != 0),
         "same_word": _same_word(sentence),
         "punctuation": mark[None, :] & (ahead != 0),

@@ -42,9 +42,9 @@ class MaxSim:
     @property
     def weights(self) -> Float32:
         """How much each document token answers, float32 [document token] in 0..1: its best cosine, where it is a best."""
-        found = np.zeros(self.matrix.shape[1], np.float32)
-        np.maximum.at(found, self.best, self.matrix.max(axis=1))
-        return np.clip(found, 0, 1)
+        weights = np.zeros(self.matrix.shape[1], np.float32)
+        np.maximum.at(weights, self.best, self.matrix.max(axis=1))
+        return np.clip(weights, 0, 1)
 
 
 def max_sim(query: Float32, document: Float32) -> Float32:

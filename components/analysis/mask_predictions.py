@@ -60,7 +60,7 @@ def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tup
         raise ValueError("this trace has no mask logits; make it with mask_logits=True")
     if k < 1:
         raise ValueError(f"k is {k}; expected 1 or more")
-    found = []
+    predictions = []
     # One mask at a time: float64 of a whole vocabulary for hundreds of masks would take hundreds of megabytes.
     for (sentence, position), logits in zip(trace.mask_logits.places, trace.mask_logits.logits, strict=True):
         probabilities = softmax(logits)
@@ -69,8 +69,8 @@ def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tup
             Prediction(vocabulary[number] if number < len(vocabulary) else "", number, float(probabilities[number]))
             for number in best.tolist()
         )
-        found.append(MaskPredictions(sentence, position, top))
-    return tuple(found)
+        predictions.append(MaskPredictions(sentence, position, top))
+    return tuple(predictions)
 
 
 def softmax(logits: NDArray[np.floating]) -> Float64:
@@ -146,6 +146,6 @@ def _same_but_for(old: TokenizedSentence, new: TokenizedSentence, positions: Seq
         return token.id, token.segment, token.in_pair, token.special
 
     expected = [read(token) for token in old.tokens]
-    for place in positions:
-        expected[place] = (mask_id, *expected[place][1:])
+    for position in positions:
+        expected[position] = (mask_id, *expected[position][1:])
     return [read(token) for token in new.tokens] == expected

@@ -46,10 +46,10 @@ def matched_words(
         for one, other in zip(_texts(first), _texts(second), strict=True):
             for spans in _whole_words(align(one, other)):
                 start, end = spans[0].start, spans[-1].end
-                here = tuple(token.position for span in spans for token in span.first)
-                there = tuple(token.position for span in spans for token in span.second)
-                if here and there and _is_kept(end, one) and _is_kept(end, other):
-                    words.append(MatchedWord(row, one.text[start:end], here, there))
+                first_positions = tuple(token.position for span in spans for token in span.first)
+                second_positions = tuple(token.position for span in spans for token in span.second)
+                if first_positions and second_positions and _is_kept(end, one) and _is_kept(end, other):
+                    words.append(MatchedWord(row, one.text[start:end], first_positions, second_positions))
     return tuple(words)
 
 

@@ -37,9 +37,9 @@ class SentenceSimilarity:
 
     def pairs(self) -> tuple[SentencePair, ...]:
         """Every pair of two sentences, most similar first; reading order on a tie, pairs without a value last."""
-        found = [SentencePair(a, b, float(self.matrix[a, b])) for a, b in combinations(range(len(self.matrix)), 2)]
+        pairs = [SentencePair(a, b, float(self.matrix[a, b])) for a, b in combinations(range(len(self.matrix)), 2)]
         # Of two floats, a NaN is neither smaller nor larger: it must not take part in the comparison.
-        return tuple(sorted(found, key=lambda pair: (np.isnan(pair.similarity), -np.nan_to_num(pair.similarity))))
+        return tuple(sorted(pairs, key=lambda pair: (np.isnan(pair.similarity), -np.nan_to_num(pair.similarity))))
 
     def clustered_order(self) -> tuple[int, ...]:
         """All sentences, similar ones side by side; sentences without a vector at the end, in reading order."""

@@ -169,14 +169,14 @@ def shared_word(sentences: Sequence[TokenizedSentence]) -> SharedWord | None:
 
     Longest, because long words are seldom the grammatical ones ("the", "is"). The first wins a tie.
     """
-    places = [_first_places(sentence) for sentence in sentences]
-    if not places:
+    positions = [_first_positions(sentence) for sentence in sentences]
+    if not positions:
         return None
-    common = [word for word in places[0] if all(word in other for other in places[1:])]
+    common = [word for word in positions[0] if all(word in other for other in positions[1:])]
     if not common:
         return None
     word = max(common, key=len)
-    return SharedWord(word, tuple(found[word] for found in places))
+    return SharedWord(word, tuple(position_of[word] for position_of in positions))
 
 
 def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> tuple[int, ...]:
@@ -186,30 +186,30 @@ def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[st
     is the word that all sentences share, else each sentence's longest.
     """
     if len(focus) == len(sentences):
-        wanted = [_first_places(sentence).get(word.lower()) for sentence, word in zip(sentences, focus, strict=True)]
-        found = tuple(place for place in wanted if place is not None)
-        if len(found) == len(sentences):
-            return found
+        wanted = [_first_positions(sentence).get(word.lower()) for sentence, word in zip(sentences, focus, strict=True)]
+        known = tuple(position for position in wanted if position is not None)
+        if len(known) == len(sentences):
+            return known
     shared = shared_word(sentences)
     if shared is not None:
         return shared.positions
     chosen = []
     for sentence in sentences:
-        places = _first_places(sentence)
-        chosen.append(places[max(places, key=len)] if places else 0)
+        positions = _first_positions(sentence)
+        chosen.append(positions[max(positions, key=len)] if positions else 0)
     return tuple(chosen)
 
 
-def _first_places(sentence: TokenizedSentence) -> dict[str, int]:
+def _first_positions(sentence: TokenizedSentence) -> dict[str, int]:
     """Each word with a letter or digit in it, to the position of its first piece."""
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for token in sentence.tokens:
         if token.special or token.word is None:
             continue
         word = sentence.word_text(token.position).lower()
         if any(char.isalnum() for char in word):
-            places.setdefault(word, sentence.word_positions(token.position)[0])
-    return places
+            positions.setdefault(word, sentence.word_positions(token.position)[0])
+    return positions
 
 
 def position_at(sentence: TokenizedSentence, start: int, end: int, in_pair: bool = False) -> int | None:

@@ -28,16 +28,16 @@ def search(vocabulary: Sequence[str], text: str, mode: Mode = "begins with", lim
     if not needle:
         return VocabularyHits((), (), 0)
     if mode == "id":
-        found = _by_id(vocabulary, needle)
+        numbers = _by_id(vocabulary, needle)
     else:
         wanted = needle.lower()
-        found = [
+        numbers = [
             number
             for number, piece in enumerate(vocabulary)
             if piece and (piece.lower().startswith(wanted) if mode == "begins with" else wanted in piece.lower())
         ]
-    shown = tuple(found[:limit])
-    return VocabularyHits(shown, tuple(vocabulary[number] for number in shown), len(found))
+    shown = tuple(numbers[:limit])
+    return VocabularyHits(shown, tuple(vocabulary[number] for number in shown), len(numbers))
 
 
 def _by_id(vocabulary: Sequence[str], text: str) -> list[int]:

@@ -99,8 +99,8 @@ def clusters(vectors: NDArray[Any], seed: int = 0) -> list[Cluster]:
         score = silhouette_score(directions, labels, metric="cosine")
         if score > best_score + 1e-6:
             best, best_score = labels, score
-    found = [_cluster(directions, np.flatnonzero(best == label)) for label in np.unique(best)]
-    return sorted(found, key=lambda item: -len(item.members))
+    groups = [_cluster(directions, np.flatnonzero(best == label)) for label in np.unique(best)]
+    return sorted(groups, key=lambda item: -len(item.members))
 
 
 def _cluster(directions: Float32, members: Int64) -> Cluster:

@@ -105,13 +105,13 @@ def vector_bars(values: np.ndarray, title: str, scale: float = 1.0) -> go.Figure
             showlegend=False,
         )
     )
-    for place in np.argsort(-np.abs(values))[:3]:
+    for dimension in np.argsort(-np.abs(values))[:3]:
         figure.add_annotation(
-            x=int(place),
-            y=float(values[place]),
-            text=f"dim {place}",
+            x=int(dimension),
+            y=float(values[dimension]),
+            text=f"dim {dimension}",
             showarrow=False,
-            yshift=10 if values[place] >= 0 else -10,
+            yshift=10 if values[dimension] >= 0 else -10,
         )
     figure.update_layout(bargap=0)
     figure.update_xaxes(title="dimension", showgrid=False)

@@ -79,18 +79,18 @@ def measure_grid(
             ygap=2,
         )
     )
-    places = [
+    cells_with_value = [
         (row, column) for row in range(len(rows)) for column in range(len(columns)) if np.isfinite(values[row, column])
     ]
     figure.add_scatter(
-        x=[column for _, column in places],
-        y=[row for row, _ in places],
+        x=[column for _, column in cells_with_value],
+        y=[row for row, _ in cells_with_value],
         mode="markers",
         marker={"symbol": "square", "size": 34 * scale, "opacity": 0},
-        customdata=[list(place) for place in places],
+        customdata=[list(cell) for cell in cells_with_value],
         text=[
             f"{theme.plain(rows[row])}, {theme.plain(columns[column])}<br>{unit}: {values[row, column]:.{digits + 1}f}"
-            for row, column in places
+            for row, column in cells_with_value
         ],
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
@@ -145,8 +145,8 @@ def curves_over(
     """Curves [run] over the same points; intervals as bands in the curve's colour. `ticks` are the numbers shown."""
     figure = go.Figure()
     places = np.asarray(points, np.float32)
-    for at, curve in enumerate(curves):
-        style = theme.line_style(at)
+    for number, curve in enumerate(curves):
+        style = theme.line_style(number)
         if curve.low is not None and curve.high is not None:
             figure.add_scatter(
                 x=np.concatenate([places, places[::-1]]),
@@ -158,14 +158,14 @@ def curves_over(
                 showlegend=False,
                 name=f"interval of {theme.plain(curve.name)}",
             )
-    for at, curve in enumerate(curves):
+    for number, curve in enumerate(curves):
         name = theme.plain(curve.name, 44)
         figure.add_scatter(
             x=places,
             y=np.asarray(curve.values, np.float32),
             mode="lines+markers" if len(places) <= 20 else "lines",
             marker={"size": 6},
-            line=theme.line_style(at),
+            line=theme.line_style(number),
             name=name,
             hovertemplate=f"{theme.plain(curve.name, 100)}<br>{x_title} %{{x}}: %{{y:.3f}}<extra></extra>",
             connectgaps=True,  # one method may have no value at another one's point
@@ -178,13 +178,13 @@ def curves_over(
 def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title: str, scale: float = 1.0) -> go.Figure:
     """(name, recall [point], precision [point]) in per cent, a line each."""
     figure = go.Figure()
-    for at, (name, recall, precision) in enumerate(curves):
+    for number, (name, recall, precision) in enumerate(curves):
         figure.add_scatter(
             x=np.asarray(recall, np.float32),
             y=np.asarray(precision, np.float32),
             mode="lines+markers",
             marker={"size": 5},
-            line=theme.line_style(at),
+            line=theme.line_style(number),
             name=theme.plain(name, 44),
             customdata=np.arange(1, len(recall) + 1),
             hovertemplate=f"{theme.plain(name)}<br>k = %{{customdata}}: recall %{{x:.2f}}, precision %{{y:.2f}}<extra></extra>",
@@ -199,18 +199,18 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
     most = max((cost.megabytes for cost in costs), default=1) or 1
     figure = go.Figure()
     alone = _apart(costs)
-    for at, cost in enumerate(costs):
+    for number, cost in enumerate(costs):
         figure.add_scatter(
             x=[cost.milliseconds],
             y=[cost.quality],
             mode="markers+text",
-            text=[theme.plain(cost.name, 22) if alone[at] else ""],
+            text=[theme.plain(cost.name, 22) if alone[number] else ""],
             textposition="top center",
             cliponaxis=False,
             marker={
                 "size": 10 + 26 * (cost.megabytes / most) ** 0.5,
-                "color": theme.PALETTE[at % len(theme.PALETTE)],
-                "symbol": _SYMBOLS[(at // len(theme.PALETTE)) % len(_SYMBOLS)],
+                "color": theme.PALETTE[number % len(theme.PALETTE)],
+                "symbol": _SYMBOLS[(number // len(theme.PALETTE)) % len(_SYMBOLS)],
                 "opacity": 0.85,
             },
             name=theme.plain(cost.name, 44),
@@ -244,11 +244,11 @@ def _apart(costs: Sequence[Cost]) -> list[bool]:
     wide, high = 0.3 * max(float(np.ptp(times)), 0.5), 0.12 * max(float(np.ptp(qualities)), 4.0)
     return [
         not any(
-            (abs(times - times[at]) < wide)[other] and (abs(qualities - qualities[at]) < high)[other]
+            (abs(times - times[own]) < wide)[other] and (abs(qualities - qualities[own]) < high)[other]
             for other in range(len(costs))
-            if other != at
+            if other != own
         )
-        for at in range(len(costs))
+        for own in range(len(costs))
     ]
 
 
@@ -264,22 +264,26 @@ def agreement_curves(
     """Correlations [pooling, layer] as curves, and values that have no layers (`flat`) as thin dotted lines across."""
     layers = list(range(values.shape[1]))
     figure = go.Figure()
-    for at, (row, label) in enumerate(zip(values, labels, strict=True)):
+    for number, (row, label) in enumerate(zip(values, labels, strict=True)):
         figure.add_scatter(
             x=layers,
             y=np.asarray(row, np.float32),
             mode="lines+markers",
-            line={"color": theme.PALETTE[at], "width": 3},
+            line={"color": theme.PALETTE[number], "width": 3},
             marker={"size": 7},
             name=theme.plain(label),
             hovertemplate=f"{theme.plain(label)}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
         )
-    for at, (name, value) in enumerate(flat):
+    for number, (name, value) in enumerate(flat):
         figure.add_scatter(
             x=layers,
             y=np.full(len(layers), value, np.float32),
             mode="lines",
-            line={"color": _FLAT_COLOURS[at % len(_FLAT_COLOURS)], "width": 1.5, "dash": ("dot", "dash")[at % 2]},
+            line={
+                "color": _FLAT_COLOURS[number % len(_FLAT_COLOURS)],
+                "width": 1.5,
+                "dash": ("dot", "dash")[number % 2],
+            },
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
@@ -329,5 +333,5 @@ def _ticks(points: np.ndarray, logarithmic: bool, ticks: Sequence[float] | None)
 
 
 def _faint(colour: str) -> str:
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    red, green, blue = (int(colour[first : first + 2], 16) for first in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.16)"

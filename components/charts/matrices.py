@@ -18,8 +18,8 @@ MAX_TICKS = 40
 
 def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
     """Labels that differ even where tokens are the same: position, then token. Plain text, as typed."""
-    places = range(len(tokens)) if positions is None else positions
-    return [f"{place} {token[:24]}" for place, token in zip(places, tokens, strict=True)]
+    numbers = range(len(tokens)) if positions is None else positions
+    return [f"{position} {token[:24]}" for position, token in zip(numbers, tokens, strict=True)]
 
 
 def token_matrix(

@@ -92,7 +92,9 @@ def moving_map(
     figure.frames = [
         go.Frame(
             name=str(layer),
-            data=[{"type": kind, **{axis: maps[layer][own, at] for at, axis in enumerate(axes)}} for own in rows],
+            data=[
+                {"type": kind, **{axis: maps[layer][own, column] for column, axis in enumerate(axes)}} for own in rows
+            ],
             traces=list(range(len(rows))),
         )
         for layer in layers
@@ -162,7 +164,7 @@ def _traces(
     result = []
     few = len(points) <= LABELLED
     for name, rows, marker in _groups(colours, len(points), scale):
-        own = [at for at, row in enumerate(rows) if int(row) in chosen]
+        own = [number for number, row in enumerate(rows) if int(row) in chosen]
         size = (9 if len(points) <= 400 else 6 if len(points) <= 5_000 else 3.5) * scale
         common: dict[str, Any] = {
             "name": theme.plain(name, 28),
@@ -179,8 +181,8 @@ def _traces(
             marker = marker | {"size": sizes, "opacity": 0.85, "line": {"width": 0}}
             if chosen and "colorscale" not in marker:
                 marker["color"] = [SELECTED if int(row) in chosen else marker["color"] for row in rows]
-            place = {axis: points[rows, at] for at, axis in enumerate("xyz")}
-            result.append(go.Scatter3d(**common, **place, marker=marker, textfont={"size": 11 * scale}))
+            coordinates = {axis: points[rows, column] for column, axis in enumerate("xyz")}
+            result.append(go.Scatter3d(**common, **coordinates, marker=marker, textfont={"size": 11 * scale}))
             continue
         kind = go.Scattergl if renderer == "webgl" and not few else go.Scatter
         result.append(
@@ -214,14 +216,14 @@ def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.nd
     named = [name for name, _ in counted.most_common(GROUPS if len(counted) <= GROUPS else GROUPS - 1)]
     if all(name.isascii() and name.isdigit() for name in named):
         named.sort(key=int)
-    place = {name: at for at, name in enumerate(named)}
-    which = np.array([place.get(name, len(named)) for name in colours.groups])
+    group_of = {name: group for group, name in enumerate(named)}
+    groups = np.array([group_of.get(name, len(named)) for name in colours.groups])
     result = [
-        (name, np.flatnonzero(which == at), {"color": colours.hues[at % len(colours.hues)]})
-        for at, name in enumerate(named)
+        (name, np.flatnonzero(groups == group), {"color": colours.hues[group % len(colours.hues)]})
+        for group, name in enumerate(named)
     ]
-    if (which == len(named)).any():
-        result.insert(0, (REST, np.flatnonzero(which == len(named)), {"color": theme.GREY}))  # behind the others
+    if (groups == len(named)).any():
+        result.insert(0, (REST, np.flatnonzero(groups == len(named)), {"color": theme.GREY}))  # behind the others
     return result
 
 

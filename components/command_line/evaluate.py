@@ -46,12 +46,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
     runs: list[dict[str, Any]] = []
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        for found in grid.retrieval_runs(
-            backend, pairs.documents.texts, pairs.queries.texts, chosen, asked, bar.update
-        ):
-            runs.append(
-                {"model": found.model, "layer": found.layer, "pooling": found.pooling, **metrics.summary(found.ranks)}
-            )
+        for one in grid.retrieval_runs(backend, pairs.documents.texts, pairs.queries.texts, chosen, asked, bar.update):
+            runs.append({"model": one.model, "layer": one.layer, "pooling": one.pooling, **metrics.summary(one.ranks)})
     if options.json != "-":
         recalls = {f"R@{k}": lambda run, k=k: run["recall"][k] for k in runs[0]["recall"]}
         shared.write_table(runs, {**recalls, "MRR": itemgetter("mrr"), "nDCG@10": itemgetter("ndcg@10")}, digits=2)

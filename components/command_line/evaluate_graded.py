@@ -23,10 +23,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
     runs: list[dict[str, Any]] = []
     with shared.Bar(f"Embedding {graded.name}") as bar:
-        for found in graded_runs(backend, graded, chosen, asked, bar.update):
-            runs.append(
-                {"model": found.model, "layer": found.layer, "pooling": found.pooling, **graded_summary(found.ranks)}
-            )
+        for one in graded_runs(backend, graded, chosen, asked, bar.update):
+            runs.append({"model": one.model, "layer": one.layer, "pooling": one.pooling, **graded_summary(one.ranks)})
     if options.json != "-":
         means = {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"}
         recalls = {f"R@{k}": lambda run, k=k: run["recall"][k] for k in ("10", "100")}

@@ -50,8 +50,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     vectors = query_vectors(backend, [options.query], index.info)
     hits = engine.search(vectors[layer, pooling], options.k, options.similarity)
     results = [
-        {"rank": rank, "index": int(at), "score": round(float(score), 6), "text": index.texts[int(at)]}
-        for rank, (at, score) in enumerate(zip(hits.indices[0], hits.scores[0], strict=True), start=1)
+        {
+            "rank": rank,
+            "index": int(index_of_text),
+            "score": round(float(score), 6),
+            "text": index.texts[int(index_of_text)],
+        }
+        for rank, (index_of_text, score) in enumerate(zip(hits.indices[0], hits.scores[0], strict=True), start=1)
     ]
     if options.json != "-":
         for hit in results:

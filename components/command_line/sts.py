@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     backend = shared.load(options)
     chosen = shared.embed_options(backend, options, None)
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        found = sts.similarity_runs(backend, pairs, chosen, bar.update)
+        measured = sts.similarity_runs(backend, pairs, chosen, bar.update)
     runs = [
         {
             "model": run.model,
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "pearson": None if run.pearson is None else round(run.pearson, 6),
             "n": run.n,
         }
-        for run in found
+        for run in measured
     ]
     if options.json != "-":
         shared.write_table(runs, {"Spearman": itemgetter("spearman"), "Pearson": itemgetter("pearson")}, digits=4)

@@ -67,7 +67,7 @@ def map_trust(
         near_true, near_seen = (np.argpartition(kind, k - 1, axis=1)[:, :k] for kind in (true, seen))
         # How many are nearer in the space than each neighbour in the map: its rank there, from 0.
         limits = np.take_along_axis(true, near_seen, axis=1)  # [row, k]
-        ranks = np.stack([np.count_nonzero(true < limits[:, [at]], axis=1) for at in range(k)], axis=1)
+        ranks = np.stack([np.count_nonzero(true < limits[:, [column]], axis=1) for column in range(k)], axis=1)
         strangers += float(np.maximum(0, ranks + 1 - k).sum())
         shared += sum(len(np.intersect1d(one, other)) for one, other in zip(near_true, near_seen, strict=True))
     worst = len(rows) * k * (2 * count - 3 * k - 1) / 2  # the sum when the farthest ones are shown as the nearest
@@ -77,9 +77,9 @@ def map_trust(
 def _distances(vectors: Float32, rows: Int64) -> Float32:
     """Squared Euclidean distances of some rows to all, float32 [row, token]; to itself infinity."""
     squares = (vectors**2).sum(axis=1)
-    found = squares[rows][:, None] + squares[None] - 2 * (vectors[rows] @ vectors.T)
-    found[np.arange(len(rows)), rows] = np.inf
-    return found
+    distances = squares[rows][:, None] + squares[None] - 2 * (vectors[rows] @ vectors.T)
+    distances[np.arange(len(rows)), rows] = np.inf
+    return distances
 
 
 def true_neighbours(vectors: NDArray[Any], token: int, k: int = NEIGHBOURS) -> tuple[Int64, Float32]:
@@ -88,6 +88,6 @@ def true_neighbours(vectors: NDArray[Any], token: int, k: int = NEIGHBOURS) -> t
     cosines = directions @ directions[token]
     cosines[token] = -np.inf
     k = min(k, len(cosines) - 1)
-    found = np.argpartition(-cosines, k - 1)[:k]
-    found = found[np.argsort(-cosines[found], kind="stable")]
-    return found, np.clip(cosines[found], -1, 1)
+    nearest = np.argpartition(-cosines, k - 1)[:k]
+    nearest = nearest[np.argsort(-cosines[nearest], kind="stable")]
+    return nearest, np.clip(cosines[nearest], -1, 1)

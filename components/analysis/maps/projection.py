@@ -90,8 +90,8 @@ def layer_map(
     and start give the same map. `progress(done, total)` counts points. Raises InputError for fewer than 4 points,
     Cancelled.
     """
-    found = _normal(place(np.asarray(vectors, np.float32), options, start, cancelled, progress))
-    return found if start is None else align(found, start)
+    points = _normal(place(np.asarray(vectors, np.float32), options, start, cancelled, progress))
+    return points if start is None else align(points, start)
 
 
 def align(points: Float32, target: Float32) -> Float32:
@@ -145,12 +145,12 @@ def place(
     result = np.empty((count, options.dims), np.float32)
     result[rows] = fitted
     others = np.setdiff1d(np.arange(count), rows)
-    for at in range(0, len(others), _PLACED):
+    for first in range(0, len(others), _PLACED):
         if cancelled():
             raise Cancelled
         if progress is not None:
-            progress(FITTED + at, count)
-        some = others[at : at + _PLACED]
+            progress(FITTED + first, count)
+        some = others[first : first + _PLACED]
         result[some] = put(vectors[some])
     return result
 
@@ -175,14 +175,14 @@ def _fit(vectors: Float32, options: MapOptions, start: Float32 | None) -> tuple[
 
     # t-SNE wants a start whose first axis has a standard deviation of 0.0001 (its `init` says so).
     begin: Any = "pca" if start is None else start / max(1e-12, float(start[:, 0].std())) * 1e-4
-    found = TSNE(
+    placed = TSNE(
         n_components=options.dims,
         perplexity=max(1.0, min(options.n_neighbors, (len(vectors) - 1) / 3)),
         metric=options.metric,
         random_state=options.seed,
         init=begin,
     ).fit_transform(vectors)
-    points = np.asarray(found, np.float32)
+    points = np.asarray(placed, np.float32)
     return points, lambda others: _between_nearest(others, vectors, points)
 
 
@@ -190,8 +190,8 @@ def _between_nearest(others: Float32, known: Float32, points: Float32) -> Float3
     """The mean place of each one's nearest known vectors."""
     from sklearn.neighbors import NearestNeighbors
 
-    found = NearestNeighbors(n_neighbors=_NEAREST).fit(known).kneighbors(others, return_distance=False)
-    return points[found].mean(axis=1)
+    nearest = NearestNeighbors(n_neighbors=_NEAREST).fit(known).kneighbors(others, return_distance=False)
+    return points[nearest].mean(axis=1)
 
 
 def _pca(vectors: Float32, options: MapOptions) -> Float32:

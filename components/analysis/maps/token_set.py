@@ -107,7 +107,7 @@ def _cut(text: str, width: int) -> str:
 
 def of_trace(trace: Trace, special: bool = True) -> TokenSet:
     """The tokens of a trace's sentences, with special tokens or without."""
-    tokens, rows, places = [], [], []
+    tokens, rows, positions = [], [], []
     for row, sentence in enumerate(trace.sentences):
         for token in sentence.tokens:
             if token.special and not special:
@@ -116,8 +116,8 @@ def of_trace(trace: Trace, special: bool = True) -> TokenSet:
             word = sentence.word_text(token.position)
             tokens.append(MapToken(row, token.position, text, word, token.start, token.end, token.special))
             rows.append(row)
-            places.append(token.position)
-    vectors = np.ascontiguousarray(trace.hidden_states[:, rows, places])
+            positions.append(token.position)
+    vectors = np.ascontiguousarray(trace.hidden_states[:, rows, positions])
     texts = tuple(sentence.text for sentence in trace.sentences)
     content = hashlib.sha256("\n".join(texts).encode() + trace.input_ids.tobytes()).hexdigest()
     key = (trace.model, trace.revision, "sentences", str(special), content)

@@ -128,10 +128,10 @@ def _installed(package: str, path: str) -> str:
     Raises ModuleNotFoundError that says how to install it.
     """
     try:
-        found = importlib.util.find_spec(package)
+        spec = importlib.util.find_spec(package)
     except ModuleNotFoundError:  # the package's parent is missing too
-        found = None
-    for folder in (found.submodule_search_locations or ()) if found else ():
+        spec = None
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
         file = Path(folder) / path
         if file.is_file():
             return file.read_text(encoding="utf-8")

@@ -206,20 +206,20 @@ def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Cor
     texts: list[str] = []
     seconds: list[tuple[str, ...]] = []
     cleaned = 0
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         parts = value if has_lists and isinstance(value, list) else [value]
         done = _cleaned(parts, width, table.has_broken_bytes)
         if isinstance(done, str):
-            bad.append(BadRow(table.numbers[place], done))
+            bad.append(BadRow(table.numbers[index], done))
             continue
-        kept.append(place)
+        kept.append(index)
         texts.append(done[0].text)
         cleaned += any(text.changed for text in done)
         if has_lists:
             seconds.append(tuple(text.text for text in done[1:]))
     if not texts:
         raise _nothing(name, bad)
-    columns = {key: tuple(as_text(others[key][place]) for place in kept) for key in others}
+    columns = {key: tuple(as_text(others[key][index]) for index in kept) for key in others}
     for extra in range(width - 1):
         title = _free(PAIR_COLUMN if extra == 0 else f"{column} {extra + 2}", columns)
         columns[title] = tuple(parts[extra] if extra < len(parts) else "" for parts in seconds)

@@ -59,14 +59,14 @@ def corpus_facts(corpus: HasTexts, lengths: Int64, max_length: int) -> CorpusFac
     lengths = np.array(lengths, dtype=np.int64)
     if lengths.shape != (len(corpus.texts),):
         raise ValueError(f"{len(corpus.texts)} texts but lengths of shape {lengths.shape}")
-    places = np.unique(np.linspace(0, len(corpus.texts) - 1, EXAMPLES).astype(int))
+    rows = np.unique(np.linspace(0, len(corpus.texts) - 1, EXAMPLES).astype(int))
     return CorpusFacts(
         sentences=len(corpus.texts),
         characters=sum(map(len, corpus.texts)),
         token_lengths=read_only(lengths),
         max_length=max_length,
         truncated=int(np.count_nonzero(lengths > max_length)),
-        examples=tuple(corpus.texts[place] for place in places),
+        examples=tuple(corpus.texts[row] for row in rows),
     )
 
 

@@ -125,10 +125,10 @@ def fetch_dataset(
             f"{revision[:80]!r} is not a revision.", "A branch, tag or commit was expected.", "Leave it out for main."
         )
     if not hub.is_reachable(fresh=True):
-        found = _cached(repo_id, split, revision)
-        if found is None:
+        paths = _cached(repo_id, split, revision)
+        if paths is None:
             raise _offline(repo_id)
-        return found
+        return paths
     try:
         return _fetch(repo_id, split, revision, progress, cancelled, limits)
     except UserError:
@@ -196,9 +196,11 @@ def _cached(repo_id: str, split: str | None, revision: str | None) -> tuple[Path
     snapshot = folder / "snapshots" / commit
     if not commit or not snapshot.is_dir():
         return None
-    here = [path.relative_to(snapshot).as_posix() for path in snapshot.rglob("*") if path.is_file()]
+    names_there = [path.relative_to(snapshot).as_posix() for path in snapshot.rglob("*") if path.is_file()]
     try:
-        names = choose_files(here, repo_id, split or "train")  # a test split alone must not pass for what None means
+        names = choose_files(
+            names_there, repo_id, split or "train"
+        )  # a test split alone must not pass for what None means
     except InputError:  # other splits are here, this one is not
         return None
     parts = [part for name in names if (part := _PART.search(name)) is not None]

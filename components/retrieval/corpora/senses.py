@@ -74,18 +74,24 @@ def read_senses(source: Path | bytes, name: str) -> SenseFile:
     return SenseFile(tuple(rows), bad, corpus.content_hash)
 
 
-def meant_occurrences(rows: Sequence[SenseRow], found: Sequence[tuple[int, int, int]]) -> tuple[list[int], list[int]]:
+def meant_occurrences(
+    rows: Sequence[SenseRow], occurrences: Sequence[tuple[int, int, int]]
+) -> tuple[list[int], list[int]]:
     """Which of the found occurrences (row, first character, last + 1) are meant, and the rows without one."""
     by_row: dict[int, list[int]] = {}
-    for at, (owner, _, _) in enumerate(found):
-        by_row.setdefault(owner, []).append(at)
+    for occurrence, (owner, _, _) in enumerate(occurrences):
+        by_row.setdefault(owner, []).append(occurrence)
     chosen, missing = [], []
     for number, row in enumerate(rows):
-        candidates = sorted(by_row.get(number, ()), key=lambda at: found[at][1])
+        candidates = sorted(by_row.get(number, ()), key=lambda occurrence: occurrences[occurrence][1])
         if row.index is not None:
             words = [match.span() for match in re.finditer(r"\S+", row.sentence)]
             start, end = words[row.index] if row.index < len(words) else (-1, -1)
-            candidates = [at for at in candidates if start <= found[at][1] and found[at][2] <= end]
+            candidates = [
+                occurrence
+                for occurrence in candidates
+                if start <= occurrences[occurrence][1] and occurrences[occurrence][2] <= end
+            ]
         if candidates:
             chosen.append(candidates[0])
         else:

@@ -34,7 +34,7 @@ class StoredTexts(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
+            return [self[number] for number in range(*index.indices(len(self)))]
         if index < 0:
             index += len(self)
         if not 0 <= index < len(self):
@@ -43,7 +43,7 @@ class StoredTexts(Sequence[str]):
         return self._characters[start:end].tobytes().decode("utf-8")
 
     def __iter__(self) -> Iterator[str]:
-        return (self[at] for at in range(len(self)))
+        return (self[number] for number in range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ class LayerGrid:
         """Row and column of a layer and pooling. Raises KeyError for one that is not here."""
         if (layer, pooling) not in self:
             raise KeyError(f"layer {layer}, {pooling}")
-        return self.layers.index(layer), next(at for at, name in enumerate(self.poolings) if name == pooling)
+        return self.layers.index(layer), next(column for column, name in enumerate(self.poolings) if name == pooling)
 
     def of(self, layer: int, pooling: str) -> Any:
         """The value, or the row of values, of one layer and pooling. Raises KeyError for one that is not here."""

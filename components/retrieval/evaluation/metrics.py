@@ -89,9 +89,9 @@ def holm(p_values: Sequence[float], among: int | None = None) -> list[float]:
     if tests < len(p_values):
         raise ValueError(f"{len(p_values)} comparisons of {tests}")
     adjusted, highest = [0.0] * len(p_values), 0.0
-    for place, at in enumerate(np.argsort(p_values, kind="stable")):
-        highest = max(highest, min(1.0, (tests - place) * p_values[at]))
-        adjusted[at] = highest
+    for order, test in enumerate(np.argsort(p_values, kind="stable")):
+        highest = max(highest, min(1.0, (tests - order) * p_values[test]))
+        adjusted[test] = highest
     return adjusted
 
 
@@ -106,12 +106,12 @@ def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Inte
     if not len(values):
         raise ValueError("no query to take a mean of")
     # Drawing queries with replacement draws how many of them have each value: one multinomial draw a resample.
-    found, counts = np.unique(values, return_counts=True)
+    distinct, counts = np.unique(values, return_counts=True)
     numbers, means = np.random.default_rng(seed), np.empty(resamples)
-    step = max(1, _AT_ONCE // len(found))
+    step = max(1, _AT_ONCE // len(distinct))
     for start in range(0, resamples, step):
         drawn = numbers.multinomial(len(values), counts / len(values), size=min(step, resamples - start))
-        means[start : start + len(drawn)] = drawn @ found / len(values)
+        means[start : start + len(drawn)] = drawn @ distinct / len(values)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(values.mean()), float(low), float(high))
 

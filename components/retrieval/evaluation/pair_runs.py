@@ -67,15 +67,15 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
             f"The columns sentence and {column} (a query for each sentence) were expected.",
             "Rename them, or choose another column or file.",
         )
-    rows = [at for at, query in enumerate(corpus.columns[column]) if query.strip()]
+    rows = [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
     if not rows:
         raise InputError(
             f"{corpus.name} has no row with both texts.",
             "At least one was expected.",
             "Choose another column or corpus.",
         )
-    documents = tuple(corpus.texts[at] for at in rows)
-    queries = tuple(corpus.columns[column][at] for at in rows)
+    documents = tuple(corpus.texts[row] for row in rows)
+    queries = tuple(corpus.columns[column][row] for row in rows)
     return Pairs(
         corpus.name,
         Texts(corpus.name, documents),
@@ -142,17 +142,17 @@ def ranker_ranks(
     cancelled: IsCancelled = lambda: False,
 ) -> Int64:
     """Ranks from 1, int64 [query], by a ranking of words; documents that score the same stand before the right one."""
-    places = np.arange(len(queries)) if gold is None else gold
+    documents = np.arange(len(queries)) if gold is None else gold
     ranks = np.empty(len(queries), np.int64)
-    for at, (query, place) in enumerate(zip(queries, places, strict=True)):
+    for number, (query, document) in enumerate(zip(queries, documents, strict=True)):
         if cancelled():
             raise Cancelled
         scores = ranker.scores(query)
-        own = float(scores[place])
+        own = float(scores[document])
         # Itself is one of them; what is no number counts against the query.
-        ranks[at] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
-        if progress is not None and at % 64 == 0:
-            progress(at, len(queries))
+        ranks[number] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
+        if progress is not None and number % 64 == 0:
+            progress(number, len(queries))
     if progress is not None:
         progress(len(queries), len(queries))
     return ranks
@@ -183,7 +183,9 @@ def ranker_milliseconds(ranker: Ranker, queries: Sequence[str]) -> float:
 
 
 def _median_milliseconds(ask: Callable[[str], object], queries: Sequence[str]) -> float:
-    chosen = [queries[at] for at in np.linspace(0, len(queries) - 1, min(TIMED_QUERIES, len(queries))).astype(int)]
+    chosen = [
+        queries[number] for number in np.linspace(0, len(queries) - 1, min(TIMED_QUERIES, len(queries))).astype(int)
+    ]
     ask(chosen[0])  # warms up
     seconds = []
     for query in chosen:

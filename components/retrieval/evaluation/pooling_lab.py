@@ -92,12 +92,12 @@ class LabLayers:
 
     def of(self, layer: int) -> LabVectors:
         """Vectors at one layer, without a forward pass. Raises ValueError where it or one that last4 needs is not held."""
-        at, start = self.layers.index(layer), self.layers.index(max(0, layer - 3))
+        row, start = self.layers.index(layer), self.layers.index(max(0, layer - 3))
         half = self.pairs["mean"].shape[1] // 2
 
         def pooled(side: Pooled, rows: slice = slice(None)) -> Pooled:
-            last4 = read_only(side["mean"][start : at + 1, rows].mean(axis=0))
-            return MappingProxyType({name: last4 if name == "last4" else side[name][at, rows] for name in POOLINGS})
+            last4 = read_only(side["mean"][start : row + 1, rows].mean(axis=0))
+            return MappingProxyType({name: last4 if name == "last4" else side[name][row, rows] for name in POOLINGS})
 
         pairs = pooled(self.pairs, slice(half)), pooled(self.pairs, slice(half, None))
         return LabVectors(self.model, self.revision, layer, pooled(self.documents), pooled(self.queries), *pairs)
@@ -114,19 +114,15 @@ class LabCell:
     spearman: float | None
     pearson: float | None
 
-    def recall_at(self, k: int) -> float:
-        """The share of queries whose document is among the first k, 0..1."""
-        return float(metrics.recall(self.ranks, k).mean())
-
     @property
     def recall_at_1(self) -> float:
         """Recall@1, 0..1."""
-        return self.recall_at(1)
+        return float(metrics.recall(self.ranks, 1).mean())
 
     @property
     def recall_at_10(self) -> float:
         """Recall@10, 0..1."""
-        return self.recall_at(10)
+        return float(metrics.recall(self.ranks, 10).mean())
 
     @property
     def mrr(self) -> float:
@@ -144,22 +140,6 @@ def most_pairs(backend: Backend, scored_pairs: ScoredPairs | None = None) -> int
     text = 4 * len(_KEPT) * (backend.facts.layers + 1) * backend.facts.hidden_size  # bytes of float32
     scored = 0 if scored_pairs is None else 2 * len(scored_pairs.first)
     return max(3, min(MOST_PAIRS, (MOST_BYTES // text - scored) // 2))
-
-
-def lab_vectors(
-    backend: Backend,
-    documents: Texts,
-    queries: Texts,
-    scored_pairs: ScoredPairs | None,
-    layer: int,
-    max_length: int | None = None,
-    progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
-) -> LabVectors:
-    """One layer's vectors, from no more layers than last4 takes; arguments and errors are those of `lab_layers`."""
-    backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
-    wanted = range(max(0, layer - 3), layer + 1)
-    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, cancelled).of(layer)
 
 
 def lab_layers(
@@ -188,7 +168,7 @@ def lab_layers(
     options = [backend.embed_options(wanted, _KEPT[:3], max_length, "float32", role) for _, role in sides]
     weights = idf_weights(backend, documents, options[0], cancelled)
     total, before = 2 * sum(len(texts) for texts, _ in sides), 0
-    found: list[Pooled] = []
+    pooled: list[Pooled] = []
     for (texts, _), each in zip(sides, options, strict=True):
         stored = np.empty((len(_KEPT), len(each.layers), len(texts), backend.facts.hidden_size), np.float32)
 
@@ -198,9 +178,9 @@ def lab_layers(
         backend.embed_into(texts, each, keep, progress=_part(progress, before, total), cancelled=cancelled)
         tell = _part(progress, before + len(texts), total)
         stored[3] = backend.embed_weighted(texts, weights, each, tell, cancelled)
-        found.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
+        pooled.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
         before += 2 * len(texts)
-    return LabLayers(backend.spec.key, backend.revision, options[0].layers, *found)
+    return LabLayers(backend.spec.key, backend.revision, options[0].layers, *pooled)
 
 
 def idf_weights(
@@ -235,11 +215,11 @@ def lab_cells(
     """
     _check(vectors, scores, (dims,))
     count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
-    for at, pooling in enumerate(POOLINGS):
+    for row, pooling in enumerate(POOLINGS):
         axes = _fitted_axes(vectors.documents[pooling], count, cancelled)
-        for place, treatment in enumerate(TREATMENTS):
+        for column, treatment in enumerate(TREATMENTS):
             apply = _applied(treatment, axes, count, seed)
-            before = (at * len(TREATMENTS) + place) * queries
+            before = (row * len(TREATMENTS) + column) * queries
             tell = _part(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
             yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
 
@@ -264,8 +244,8 @@ def dimension_sweep(
     real = sorted({min(count, len(axes.spread)) for count in possible} - {0})
     cells = [(name, count) for name in PROJECTIONS for count in (possible if name == "random" else real)]
     queries = len(vectors.queries["mean"])
-    for at, (treatment, count) in enumerate(cells):
-        apply, tell = _applied(treatment, axes, count, seed), _part(progress, at * queries, len(cells) * queries)
+    for number, (treatment, count) in enumerate(cells):
+        apply, tell = _applied(treatment, axes, count, seed), _part(progress, number * queries, len(cells) * queries)
         yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
 
 
@@ -301,10 +281,10 @@ def _fitted_axes(documents: Float32, count: int, cancelled: IsCancelled) -> _Axe
     # By the covariance where there are many documents: quick, and in float64 of centred vectors exact enough.
     solver = "covariance_eigh" if len(exact) > exact.shape[1] else "full"
     with np.errstate(invalid="ignore"):  # shares of a variance of 0, which nobody reads
-        found = PCA(count, svd_solver=solver).fit(exact - mean)
-    spread = np.sqrt(found.explained_variance_)
+        fitted = PCA(count, svd_solver=solver).fit(exact - mean)
+    spread = np.sqrt(fitted.explained_variance_)
     real = int(np.count_nonzero(spread > ROUNDING * np.sqrt(np.mean(np.sum(exact * exact, axis=1)))))
-    return _Axes(mean, found.components_[:real], spread[:real])
+    return _Axes(mean, fitted.components_[:real], spread[:real])
 
 
 def _applied(treatment: Treatment, axes: _Axes, count: int, seed: int) -> Callable[[Float32], Float32]:
@@ -338,8 +318,8 @@ def _cell(
 
 def _pair_products(first: Float32, second: Float32) -> Float64:
     """Dot products row by row in shares of the largest, [pair]: no correlation changes, and `correlations` rounds."""
-    found = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
-    return found / (np.abs(found).max(initial=0) or 1)
+    products = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
+    return products / (np.abs(products).max(initial=0) or 1)
 
 
 def _part(progress: ReportProgress | None, before: int, total: int) -> ReportProgress:

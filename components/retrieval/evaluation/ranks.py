@@ -82,14 +82,14 @@ def _ranks_of(
             rows, columns = rows[~above], columns[~above] + start
             own = columns != gold[rows]
             rows, columns = rows[own], columns[own]
-            found = np.einsum("pd,pd->p", exact_asked[rows], exact_directions(documents[columns], longest))
-            np.add.at(before, rows[found >= targets[rows] - SAME], 1)
+            products = np.einsum("pd,pd->p", exact_asked[rows], exact_directions(documents[columns], longest))
+            np.add.at(before, rows[products >= targets[rows] - SAME], 1)
             continue
         # Hardly anything can be told apart here: the block once more in float64.
         exact = exact_asked @ exact_directions(documents[start : start + _DOCUMENTS], longest).T
         ahead = exact >= targets[:, None] - SAME
-        here = (gold >= start) & (gold < start + _DOCUMENTS)
-        ahead[here, gold[here] - start] = False
+        in_block = (gold >= start) & (gold < start + _DOCUMENTS)
+        ahead[in_block, gold[in_block] - start] = False
         before += np.count_nonzero(ahead, axis=1)
     return before + 1
 
@@ -97,8 +97,10 @@ def _ranks_of(
 def _longest(documents: NDArray[np.floating]) -> float:
     """The length of the longest vector; 1 where all are zeros."""
     blocks = range(0, len(documents), _DOCUMENTS)
-    lengths = (np.linalg.norm(np.asarray(documents[at : at + _DOCUMENTS], np.float64), axis=-1) for at in blocks)
-    return max((float(found.max()) for found in lengths), default=0.0) or 1.0
+    lengths = (
+        np.linalg.norm(np.asarray(documents[start : start + _DOCUMENTS], np.float64), axis=-1) for start in blocks
+    )
+    return max((float(block.max()) for block in lengths), default=0.0) or 1.0
 
 
 def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> Float64:

@@ -165,7 +165,7 @@ def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
             for result in results
             if (result.task, result.split) in missing
         ]
-        wanted = [found for found in data if model == EMBEDDED_KEY or _theirs(results, found)]
+        wanted = [used for used in data if model == EMBEDDED_KEY or _theirs(results, used)]
         if not wanted:
             continue
         try:
@@ -173,16 +173,16 @@ def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
         except FAILURES as problem:
             left_out += _failed(model, results, wanted, problem)
             continue
-        for found in wanted:
+        for used in wanted:
             try:
-                rows += _measure(backend, found, _theirs(results, found), bar)
+                rows += _measure(backend, used, _theirs(results, used), bar)
             except FAILURES as problem:
-                left_out += _failed(model, results, [found], problem)
+                left_out += _failed(model, results, [used], problem)
     left_out += [
         LeftOut(result.title, NEEDS_TRAINING.format(result.trained_on), needs_training=True)
         for result in published_for(trained=True)
     ]
-    order = {result: place for place, result in enumerate(PUBLISHED)}
+    order = {result: number for number, result in enumerate(PUBLISHED)}
     rows.sort(key=lambda row: len(order) if row.theirs is None else order[row.theirs])  # stable: theirs first
     return Outcome(tuple(rows), data, tuple(left_out))
 
@@ -194,9 +194,9 @@ def _theirs(results: Sequence[PublishedResult], data: Data) -> tuple[PublishedRe
 def _failed(
     model: str, results: Sequence[PublishedResult], data: Sequence[Data], problem: Exception
 ) -> Iterator[LeftOut]:
-    for found in data:
-        titles = [result.title for result in _theirs(results, found)]
-        for title in titles or [f"{hub_id_of(model).rpartition('/')[2]} on {found.name}"]:
+    for used in data:
+        titles = [result.title for result in _theirs(results, used)]
+        for title in titles or [f"{hub_id_of(model).rpartition('/')[2]} on {used.name}"]:
             yield _left_out(title, problem)
 
 
@@ -261,15 +261,15 @@ def _all_data(sources: Sources, bar: BarMaker) -> tuple[tuple[Data, ...], dict[t
         files["retrieval", "test"] = pairs_data([sources.pairs], str(sources.pairs), sources.seed)
     if sources.sts is not None:
         files["similarity", sources.sts_split] = sts_data([sources.sts], str(sources.sts), sources.sts_split)
-    found: list[Data] = []
+    usable: list[Data] = []
     missing: dict[tuple[Task, str], UserError] = {}
     wanted: tuple[tuple[Task, str], ...] = (("retrieval", "test"), *(("similarity", split) for split in STS_SPLITS))
     for task, split in wanted:
         try:
-            found.append(files[task, split] if (task, split) in files else _of_hub(task, split, sources.seed, bar))
+            usable.append(files[task, split] if (task, split) in files else _of_hub(task, split, sources.seed, bar))
         except UserError as problem:
             missing[task, split] = problem
-    return tuple(found), missing
+    return tuple(usable), missing
 
 
 def _of_hub(task: Task, split: str, seed: int, bar: BarMaker) -> Data:

@@ -164,14 +164,14 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
     """Names with texts and numbers; anything nested is refused."""
     if len(values) > 50:
         raise ValueError("more than 50 entries")
-    found: dict[str, str | int | float] = {}
+    pairs: dict[str, str | int | float] = {}
     for key, value in values.items():
         if not isinstance(value, str | int | float):
             raise TypeError(f"{key[:20]} is neither text nor number")
         if not isinstance(value, str) and not math.isfinite(value):
             raise ValueError(f"{key[:20]} is no finite number")
-        found[_text(key)] = _text(value) if isinstance(value, str) else value
-    return found
+        pairs[_text(key)] = _text(value) if isinstance(value, str) else value
+    return pairs
 
 
 def _refused(name: str, reason: str) -> InputError:

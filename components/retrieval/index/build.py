@@ -149,15 +149,15 @@ def _already_there(folder: Path, job: str) -> VectorIndex:
             "A name was expected that is not taken: the folder is moved into place when it is whole.",
             "Remove it, or name another one.",
         )
-    found = open_index(folder)  # refuses what is no index
-    info = found.info
+    index = open_index(folder)  # refuses what is no index
+    info = index.info
     if _identity(info.model, info.revision, info.options, info.corpus_hash, info.columns_hash, info.dtype) != job:
         raise InputError(
             f"{folder} holds another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
             "The same model, corpus and options were expected, or a name that is not taken.",
             "Name another folder, or remove this one.",
         )
-    return found
+    return index
 
 
 def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> None:
@@ -185,8 +185,8 @@ def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: 
                 reserve_array(part / vector_file(layer, pooling), shape, dtype)
                 reserve_array(part / norm_file(layer, pooling), shape[:1], "float32")
         write_texts(part / "texts", corpus.texts)
-        for at, column in enumerate(corpus.columns.values()):
-            write_texts(part / f"column-{at}", column)
+        for number, column in enumerate(corpus.columns.values()):
+            write_texts(part / f"column-{number}", column)
         index_folder.write_json(part / DONE, {"blocks": 0, "tokens": 0, "truncated": 0})
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
@@ -205,19 +205,19 @@ def _embed(
     """All blocks that are not there yet; the counts of tokens and of truncated sentences."""
     done = _read(part / DONE)
     blocks, tokens, truncated = (int(done.get(name, 0)) for name in ("blocks", "tokens", "truncated"))
-    places = [(layer, pooling) for layer in options.layers for pooling in options.poolings]
-    vectors = [np.load(part / vector_file(*place), mmap_mode="r+", allow_pickle=False) for place in places]
-    norms = [np.load(part / norm_file(*place), mmap_mode="r+", allow_pickle=False) for place in places]
+    cells = [(layer, pooling) for layer in options.layers for pooling in options.poolings]
+    vectors = [np.load(part / vector_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
+    norms = [np.load(part / norm_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
     if progress is not None:
         progress(min(blocks * BLOCK, len(texts)), len(texts))
     for start in range(blocks * BLOCK, len(texts), BLOCK):
 
-        def keep(rows: Int64, found: Float32, start: int = start) -> None:
-            flat = found.reshape(-1, *found.shape[2:])  # [place, sentence, dim]
-            for at, values in enumerate(flat):
+        def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
+            flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [place, sentence, dim]
+            for number, values in enumerate(flat):
                 stored = values.astype(dtype)
-                vectors[at][start + rows] = stored
-                norms[at][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
+                vectors[number][start + rows] = stored
+                norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
 
         def tell(now: int, _: int, start: int = start) -> None:
             if progress is not None:
@@ -233,9 +233,9 @@ def _embed(
 
 def _read(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return found
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            return content
     return {}
 
 

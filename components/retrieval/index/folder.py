@@ -72,15 +72,15 @@ class VectorIndex:
 
     def engine(self, layer: int, pooling: Pooling) -> ExactSearch:
         """The search over one layer's and pooling's vectors. Raises InputError for one that was not stored."""
-        found = self.engines.get((layer, pooling))
-        if found is None:
+        engine = self.engines.get((layer, pooling))
+        if engine is None:
             raise InputError(
                 f"Layer {layer} with {pooling} pooling was asked for.",
                 f"This index has layers {', '.join(map(str, self.info.options.layers))} with "
                 f"{', '.join(self.info.options.poolings)}.",
                 "Choose one of these, or build the index again with more.",
             )
-        return found
+        return engine
 
 
 def vector_file(layer: int, pooling: Pooling) -> str:
@@ -187,7 +187,7 @@ def open_index(folder: Path) -> VectorIndex:
     info = read_manifest(folder)
     try:
         texts = open_texts(folder / "texts")
-        columns = {name: open_texts(folder / f"column-{at}") for at, name in enumerate(info.columns)}
+        columns = {name: open_texts(folder / f"column-{number}") for number, name in enumerate(info.columns)}
         engines = {}
         for layer in info.options.layers:
             for pooling in info.options.poolings:

@@ -168,7 +168,9 @@ class BM25:
         shape = (self._count, len(kept["indptr"]) - 1)
         rows = sparse.csc_matrix((kept["data"], kept["indices"], kept["indptr"]), shape=shape).tocsr()
         asked = [self._index.get_tokens_ids(words(query)) for query in queries]
-        return np.array([_row_sum(rows, at, columns) for at, columns in zip(sentences, asked, strict=True)], np.float32)
+        return np.array(
+            [_row_sum(rows, number, columns) for number, columns in zip(sentences, asked, strict=True)], np.float32
+        )
 
     @property
     def nbytes(self) -> int:
@@ -199,19 +201,19 @@ class JelinekMercer:
     def scores(self, query: str) -> Float32:
         total = np.zeros(self._count)
         for word in words(query):
-            place = self._vocabulary.get(word)
-            if place is not None:
-                share = self._shares[:, [place]].toarray().ravel()
-                total += np.log((1 - self._mixing) * share + self._mixing * self._corpus[place])
+            column = self._vocabulary.get(word)
+            if column is not None:
+                share = self._shares[:, [column]].toarray().ravel()
+                total += np.log((1 - self._mixing) * share + self._mixing * self._corpus[column])
         return total.astype(np.float32)
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
         rows = self._shares.tocsr()
         result = np.zeros(len(queries))
-        for at, (query, place) in enumerate(zip(queries, sentences, strict=True)):
+        for number, (query, sentence) in enumerate(zip(queries, sentences, strict=True)):
             columns = [self._vocabulary[word] for word in words(query) if word in self._vocabulary]
-            shares = np.array([_row_sum(rows, place, [column]) for column in columns])
-            result[at] = (
+            shares = np.array([_row_sum(rows, sentence, [column]) for column in columns])
+            result[number] = (
                 np.log((1 - self._mixing) * shares + self._mixing * self._corpus[columns]).sum() if columns else 0
             )
         return result.astype(np.float32)
@@ -221,9 +223,9 @@ class JelinekMercer:
         return _sparse_bytes(self._shares) + self._corpus.nbytes
 
 
-def _row_sum(rows: sparse.csr_matrix, at: int, columns: Sequence[int]) -> float:
+def _row_sum(rows: sparse.csr_matrix, row: int, columns: Sequence[int]) -> float:
     """The sum of some columns of a row; a column that is named twice counts twice."""
-    start, end = rows.indptr[at], rows.indptr[at + 1]
+    start, end = rows.indptr[row], rows.indptr[row + 1]
     values = dict(zip(rows.indices[start:end].tolist(), rows.data[start:end].tolist(), strict=True))
     return sum(values.get(column, 0.0) for column in columns)
 

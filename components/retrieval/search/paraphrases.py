@@ -58,10 +58,10 @@ def most_similar_pairs(
             if least == -np.inf:  # not k pairs yet: the block's own k best are enough
                 wanted = min(k, block.size)
                 least_here = np.partition(block, block.size - wanted, axis=None)[block.size - wanted]
-            found = np.argwhere((block >= least_here) & (block > -np.inf))
-            values = block[found[:, 0], found[:, 1]]
-            found += (row, column)
-            best, scores = np.vstack([best, found]), np.concatenate([scores, values])
+            pairs = np.argwhere((block >= least_here) & (block > -np.inf))
+            values = block[pairs[:, 0], pairs[:, 1]]
+            pairs += (row, column)
+            best, scores = np.vstack([best, pairs]), np.concatenate([scores, values])
             order = np.lexsort((best[:, 1], best[:, 0], -scores))[:k]
             best, scores = best[order], scores[order]
             if len(scores) == k:

@@ -31,7 +31,7 @@ def query_vectors(backend: Backend, queries: Sequence[str], info: IndexInfo) -> 
     options = replace(info.options, precision="float32", prompt=prompt)
     vectors = backend.embed(queries, options=options)  # [layer, pooling, query, dim]
     return {
-        (layer, pooling): vectors[at, place]
-        for at, layer in enumerate(options.layers)
-        for place, pooling in enumerate(options.poolings)
+        (layer, pooling): vectors[row, column]
+        for row, layer in enumerate(options.layers)
+        for column, pooling in enumerate(options.poolings)
     }

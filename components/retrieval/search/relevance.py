@@ -31,7 +31,7 @@ class Judgements:
 
     def mark(self, query: str, index: int, relevant: bool | None) -> Judgements:
         """With one judgement more, or taken back (None)."""
-        own = {at: value for at, value in self.of(query).items() if at != index}
+        own = {sentence: value for sentence, value in self.of(query).items() if sentence != index}
         if relevant is not None:
             own[index] = relevant
         marks = {other: values for other, values in self.marks.items() if other != query}
@@ -44,4 +44,6 @@ class Judgements:
         if k < 1:
             raise ValueError(f"k is {k}, at least 1 was expected")
         own, first = self.of(query), list(ranking)[:k]
-        return Precision(sum(own.get(at, False) for at in first) / k, sum(at not in own for at in first))
+        return Precision(
+            sum(own.get(sentence, False) for sentence in first) / k, sum(sentence not in own for sentence in first)
+        )

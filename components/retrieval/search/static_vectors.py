@@ -45,8 +45,8 @@ class StaticVectors:
 
     def find(self, word: str) -> int | None:
         """A word's row: as typed, else in lower case."""
-        place = self.places.get(word)
-        return self.places.get(word.lower()) if place is None else place
+        row = self.places.get(word)
+        return self.places.get(word.lower()) if row is None else row
 
 
 class StaticRanker:
@@ -75,8 +75,8 @@ class StaticRanker:
         """From a file of word vectors."""
 
         def encode(text: str) -> Float32:
-            found = [place for word in words(text) if (place := vectors.find(word)) is not None]
-            return _direction(vectors.matrix, found)
+            rows = [row for word in words(text) if (row := vectors.find(word)) is not None]
+            return _direction(vectors.matrix, rows)
 
         return cls(np.array([encode(text) for text in texts], np.float32), encode)
 
@@ -93,8 +93,8 @@ class StaticRanker:
         vectors = np.empty((len(texts), matrix.shape[1]), np.float32)
         for start in range(0, len(texts), _BLOCK):
             rows, _ = tokenization.encode_many(texts[start : start + _BLOCK])
-            for at, ids in enumerate(rows, start=start):
-                vectors[at] = mean(ids)
+            for number, ids in enumerate(rows, start=start):
+                vectors[number] = mean(ids)
         return cls(vectors, lambda text: mean(tokenization.encode_many([text])[0][0]))
 
 

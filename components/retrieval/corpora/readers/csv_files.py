@@ -74,7 +74,7 @@ def read_separated(text: str, name: str, delimiter: str | None, max_rows: int | 
     Raises InputError where the header, or nearly everything, has quotes that do not match.
     """
     lines = lines_of(text)
-    start = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
+    start = next((index for index, line in enumerate(lines) if line.strip()), len(lines))
     named = re.fullmatch(r"sep=([,;\t|])", lines[start], re.IGNORECASE) if start < len(lines) else None
     if named is not None:  # a spreadsheet's own note
         delimiter, start = named[1], start + 1

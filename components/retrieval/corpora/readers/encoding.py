@@ -61,9 +61,9 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> Decoded:
     """The text of a file's bytes. Raises InputError where `encoding`, or every guess, does not fit them."""
     if encoding is not None:
         return _found(_decode_as(content, name, encoding), encoding)
-    for mark, found in _MARKS:
+    for mark, marked in _MARKS:
         if content.startswith(mark):
-            return _found(_decode_as(content, name, found), found)
+            return _found(_decode_as(content, name, marked), marked)
     wide = _wide_without_mark(content)
     if wide is not None:
         return _found(_decode_as(content, name, wide), wide, guessed=True)
@@ -166,12 +166,12 @@ def _guessed(content: bytes, name: str) -> Decoded:
 def _telling_sample(content: bytes) -> bytes:
     """Lines with bytes beyond ASCII, up to 200,000 bytes: only these say anything about the encoding."""
     lines: list[bytes] = []
-    size = at = 0
+    size = position = 0
     beyond = re.compile(rb"[\x80-\xff]")
-    while size < SAMPLE_BYTES and (hit := beyond.search(content, at)) is not None:
-        start = content.rfind(b"\n", at, hit.start()) + 1 or at
+    while size < SAMPLE_BYTES and (hit := beyond.search(content, position)) is not None:
+        start = content.rfind(b"\n", position, hit.start()) + 1 or position
         end = content.find(b"\n", hit.start()) + 1 or len(content)
         lines.append(content[max(start, hit.start() - 1000) : min(end, hit.start() + SAMPLE_BYTES)])
         size += len(lines[-1])
-        at = end
+        position = end
     return b"".join(lines)

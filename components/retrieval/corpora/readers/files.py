@@ -192,7 +192,7 @@ def _of_values(rows: Sequence[tuple[int, Any]], bad: list[BadRow]) -> Table:
         else:
             bad.append(BadRow(number, "no object, text or list"))
     bad.sort(key=lambda row: row.row)
-    found = dict.fromkeys(key for row in objects[:SHAPE_ROWS] for key in row)
-    names = list(found)[:MOST_COLUMNS]
+    keys = dict.fromkeys(key for row in objects[:SHAPE_ROWS] for key in row)
+    names = list(keys)[:MOST_COLUMNS]
     columns: dict[str, Sequence[Any]] = {name: [row.get(name) for row in objects] for name in names}
-    return Table(columns, numbers, bad, left_out=tuple(list(found)[MOST_COLUMNS:]))
+    return Table(columns, numbers, bad, left_out=tuple(list(keys)[MOST_COLUMNS:]))

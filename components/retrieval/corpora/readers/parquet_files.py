@@ -21,8 +21,8 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
     rows = size = 0
     try:
         with pq.ParquetFile(opened) as file:
-            found = list(dict.fromkeys(file.schema_arrow.names))
-            names = [column for column in found if not _holds_files(file.schema_arrow.field(column).type)][
+            every_column = list(dict.fromkeys(file.schema_arrow.names))
+            names = [column for column in every_column if not _holds_files(file.schema_arrow.field(column).type)][
                 :MOST_COLUMNS
             ]
             columns = {column: [] for column in names}
@@ -43,7 +43,7 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError) as problem:  # damage shows in many ways
         raise unreadable(name, problem) from problem
-    left_out = tuple(column for column in found if column not in columns)
+    left_out = tuple(column for column in every_column if column not in columns)
     rows = min(rows, max_rows or rows)
     return Table({key: values[:rows] for key, values in columns.items()}, range(1, rows + 1), left_out=left_out)
 

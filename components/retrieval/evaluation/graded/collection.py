@@ -128,10 +128,10 @@ def read_graded_folder(path: Path, split: str = "test", limits: Limits | None = 
     try:
         if not path.is_dir():
             raise InputError(f"There is no folder {str(path)!r}.", "The path of a folder was expected.", "Check it.")
-        found = [*path.iterdir(), *(each for each in path.glob("qrels/*"))]
+        paths = [*path.iterdir(), *(each for each in path.glob("qrels/*"))]
         sources = {
             each.relative_to(path).as_posix(): each
-            for each in sorted(found)
+            for each in sorted(paths)
             if each.is_file() and not each.name.startswith(".")
         }
     except (OSError, ValueError) as problem:
@@ -148,7 +148,7 @@ def demo_graded(corpus: Corpus) -> GradedSet:
     ask, rows without a topic have no others of it. Raises InputError where a column, or every query, is missing.
     """
     missing = [name for name in ("compressed", "topic") if name not in corpus.columns]
-    asking = [] if missing else [at for at, text in enumerate(corpus.columns["compressed"]) if text.strip()]
+    asking = [] if missing else [row for row, text in enumerate(corpus.columns["compressed"]) if text.strip()]
     if not asking:
         raise InputError(
             f"{corpus.name} has no {' and no '.join(f'column {name}' for name in missing) or 'compressed text'}.",
@@ -156,18 +156,18 @@ def demo_graded(corpus: Corpus) -> GradedSet:
             "Choose the demo corpus, or bring judgements of your own.",
         )
     topics: dict[str, list[int]] = {}
-    for at, topic in enumerate(corpus.columns["topic"]):
+    for row, topic in enumerate(corpus.columns["topic"]):
         if topic.strip():
-            topics.setdefault(topic, []).append(at)
+            topics.setdefault(topic, []).append(row)
     grades: list[Mapping[int, int]] = []
     for own in asking:
         others = topics.get(corpus.columns["topic"][own], [])
-        grades.append(MappingProxyType({at: OWN if at == own else SAME_TOPIC for at in sorted({own, *others})}))
+        grades.append(MappingProxyType({row: OWN if row == own else SAME_TOPIC for row in sorted({own, *others})}))
     relevant = sum(map(len, grades))
     report = GradedReport(relevant, relevant, bad_queries=len(corpus) - len(asking))
-    ids = tuple(str(at + 1) for at in range(len(corpus)))
-    queries = tuple(corpus.columns["compressed"][at] for at in asking)
-    return GradedSet(corpus.name, ids, corpus.texts, tuple(ids[at] for at in asking), queries, tuple(grades), report)
+    ids = tuple(str(row + 1) for row in range(len(corpus)))
+    queries = tuple(corpus.columns["compressed"][row] for row in asking)
+    return GradedSet(corpus.name, ids, corpus.texts, tuple(ids[row] for row in asking), queries, tuple(grades), report)
 
 
 def _read(sources: Mapping[str, Source], name: str, split: str | None, limits: Limits | None) -> GradedSet:
@@ -188,18 +188,18 @@ def _matched(
     parts: Mapping[Part, str],
 ) -> GradedSet:
     """Judgements brought together with the texts they are about."""
-    places = {key: place for place, key in enumerate(corpus.texts)}
+    numbers = {key: number for number, key in enumerate(corpus.texts)}
     grades: dict[str, dict[int, int]] = {}
     not_relevant = unknown_queries = unknown_documents = 0
     for (query, document), grade in judgements.grades.items():
         if query not in queries.texts:
             unknown_queries += 1
-        elif document not in places:
+        elif document not in numbers:
             unknown_documents += 1
         elif grade <= 0:
             not_relevant += 1
         else:
-            grades.setdefault(query, {})[places[document]] = grade
+            grades.setdefault(query, {})[numbers[document]] = grade
     if not grades:
         raise InputError(
             f"Of {len(judgements.grades):,} judgements in {parts['judgements']} {unknown_queries:,} name no query of "

@@ -61,15 +61,15 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[
     without its folder too, as a browser uploads it). Of several files of a part the one with `split`
     in its name is taken. Raises InputError that names what is missing or there twice.
     """
-    found: dict[Part, list[str]] = {part: [name for name in sources if _part_of(name) == part] for part in PARTS}
-    for part, names in found.items():
+    names_of: dict[Part, list[str]] = {part: [name for name in sources if _part_of(name) == part] for part in PARTS}
+    for part, names in names_of.items():
         chosen = [name for name in names if split and re.search(rf"(?<![a-z]){re.escape(split.lower())}", name.lower())]
-        found[part] = chosen if len(names) > 1 and len(chosen) == 1 else names
-    missing = [part for part in PARTS if not found[part]]
-    twice = [part for part in PARTS if len(found[part]) > 1]
+        names_of[part] = chosen if len(names) > 1 and len(chosen) == 1 else names
+    missing = [part for part in PARTS if not names_of[part]]
+    twice = [part for part in PARTS if len(names_of[part]) > 1]
     if missing or twice:
-        raise _unclear(list(sources), missing, {part: found[part] for part in twice}, split)
-    return {part: names[0] for part, names in found.items()}
+        raise _unclear(list(sources), missing, {part: names_of[part] for part in twice}, split)
+    return {part: names[0] for part, names in names_of.items()}
 
 
 def read_entries(source: Source, name: str, limits: Limits | None = None) -> Entries:
@@ -181,7 +181,7 @@ def _unclear(
 ) -> InputError:
     """The error for files of which it is not clear which is which."""
     said = {"corpus": "the corpus", "queries": "the queries", "judgements": "the judgements (qrels)"}
-    wrong = [f"{said[part]} could be {' or '.join(found)}" for part, found in twice.items()]
+    wrong = [f"{said[part]} could be {' or '.join(files)}" for part, files in twice.items()]
     wrong += [f"{said[part]} cannot be found" for part in missing]
     return InputError(
         f"Among {', '.join(names)[:500] or 'no files'}: {'; '.join(wrong)}.",

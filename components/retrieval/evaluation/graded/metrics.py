@@ -22,64 +22,64 @@ from components.retrieval.evaluation.graded.ranks import RelevantRanks
 LEVELS = 11  # recall 0.0, 0.1, ... 1.0
 
 
-def average_precision(found: RelevantRanks) -> Float64:
+def average_precision(relevant: RelevantRanks) -> Float64:
     """The mean, over a query's relevant documents, of the precision at their ranks, float64 [query].
 
     Its mean over queries is MAP (Manning, Raghavan and Schütze 2008, section 8.4): of the ranking as a whole, with most
     weight on its beginning. 0 for a query without a relevant document.
     """
-    return _sums(found, _precisions(found)) / np.maximum(_sizes(found), 1)
+    return _sums(relevant, _precisions(relevant)) / np.maximum(_sizes(relevant), 1)
 
 
-def reciprocal_rank(found: RelevantRanks) -> Float64:
+def reciprocal_rank(relevant: RelevantRanks) -> Float64:
     """1 / rank of the first relevant document, float64 [query] (Voorhees 1999); 0 where there is none."""
-    values = np.zeros(len(found))
-    some = _sizes(found) > 0
-    values[some] = 1 / found.ranks[found.starts[:-1][some]]
+    values = np.zeros(len(relevant))
+    some = _sizes(relevant) > 0
+    values[some] = 1 / relevant.ranks[relevant.starts[:-1][some]]
     return values
 
 
-def ndcg(found: RelevantRanks, k: int = 10) -> Float64:
+def ndcg(relevant: RelevantRanks, k: int = 10) -> Float64:
     """Discounted gain of the first k against that of the best possible order, float64 [query].
 
     The gain of a document is its grade, divided by log2(1 + rank); the ideal has all judged documents of the query,
     highest grade first, cut at k as well (Järvelin and Kekäläinen 2002, with the discount in use since Burges et al.
     2005; not their gain of 2^grade - 1). 0 where nothing is relevant.
     """
-    queries = _queries(found)
-    best = np.lexsort((-found.grades, queries))
-    ideal = _gains(found, found.grades[best], _places(found), k)
-    return _gains(found, found.grades, found.ranks, k) / np.where(ideal == 0, 1, ideal)
+    queries = _queries(relevant)
+    best = np.lexsort((-relevant.grades, queries))
+    ideal = _gains(relevant, relevant.grades[best], _places(relevant), k)
+    return _gains(relevant, relevant.grades, relevant.ranks, k) / np.where(ideal == 0, 1, ideal)
 
 
-def precision(found: RelevantRanks, k: int = 10) -> Float64:
+def precision(relevant: RelevantRanks, k: int = 10) -> Float64:
     """The share of the first k that is relevant, float64 [query]; below 1 where fewer than k documents are."""
-    return _sums(found, found.ranks <= _cut(k)) / k
+    return _sums(relevant, relevant.ranks <= _cut(k)) / k
 
 
-def recall(found: RelevantRanks, k: int = 100) -> Float64:
+def recall(relevant: RelevantRanks, k: int = 100) -> Float64:
     """The share of a query's relevant documents among the first k, float64 [query]; 0 where there are none."""
-    return _sums(found, found.ranks <= _cut(k)) / np.maximum(_sizes(found), 1)
+    return _sums(relevant, relevant.ranks <= _cut(k)) / np.maximum(_sizes(relevant), 1)
 
 
-def interpolated_precision(found: RelevantRanks) -> Float64:
+def interpolated_precision(relevant: RelevantRanks) -> Float64:
     """The best precision at any rank that has at least this recall, float64 [query, level of recall 0.0, 0.1, .. 1.0].
 
     The mean over queries is the 11-point precision-recall curve (Manning, Raghavan and Schütze 2008, section 8.4).
     trec_eval's rounding takes one document less than the recall asks for in a few places, such as 2 of 3 for 0.7.
     """
-    sizes = _sizes(found)
-    values = np.zeros((len(found), LEVELS))
-    best = _precisions(found)
+    sizes = _sizes(relevant)
+    values = np.zeros((len(relevant), LEVELS))
+    best = _precisions(relevant)
     # The best from here on: the place with most relevant documents, then each one before it.
     for length in range(1, int(sizes.max(initial=0))):
-        at = (found.starts[1:] - 1 - length)[sizes > length]
-        best[at] = np.maximum(best[at], best[at + 1])
+        rows = (relevant.starts[1:] - 1 - length)[sizes > length]
+        best[rows] = np.maximum(best[rows], best[rows + 1])
     some = sizes > 0
     for level in range(LEVELS):
         # The recall of level / 10 takes this many of them; whole numbers, for 0.3 * 10 is less than 3.
         needed = np.maximum(-(-level * sizes[some] // (LEVELS - 1)), 1)
-        values[some, level] = best[found.starts[:-1][some] + needed - 1]
+        values[some, level] = best[relevant.starts[:-1][some] + needed - 1]
     return values
 
 
@@ -89,24 +89,24 @@ MEASURES: Mapping[str, Callable[[RelevantRanks], Float64]] = MappingProxyType(
         "MRR": reciprocal_rank,
         "nDCG@10": ndcg,
         "P@10": precision,
-        "Recall@10": lambda found: recall(found, 10),
+        "Recall@10": lambda relevant: recall(relevant, 10),
         "Recall@100": recall,
     }
 )
 
 
-def graded_summary(found: RelevantRanks) -> dict[str, Any]:
+def graded_summary(relevant: RelevantRanks) -> dict[str, Any]:
     """Means over queries in per cent with two decimals, and the number of queries. Raises ValueError without one."""
-    if not len(found):
+    if not len(relevant):
         raise ValueError("no query to take a mean of")
-    means = {name: round(100 * float(measure(found).mean()), 2) for name, measure in MEASURES.items()}
+    means = {name: round(100 * float(measure(relevant).mean()), 2) for name, measure in MEASURES.items()}
     return {
         "map": means["MAP"],
         "mrr": means["MRR"],
         "ndcg@10": means["nDCG@10"],
         "p@10": means["P@10"],
         "recall": {"10": means["Recall@10"], "100": means["Recall@100"]},
-        "n": len(found),
+        "n": len(relevant),
     }
 
 
@@ -116,31 +116,31 @@ def _cut(k: int) -> int:
     return k
 
 
-def _sizes(found: RelevantRanks) -> Int64:
+def _sizes(relevant: RelevantRanks) -> Int64:
     """Relevant documents of each query, int64 [query]."""
-    return np.diff(found.starts)
+    return np.diff(relevant.starts)
 
 
-def _queries(found: RelevantRanks) -> Int64:
+def _queries(relevant: RelevantRanks) -> Int64:
     """The query of each, int64 [judged]."""
-    return np.repeat(np.arange(len(found)), _sizes(found))
+    return np.repeat(np.arange(len(relevant)), _sizes(relevant))
 
 
-def _places(found: RelevantRanks) -> Int64:
+def _places(relevant: RelevantRanks) -> Int64:
     """Each one's place among its query's relevant documents, from 1, int64 [judged]."""
-    return np.arange(1, len(found.ranks) + 1) - np.repeat(found.starts[:-1], _sizes(found))
+    return np.arange(1, len(relevant.ranks) + 1) - np.repeat(relevant.starts[:-1], _sizes(relevant))
 
 
-def _precisions(found: RelevantRanks) -> Float64:
+def _precisions(relevant: RelevantRanks) -> Float64:
     """The precision at each one's rank, float64 [judged]."""
-    return _places(found) / found.ranks
+    return _places(relevant) / relevant.ranks
 
 
-def _sums(found: RelevantRanks, values: NDArray[Any]) -> Float64:
+def _sums(relevant: RelevantRanks, values: NDArray[Any]) -> Float64:
     """The sum of [judged] values of each query, float64 [query]."""
-    return np.bincount(_queries(found), weights=values, minlength=len(found)).astype(np.float64)
+    return np.bincount(_queries(relevant), weights=values, minlength=len(relevant)).astype(np.float64)
 
 
-def _gains(found: RelevantRanks, grades: Int64, ranks: Int64, k: int) -> Float64:
+def _gains(relevant: RelevantRanks, grades: Int64, ranks: Int64, k: int) -> Float64:
     """Discounted gain of grades at ranks up to k, float64 [query]."""
-    return _sums(found, np.where(ranks <= _cut(k), grades / np.log2(1 + ranks), 0))
+    return _sums(relevant, np.where(ranks <= _cut(k), grades / np.log2(1 + ranks), 0))

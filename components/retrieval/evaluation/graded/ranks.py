@@ -100,20 +100,20 @@ def ranker_relevant_ranks(
         raise ValueError(f"{len(grades)} queries' grades for {len(queries)} queries")
     parts: list[_Judged] = []
     before: list[Int64] = []
-    for at, query in enumerate(queries):
+    for number, query in enumerate(queries):
         if cancelled():
             raise Cancelled
         scores = np.asarray(score(query), np.float64)
-        _check(grades[at : at + 1], 1, len(scores))
+        _check(grades[number : number + 1], 1, len(scores))
         tolerance = ALIKE * float(np.abs(scores).max(initial=0))
-        rows, places, levels = _flat(grades[at : at + 1])
+        rows, places, levels = _flat(grades[number : number + 1])
         judged = _judged(rows, places, levels, scores[places], np.full(len(rows), tolerance))
         others = np.delete(scores, places)
         others.sort()
         before.append(len(others) - np.searchsorted(others, judged.targets - tolerance))
         parts.append(judged)
         if progress is not None:
-            progress(at + 1, len(queries))
+            progress(number + 1, len(queries))
     return _ranks(parts, before, [len(each) for each in grades])
 
 
@@ -130,8 +130,8 @@ def _flat(grades: Grades) -> tuple[Int64, Int64, Int64]:
     """Query, document and grade of all judgements, int64 [judged] each."""
     sizes = [len(each) for each in grades]
     rows = np.repeat(np.arange(len(grades)), sizes)
-    places = np.fromiter((place for each in grades for place in each), np.int64, len(rows))
-    return rows, places, np.fromiter((grade for each in grades for grade in each.values()), np.int64, len(rows))
+    documents = np.fromiter((document for each in grades for document in each), np.int64, len(rows))
+    return rows, documents, np.fromiter((grade for each in grades for grade in each.values()), np.int64, len(rows))
 
 
 def _judged(rows: Int64, places: Int64, levels: Int64, scores: Float64, tolerance: Float64) -> _Judged:
@@ -169,8 +169,8 @@ def _others_before(asked: Float64, directions: Float32, documents: NDArray[np.fl
         block = directions[start : start + _DOCUMENTS]
         shape, cells = (len(asked), len(block)), len(asked) * len(block)
         scores = np.matmul(queries, block.T, out=room[:cells].reshape(shape))  # [query, document of the block]
-        here = (judged.documents >= start) & (judged.documents < start + len(block))
-        relevant = judged.rows[here], judged.documents[here] - start
+        in_block = (judged.documents >= start) & (judged.documents < start + len(block))
+        relevant = judged.rows[in_block], judged.documents[in_block] - start
         scores[relevant] = -np.inf
         ordered = sorted_room[:cells].reshape(shape)
         np.copyto(ordered, scores)
@@ -191,11 +191,11 @@ def _others_before(asked: Float64, directions: Float32, documents: NDArray[np.fl
 
 def _bisect(ordered: NDArray[np.floating], lead: Int64, values: NDArray[np.floating], side: str) -> Int64:
     """How many of its query's sorted scores are above each value ("left": or equal to it), int64 [judged]."""
-    found = np.empty(len(values), np.int64)
+    counts = np.empty(len(values), np.int64)
     for row, scores in enumerate(ordered):
         own = slice(lead[row], lead[row + 1])
-        found[own] = len(scores) - scores.searchsorted(values[own], side)
-    return found
+        counts[own] = len(scores) - scores.searchsorted(values[own], side)
+    return counts
 
 
 def _settled(
@@ -209,27 +209,27 @@ def _settled(
     start: int,
 ) -> Int64:
     """Of the documents too near to a target to tell in float32, how many reach it in float64, int64 [unsettled]."""
-    found = np.zeros(len(unsettled), np.int64)
+    reaching = np.zeros(len(unsettled), np.int64)
     waiting: list[tuple[Int64, Int64]] = []  # (place among the unsettled, document) of each pair
     count = 0
-    for place, at in enumerate(unsettled):
-        row = scores[judged.rows[at]]
-        columns = np.flatnonzero((row >= low[at]) & (row <= high[at])) + start
-        waiting.append((np.full(len(columns), place), columns))
+    for number, target in enumerate(unsettled):
+        row = scores[judged.rows[target]]
+        columns = np.flatnonzero((row >= low[target]) & (row <= high[target])) + start
+        waiting.append((np.full(len(columns), number), columns))
         count += len(columns)
-        if count >= _PAIRS or place + 1 == len(unsettled):
-            places, near = (np.concatenate(each) for each in zip(*waiting, strict=True))
-            rows = judged.rows[unsettled[places]]
-            reach = _cosines(asked, documents, rows, near) >= judged.targets[unsettled[places]] - SAME
-            np.add.at(found, places[reach], 1)
+        if count >= _PAIRS or number + 1 == len(unsettled):
+            numbers, near = (np.concatenate(each) for each in zip(*waiting, strict=True))
+            rows = judged.rows[unsettled[numbers]]
+            reach = _cosines(asked, documents, rows, near) >= judged.targets[unsettled[numbers]] - SAME
+            np.add.at(reaching, numbers[reach], 1)
             waiting, count = [], 0
-    return found
+    return reaching
 
 
 def _cosines(asked: Float64, documents: NDArray[np.floating], rows: Int64, places: Int64) -> Float64:
     """The cosine of each pair of a query and a document, float64 [pair]."""
-    found = np.empty(len(rows))
+    cosines = np.empty(len(rows))
     for start in range(0, len(rows), _PAIRS):
         part = slice(start, start + _PAIRS)
-        found[part] = np.einsum("pd,pd->p", asked[rows[part]], exact_directions(documents[places[part]]))
-    return found
+        cosines[part] = np.einsum("pd,pd->p", asked[rows[part]], exact_directions(documents[places[part]]))
+    return cosines

@@ -23,7 +23,6 @@ from components.retrieval.evaluation.pooling_lab import (
     idf_weights,
     lab_cells,
     lab_layers,
-    lab_vectors,
     most_pairs,
 )
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -45,6 +44,15 @@ PAIRS = ScoredPairs(
     ("a cat sat", "the red hat", "money in the bank", "a dog will walk"),
     (4.5, 0.5, 3.0, 1.0),
 )
+
+
+def lab_vectors(
+    backend, documents, queries, scored_pairs, layer, max_length=None, progress=None, cancelled=lambda: False
+):
+    """One layer's vectors, from no more layers than last4 takes."""
+    backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
+    wanted = range(max(0, layer - 3), layer + 1)
+    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, cancelled).of(layer)
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +269,7 @@ def test_every_treatment_equals_scikit_learn(count):
         assert cell.spearman == pytest.approx(stats.spearmanr(predicted, scores).statistic, abs=1e-6)
         assert cell.pearson == pytest.approx(stats.pearsonr(predicted, scores).statistic, abs=1e-4)
         assert cell.recall_at_1 == pytest.approx((expected == 1).mean())
-        assert cell.recall_at_10 == cell.recall_at(10) == pytest.approx((expected <= 10).mean())
+        assert cell.recall_at_10 == pytest.approx((expected <= 10).mean())
         assert cell.mrr == pytest.approx((1 / expected).mean())
         assert cell.ndcg_at_10 == pytest.approx(np.where(expected <= 10, 1 / np.log2(1 + expected), 0).mean())
 

@@ -164,15 +164,14 @@ def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Seque
     Timed at one layer and pooling of the index, for it is the same at all of them: the whole model runs, and the vectors
     are as long.
     """
-    layer, pooling = list(documents.engines)[-1]  # the last layer that is there
-    have = documents.info.options
-    # With all poolings of the index: vectors of one alone may be shorter than those that are stored.
-    options = backend.embed_options([layer], have.poolings, have.max_length, "float32", role="query")
-    place = options.poolings.index(pooling)
+    # The last layer that is there, and its last pooling: where the model's own vector is stored, it is that one, and as long
+    # as what is stored (LoadedModel.vector_size).
+    layer, pooling = list(documents.engines)[-1]
+    options = backend.embed_options([layer], [pooling], documents.info.options.max_length, "float32", role="query")
     engine = documents.engine(layer, pooling)
 
     def ask(query: str) -> None:
-        top(engine.scores(backend.embed([query], options=options)[0, place, 0]), 10)
+        top(engine.scores(backend.embed([query], options=options)[0, 0, 0]), 10)
 
     return _median_milliseconds(ask, queries)
 

@@ -82,7 +82,7 @@ class IndexCache:
     ) -> Job:
         """The job of an index: finished, under way, or put into its lane now (see `Jobs.request`)."""
         sentences = len(corpus.texts)
-        resolved = resolve_dtype(dtype, sentences, backend.facts.hidden_size, options)
+        resolved = resolve_dtype(dtype, sentences, backend.vector_size(options.poolings), options)
         key = job_identity(backend, corpus, options, resolved)
 
         def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> VectorIndex:
@@ -106,7 +106,7 @@ class IndexCache:
 
     def find(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
         """The job of such an index if it is finished or under way, or if one that serves lies in the cache."""
-        resolved = resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
+        resolved = resolve_dtype(dtype, len(corpus.texts), backend.vector_size(options.poolings), options)
         key = job_identity(backend, corpus, options, resolved)
         with self._lock:
             return self.jobs.find(key) or self._serving(backend, corpus, options, dtype)

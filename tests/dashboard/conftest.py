@@ -33,7 +33,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         app.run()
         app.session_state["_address"] = None
         app.query_params.update(address)
-        return app.switch_page(f"views/{page}.py").run()
+        return app.switch_page(f"views/{page}/page.py").run()
 
     yield opened
     # Work that a page began must not count as the next test's.

@@ -88,7 +88,7 @@ def test_controls_cost_no_forward_pass(open_page: Open) -> None:
     for pooling in ("cls", "max", "mean"):
         app.segmented_control(key="w_pooling").set_value(pooling).run()
     app.toggle(key="w_include_special").set_value(False).run()
-    app.switch_page("views/model.py").run()
+    app.switch_page("views/model/page.py").run()
     app.segmented_control(key="w_model_view").set_value("vectors").run()
     app.slider(key="w_layer").set_value(2).run()
     assert not app.error
@@ -326,7 +326,7 @@ def test_sentences_and_model_stay_when_the_page_changes(open_page: Open) -> None
     app = open_page("tokens")
     app.text_area(key="w_sentences").set_value("a river bank\n\n  \na money bank").run()
     for page in ("model", "layers", "home", "tokens"):
-        app.switch_page(f"views/{page}.py").run()
+        app.switch_page(f"views/{page}/page.py").run()
         assert app.session_state["sentences"] == ("a river bank", "a money bank")
     assert app.query_params["s"] == ["a river bank", "a money bank"]
 

@@ -7,6 +7,7 @@ with a notice.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 from urllib.parse import quote
@@ -87,9 +88,15 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
     wanted: dict[str, list[str]] = {}
     for setting in SETTINGS:
         value = get(setting.name)
-        if page in setting.pages and value != setting.default:
-            wanted[setting.short] = setting.show(value)
-    size = sum(len(key) + len(quote(text)) + 2 for key, texts in wanted.items() for text in texts)
+        if page not in setting.pages or value == setting.default:
+            continue
+        with contextlib.suppress(
+            TypeError, ValueError
+        ):  # no link is worth a page: a value that cannot be written stays out
+            written = setting.show(value)
+            if all(isinstance(text, str) for text in written):
+                wanted[setting.short] = written
+    size = sum(len(key) + len(quote(text, errors="replace")) + 2 for key, texts in wanted.items() for text in texts)
     if size <= ADDRESS_LIMIT:
         return wanted, True
     return {key: texts for key, texts in wanted.items() if key not in {"s", "t"}}, False

@@ -11,7 +11,7 @@ from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.files import hub
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from dashboard import caching, ready_made, settings, state
-from dashboard.ui import chips, messages
+from dashboard.ui import chips, controls, messages
 
 _NONE = "(none)"
 
@@ -234,16 +234,15 @@ def _more(page: str) -> None:
     with panel:
         job = caching.shelf().find(state.get("model"))
         limit = job.backend.tokenization.max_length if job and job.backend else 512
-        st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)
-        st.number_input(
+        controls.bind(
+            "max_length",
+            st.number_input,
             "Maximum length in tokens",
+            default=limit,
+            shown=lambda length: min(length, limit),
+            taken=lambda length: None if length == limit else length,
             min_value=settings.LEAST_LENGTH,
             max_value=limit,
-            key="w_max_length",
-            on_change=lambda: state.put(
-                "max_length",
-                None if st.session_state["w_max_length"] == limit else st.session_state["w_max_length"],
-            ),
             help=caching.glossary()["maximum length"],
         )
         st.segmented_control(

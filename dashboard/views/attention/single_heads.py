@@ -280,14 +280,12 @@ def _received(
         state.put("queries", ())
         st.session_state["_queries_of"] = pair
     names = dict(zip(positions, rows, strict=True))
-    picked = [place for place in state.get("queries") if place in names]
-    st.session_state["w_queries"] = picked
-    st.multiselect(
+    picked = controls.bind(
+        "queries",
+        st.multiselect,
         "Add up the rows of some query tokens",
-        list(names),
-        format_func=names.__getitem__,
-        key="w_queries",
-        on_change=lambda: state.put("queries", tuple(st.session_state["w_queries"])),
+        options=names,
+        shown=lambda queries: tuple(position for position in queries if position in names),  # others are hidden now
         placeholder="Choose tokens to see what they look at together",
     )
     if not picked:

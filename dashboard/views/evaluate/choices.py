@@ -120,13 +120,14 @@ def data(backend: Backend) -> None:
         )
         return
     column = query_column(corpus)
-    st.session_state["w_query_column"] = column
-    st.selectbox(
+    controls.bind(
+        "query_column",
+        st.selectbox,
         "Column with the queries",
-        names,
-        key="w_query_column",
+        options=names,
+        shown=lambda _: column,
+        then=lambda: state.put("opened", None),
         placeholder="Choose one",
-        on_change=_column_chosen,
         help=f"The text column “{messages.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
     )
     if column is None:
@@ -137,11 +138,6 @@ def data(backend: Backend) -> None:
     st.markdown("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "right answer": pairs.documents.texts[:8]})
     st.table(table.map(messages.escape), hide_index=True)
-
-
-def _column_chosen() -> None:
-    state.put("query_column", st.session_state["w_query_column"] or "")
-    state.put("opened", None)
 
 
 def measure() -> str:
@@ -165,14 +161,13 @@ def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[st
         )
         state.put("runs", tuple(chosen))
     names = {code: name_of(code, backend, second) for code in offered}
-    st.session_state["w_runs"] = chosen
-    st.multiselect(
+    controls.bind(
+        "runs",
+        st.multiselect,
         "Runs",
-        offered,
-        format_func=names.__getitem__,
-        key="w_runs",
+        options=names,
+        default=tuple(chosen),
         max_selections=settings.MOST_RUNS,
-        on_change=lambda: state.put("runs", tuple(st.session_state["w_runs"])),
         placeholder="Add a run: a layer and pooling, or a baseline",
         help="A run is one way to rank the sentences. Type to find a layer, a pooling or a baseline.",
     )

@@ -19,7 +19,7 @@ from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.search.lexical import TITLES
-from dashboard import caching, settings, state
+from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
@@ -96,8 +96,6 @@ def _collection() -> GradedSet | None:
     sources = {"demo": "Demo news by topic", "file": "Your files"}
     if settings.free_models_allowed():
         sources["path"] = "Folder on this machine"
-    if state.get("graded_source") not in sources:
-        state.put("graded_source", "demo")
     source = controls.choice("graded_source", "Collection", sources)
     if source == "demo":
         st.markdown(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -37,11 +37,18 @@ def grid(backend: Backend) -> None:
     values = 100 * np.array(
         [[metrics.MEASURES[measure](found.of(layer, name)).mean() for name in found.poolings] for layer in found.layers]
     )
-    layer, pooling = _cell(found)
-    with middle:
-        _layer_picker(found, layer)
+    with middle:  # a click on a cell of the heatmap says the same
+        layer = controls.bind(
+            "layer",
+            st.selectbox,
+            "Layer",
+            options=found.layers[::-1],
+            default=found.layers[-1],
+            key="w_layer_cell",
+            help=caching.glossary()["layer"],
+        )
     with right:
-        controls.choice("pooling", "Pooling", {name: POOLING_NAMES[name] for name in found.poolings})
+        pooling = controls.pooling(found.poolings)
     row, column = divmod(int(values.argmax()), len(found.poolings))
     best_layer, best_pooling = found.layers[row], found.poolings[column]
     _message(found, values, measure, best_layer, best_pooling)
@@ -62,31 +69,6 @@ def grid(backend: Backend) -> None:
     )
     _cell_measures(found, layer, pooling)
     published.pairs()
-
-
-def _cell(found: GridRanks) -> tuple[int, Pooling]:
-    """The chosen cell, where the grid has it."""
-    layer, pooling = state.get("layer"), state.get("pooling")
-    if layer is not None and layer not in found.layers:
-        st.warning(f"Layer {layer} was asked for, but there is {', '.join(map(str, found.layers))}.")
-        state.put("layer", None)
-        layer = None
-    if pooling not in found.poolings:  # the picker offers what is there, and takes nothing else
-        pooling = found.poolings[0]
-        state.put("pooling", pooling)
-    return found.layers[-1] if layer is None else int(layer), cast(Pooling, pooling)
-
-
-def _layer_picker(found: GridRanks, layer: int) -> None:
-    """The chosen layer without a mouse: a click on a cell says the same."""
-    st.session_state["w_layer_cell"] = layer
-    st.selectbox(
-        "Layer",
-        found.layers[::-1],
-        key="w_layer_cell",
-        on_change=lambda: state.put("layer", st.session_state["w_layer_cell"]),
-        help=caching.glossary()["layer"],
-    )
 
 
 def _message(found: GridRanks, values: np.ndarray, measure: str, layer: int, pooling: Pooling) -> None:

@@ -135,16 +135,8 @@ def lab(backend: Backend) -> None:
 
 
 def _seed() -> int:
-    st.session_state["w_lab_seed"] = state.get("lab_seed")
-    st.number_input(
-        "Seed",
-        0,
-        9_999,
-        key="w_lab_seed",
-        on_change=lambda: state.put("lab_seed", st.session_state["w_lab_seed"] or 0),
-        help="Decides the random projection: another seed shows how much of its result is luck.",
-    )
-    return int(state.get("lab_seed"))
+    help_text = "Decides the random projection: another seed shows how much of its result is luck."
+    return int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
 
 
 def _phase(tell: Tell, begin: float, end: float) -> Tell:

@@ -15,7 +15,7 @@ from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
-from dashboard import caching, state
+from dashboard import caching
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.rankers import Baseline
@@ -184,12 +184,9 @@ def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs:
     """One layer and pooling, or baseline: predicted against gold, and the largest errors."""
     codes = [f"m.{layer}.{pooling}" for layer in grid.layers[::-1] for pooling in grid.poolings] + list(words)
     names = {code: choices.name_of(code, backend, None) for code in codes}
-    if state.get("sts_run") not in names:
-        if state.get("sts_run"):
-            st.warning(f"There is no run “{messages.escape(state.get('sts_run'))}” here.", icon=":material/link_off:")
-        state.put("sts_run", f"m.{grid.layers[-1]}.{backend.own_pooling}")
+    own = f"m.{grid.layers[-1]}.{backend.own_pooling}"
     with st.container(key="sts_run_choice", width=340):
-        chosen = controls.pick("sts_run", "Look at", names)
+        chosen = controls.pick("sts_run", "Look at", names, default=own)
     wanted = choices.parsed(chosen)
     if wanted is None:
         predicted, unit = words[chosen], "score"

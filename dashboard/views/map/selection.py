@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.analysis.maps.map_trust import true_neighbours
 from dashboard import state
-from dashboard.ui import figures, messages
+from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.maps.token_set import TokenSet
@@ -55,14 +55,7 @@ def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: b
     st.subheader("Selected tokens", anchor=False)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     if find:
-        st.session_state["w_map_find"] = state.get("map_find")
-        left.text_input(
-            "Mark a word",
-            key="w_map_find",
-            placeholder="bank",
-            max_chars=100,
-            on_change=lambda: state.put("map_find", st.session_state["w_map_find"] or ""),
-        )
+        controls.bind("map_find", left.text_input, "Mark a word", placeholder="bank", max_chars=100)
     if not rows:
         if find and state.get("map_find"):
             st.info(

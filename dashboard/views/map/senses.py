@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,17 +74,16 @@ def _word_of(found: SenseFile) -> str:
     word = chosen if chosen in words else words[0]
     if chosen and chosen not in words:
         st.warning(f"There are no sentences for “{messages.escape(chosen)}” here: this is “{messages.escape(word)}”.")
-    st.session_state["w_sense_word"] = word
-    if len(words) <= 30:
-        st.pills("Word", words, key="w_sense_word", on_change=_word_chosen, required=True)
-    else:
-        st.selectbox("Word", words, key="w_sense_word", on_change=_word_chosen)
+    widget = partial(st.pills, required=True) if len(words) <= 30 else st.selectbox
+    controls.bind(
+        "sense_word",
+        widget,
+        "Word",
+        options=words,
+        shown=lambda _: word,
+        then=lambda: state.put("sense_layer", None),
+    )
     return word
-
-
-def _word_chosen() -> None:
-    state.put("sense_word", st.session_state["w_sense_word"] or "")
-    state.put("sense_layer", None)
 
 
 def _upload() -> SenseFile | None:
@@ -205,15 +204,9 @@ def _unlabelled(backend: Backend) -> None:
     """A word of the corpus that nobody labelled: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
     st.caption(f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences; change it on the Search page.")
-    st.session_state["w_sense_text"] = state.get("sense_word")
-    st.text_input(
-        "Word",
-        key="w_sense_text",
-        placeholder="court",
-        max_chars=100,
-        on_change=lambda: state.put("sense_word", st.session_state["w_sense_text"] or ""),
-    )
-    word = state.get("sense_word").strip()
+    word = controls.bind(
+        "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100
+    ).strip()
     if not word:
         st.info(
             "**No word yet.** Type one that has several senses, such as court, strike or fire.", icon=":material/edit:"

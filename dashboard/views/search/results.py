@@ -115,16 +115,15 @@ def results(backend: Backend, why: Callable[[], None], notes: Callable[[], None]
 
 
 def _query() -> str:
-    if st.session_state.get("w_query") != state.get("query"):
-        st.session_state["w_query"] = state.get("query")
-    st.text_input(
+    controls.bind(
+        "query",
+        st.text_input,
         "Look for",
-        key="w_query",
+        then=lambda: state.put("why", None),  # what was explained belonged to the last query
         live=True,
         type="search",
         max_chars=1_000,
         placeholder="Type a few words; hits follow as you type",
-        on_change=lambda: _asked(st.session_state["w_query"] or ""),
     )
     st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
     st.pills(
@@ -132,16 +131,16 @@ def _query() -> str:
         READY_QUERIES,
         key="w_ready_query",
         label_visibility="collapsed",
-        on_change=lambda: _asked(st.session_state["w_ready_query"] or state.get("query")),
+        on_change=_ready_query,
     )
     return str(state.get("query"))
 
 
-def _asked(query: str) -> None:
-    """Another query: what was explained belonged to the last one."""
-    if query != state.get("query"):
+def _ready_query() -> None:
+    query = st.session_state["w_ready_query"]
+    if query in READY_QUERIES:  # another one: what was explained belonged to the last
+        state.put("query", query)
         state.put("why", None)
-    state.put("query", query)
 
 
 def _unknown(backend: Backend, query: str) -> bool:
@@ -155,8 +154,7 @@ def _unknown(backend: Backend, query: str) -> bool:
 def _choices() -> tuple[int, Similarity, str]:
     left, middle, right = st.columns([3, 3, 4])
     with left:
-        st.session_state["w_k"] = state.get("k")
-        st.slider("Hits (k)", 1, 100, key="w_k", on_change=lambda: state.put("k", st.session_state["w_k"]))
+        k = controls.number("k", "Hits (k)", 1, 100, 10)
     with middle:
         similarity = controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
     with right:
@@ -167,41 +165,21 @@ def _choices() -> tuple[int, Similarity, str]:
             "A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, a ranking "
             "by words alone (bag of words, TF-IDF, LSA, BM25, a language model), or by one fixed vector a word.",
         )
-    return int(state.get("k")), cast("Similarity", similarity), beside
+    return k, cast("Similarity", similarity), beside
 
 
 def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_key: str) -> tuple[int, Pooling]:
     """Pickers of what the index has; where it has one, there is nothing to pick."""
     layers, poolings = index.info.options.layers, index.info.options.poolings
     left, right = st.columns([3, 2])
-    chosen = state.get(layer_key)
-    if chosen is not None and chosen not in layers:
-        state.put(layer_key, None)
-        st.warning(f"Layer {chosen} was asked for, but the index has {', '.join(map(str, layers))}.")
-        chosen = None
-    layer = layers[-1] if chosen is None else chosen
+    layer, words = layers[-1], caching.glossary()
     if len(layers) > 1:
-        widget = f"w_{layer_key}"
-        st.session_state[widget] = layer
-        left.select_slider(
-            f"Layer{suffix}",
-            layers,
-            key=widget,
-            on_change=lambda: state.put(layer_key, st.session_state[widget]),
-            help=caching.glossary()["layer"],
+        layer = controls.bind(
+            layer_key, left.select_slider, f"Layer{suffix}", options=layers, default=layer, help=words["layer"]
         )
-    if len(poolings) > 1:
-        if state.get(pooling_key) not in poolings:  # the picker offers what is there, and takes nothing else
-            state.put(pooling_key, poolings[0])
-        with right:
-            controls.choice(
-                pooling_key,
-                f"Sentence vector (pooling){suffix}",
-                {name: POOLING_NAMES[name] for name in poolings},
-                caching.glossary()["pooling"],
-            )
-    pooling = state.get(pooling_key)
-    return int(layer), cast(Pooling, pooling if pooling in poolings else poolings[0])
+    with right:
+        pooling = controls.pooling(poolings, pooling_key, f"Sentence vector (pooling){suffix}", words["pooling"])
+    return int(layer), pooling
 
 
 def _beside(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from components.analysis.head_patterns import PATTERNS
@@ -36,6 +36,7 @@ class Setting:
     parse: Callable[[list[str]], Any]  # raises ValueError (or UserError) for nonsense
     show: Callable[[Any], list[str]]
     pages: tuple[str, ...] = PAGES  # where it means something
+    shared: bool = False  # goes along from page to page, over pages that do not use it
 
 
 def _one(values: list[str]) -> str:
@@ -109,11 +110,11 @@ def allowed_model(text: str) -> str:
     return parse_model(text).key
 
 
-def _model(name: str, short: str, default: str) -> Setting:
+def _model(name: str, short: str, default: str, pages: tuple[str, ...] = PAGES) -> Setting:
     def parse(values: list[str]) -> str:
         return allowed_model(_one(values))
 
-    return Setting(name, short, default, parse, lambda value: [value])
+    return Setting(name, short, default, parse, lambda value: [value], pages, shared=True)
 
 
 def clean_sentences(lines: list[str]) -> tuple[str, ...]:
@@ -156,16 +157,24 @@ DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 SEARCH, MAP, EVALUATE = ("search",), ("map",), ("evaluate",)
+OF_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate"})  # these two have a corpus
+OF_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
 SETTINGS: tuple[Setting, ...] = (
-    # Shared by all pages
+    # Shared: the sidebar shows each on the pages that use it
     _model("model", "m", EMBEDDED_KEY),
-    _model("model2", "m2", ""),
+    _model("model2", "m2", "", OF_TWO_MODELS),
     Setting(
-        "sentences", "s", ready_made_sets()[DEFAULT_SET].sentences, _parse_sentences, lambda value: list(value) or [""]
+        "sentences",
+        "s",
+        ready_made_sets()[DEFAULT_SET].sentences,
+        _parse_sentences,
+        lambda value: list(value) or [""],
+        OF_SENTENCES,
+        shared=True,
     ),
-    _number("max_length", "len", None, 100_000, least=LEAST_LENGTH),
-    _flag("projector", "proj", False),
+    replace(_number("max_length", "len", None, 100_000, least=LEAST_LENGTH), shared=True),
+    replace(_flag("projector", "proj", False), shared=True),
     # Tokens of interest: one position for each sentence, [CLS] at 0
     _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS)),
     # Tokens

@@ -114,7 +114,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
 
 def copy_link(key: str, enabled: bool) -> None:
     """A button that copies the page's address; disabled when the address cannot hold the sentences."""
-    hint = "Copies an address that restores model, sentences and this page's choices"
+    hint = "Copies an address that restores the model and this page's choices"
     if not enabled:
         hint = "The sentences are too long for a link; download them instead"
     _components()["copy_link"](key=key, data={"label": "Copy link", "enabled": enabled, "hint": hint})

@@ -1,4 +1,4 @@
-"""The sidebar on every page: models, sentences, and the link that restores it all."""
+"""The sidebar: models, and sentences, where the page uses them; the link that restores it all."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def draw(page: str) -> Any:
         )
         return None
     with st.sidebar:
-        place = _models()
-        _sentences()
+        place = _models(page)
+        if state.means_something("sentences", page):
+            _sentences()
         _more(page)
     return place
 
@@ -49,12 +50,14 @@ def _label(key: str) -> str:
     return f"{spec.title} · download"
 
 
-def _models() -> Any:
+def _models(page: str) -> Any:
     catalog = [spec.key for spec in CATALOG]
     for name, label, extra, help_text in (
         ("model", "Model", [], "The encoder all pages look into. You can also type a hub id or a folder."),
-        ("model2", "Compare with", [_NONE], "A second model, shown beside the first where a page can do so."),
+        ("model2", "Compare with", [_NONE], "A second model, shown beside the first."),
     ):
+        if not state.means_something(name, page):
+            continue
         chosen = state.get(name) or _NONE
         options = extra + catalog + ([] if chosen in (*extra, *catalog) else [chosen])
         widget = f"w_{name}"
@@ -253,6 +256,8 @@ def _more(page: str) -> None:
             required=True,
             key="picture_format",
         )
+        if not state.means_something("sentences", page):
+            return
         st.download_button(
             "Download the sentences",
             "\n".join(state.get("sentences")).encode(),

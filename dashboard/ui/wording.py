@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max"}
+POOLINGS_EXPLAINED = {"mean": "Mean of all tokens", "cls": "[CLS], the first token", "max": "Maximum in each dimension"}
 
 
 def duration(seconds: float) -> str:

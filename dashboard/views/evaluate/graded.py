@@ -20,7 +20,7 @@ from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, settings
-from dashboard.corpora import current
+from dashboard.corpora import current, uploads
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages, model_gate
@@ -136,12 +136,12 @@ def _uploaded() -> GradedSet | None:
         help="BEIR: corpus.jsonl with _id, title, text; queries.jsonl with _id, text; qrels/test.tsv. TREC: judgements as "
         "lines of “query 0 document grade”. Packed with gzip or not.",
     )
-    if files:
-        key = " ".join(sorted(f"{file.name} {file.size} {file.file_id}" for file in files))
-        st.session_state["_graded"] = key
-        if caching.graded_sets().get(key) is None:
-            caching.graded_sets().put(key, collection.read_graded({file.name: file.getvalue() for file in files}))
-    found = caching.graded_sets().get(st.session_state.get("_graded", ""))
+    found = uploads.kept(
+        "graded",
+        caching.graded_sets(),
+        files,
+        lambda files: collection.read_graded({file.name: file.getvalue() for file in files}),
+    )
     if found is None:
         st.caption("All three together; they are told apart by their names and content.")
     return found

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.errors import UserError
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import Float64
 from components.retrieval.evaluation.run_record import Run, read_runs, write_runs
 from dashboard import caching
-from dashboard.ui import figures, messages
+from dashboard.corpora import uploads
+from dashboard.ui import figures
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,20 +204,18 @@ def _uploads() -> None:
         "Runs saved on this page (.json)", type=["json"], accept_multiple_files=True, key=f"run_files_{number}"
     )
     for file in files:
-        key = f"{file.name} {file.size} {file.file_id}"
+        key = uploads.added(caching.saved_runs(), file, _read)
         known = st.session_state.get("_saved_runs", ())
-        if key in known:
-            continue
-        try:
-            caching.saved_runs().put(key, read_runs(file.getvalue(), file.name))
-        except UserError as problem:
-            messages.explain(problem, "reading runs")
-        else:
+        if key is not None and key not in known:
             st.session_state["_saved_runs"] = (*known, key)
     if st.session_state.get("_saved_runs"):
         count = len(loaded())
         st.caption(f"{count} loaded run{' stands' if count == 1 else 's stand'} in the table.")
         st.button("Take them out", key="drop_runs", on_click=_drop)
+
+
+def _read(file: UploadedFile) -> tuple[Run, ...]:
+    return read_runs(file.getvalue(), file.name)
 
 
 def _drop() -> None:

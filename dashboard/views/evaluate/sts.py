@@ -16,6 +16,7 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching
+from dashboard.corpora import uploads
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.rankers import Baseline
@@ -71,14 +72,12 @@ def _pairs() -> ScoredPairs | None:
     file = st.file_uploader(
         "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
-    if file is not None:
-        key = f"{file.name} {file.size} {file.file_id}"
-        st.session_state["_sts"] = key
-        if caching.scored_pairs().get(key) is None:
-            caching.scored_pairs().put(
-                key, sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS)
-            )
-    found = caching.scored_pairs().get(st.session_state.get("_sts", ""))
+    found = uploads.kept(
+        "sts",
+        caching.scored_pairs(),
+        file,
+        lambda file: sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS),
+    )
     if found is None:
         st.caption("Scores may have any range: only agreement counts. The STS benchmark's files fit.")
         return None

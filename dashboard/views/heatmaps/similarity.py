@@ -17,7 +17,7 @@ from components.charts import heatmap, matrices
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.messages import truncations
-from dashboard.views.layers.sections import POOLINGS
+from dashboard.ui.wording import POOLINGS_EXPLAINED
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -95,7 +95,9 @@ def sentences(models: Sequence[Backend]) -> None:
     if len(texts) == 1:
         st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
         return
-    pooling = cast(Pooling, controls.choice("pooling", "Sentence vector", POOLINGS, caching.glossary()["pooling"]))
+    pooling = cast(
+        Pooling, controls.choice("pooling", "Sentence vector", POOLINGS_EXPLAINED, caching.glossary()["pooling"])
+    )
     layer = controls.layer(min(trace.n_layers for trace in traces))
     with st.container(horizontal=True):
         special = controls.switch(

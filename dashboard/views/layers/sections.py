@@ -11,13 +11,12 @@ from components.analysis.pooling import Pooling, pool
 from dashboard import caching
 from dashboard.ui import controls, messages, word_choice
 from dashboard.ui.layer_figures import MANY_THINGS, Compared, compare
+from dashboard.ui.wording import POOLINGS_EXPLAINED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model.backend import Backend
-
-POOLINGS = {"mean": "Mean of all tokens", "cls": "[CLS], the first token", "max": "Maximum in each dimension"}
 
 
 def words(models: Sequence[Backend]) -> None:
@@ -63,7 +62,9 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     few = len(texts) <= MANY_THINGS
     if few:
         st.markdown("\n".join(f"{number}. {messages.escape(text)}" for number, text in enumerate(texts, start=1)))
-    pooling = cast(Pooling, controls.choice("pooling", "Sentence vector", POOLINGS, caching.glossary()["pooling"]))
+    pooling = cast(
+        Pooling, controls.choice("pooling", "Sentence vector", POOLINGS_EXPLAINED, caching.glossary()["pooling"])
+    )
     with st.container(horizontal=True):
         special = controls.switch(
             "include_special", "Special tokens count", caching.glossary()["special token"], disabled=pooling == "cls"

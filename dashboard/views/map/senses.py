@@ -18,7 +18,7 @@ from components.errors import InputError
 from components.model.embedding.token_vectors import MAX_TOKENS
 from components.retrieval.corpora import senses as reading
 from dashboard import caching, state
-from dashboard.corpora import current
+from dashboard.corpora import current, uploads
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.views.map import choices, pictures, selection
@@ -93,12 +93,9 @@ def _upload() -> SenseFile | None:
         help="index: which word of the sentence is meant, counted from 0 between spaces. Without it, the first "
         "occurrence of the word.",
     )
-    if file is not None:
-        key = f"{file.name} {file.size} {file.file_id}"
-        st.session_state["_senses"] = key
-        if caching.sense_files().get(key) is None:  # new, or let go meanwhile to make room for others'
-            caching.sense_files().put(key, reading.read_senses(file.getvalue(), file.name))
-    found = caching.sense_files().get(st.session_state.get("_senses", ""))
+    found = uploads.kept(
+        "senses", caching.sense_files(), file, lambda file: reading.read_senses(file.getvalue(), file.name)
+    )
     if found is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
         return None

@@ -12,7 +12,7 @@ from components.charts import bars
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import caching, state
-from dashboard.corpora import current
+from dashboard.corpora import current, uploads
 from dashboard.jobs import embedding
 from dashboard.ui import controls, figures, messages
 
@@ -101,15 +101,12 @@ def _kept() -> None:
             help="Without a file, the model's own input embeddings serve.",
         )
         if file is None:
-            st.session_state.pop("_static", None)
-        else:
-            key = f"{file.name} {file.size} {file.file_id}"
-            if caching.static_vectors().get(key) is None:
-                vectors = read_static_vectors(file.getvalue(), file.name)
-                caching.static_vectors().put(key, vectors)
-                st.session_state["_static"] = key
-            found = caching.static_vectors().get(key)
-            if found is not None:
-                st.caption(
-                    f"{len(found.places):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."
-                )
+            uploads.forget("static")
+            return
+        vectors = uploads.kept(
+            "static", caching.static_vectors(), file, lambda file: read_static_vectors(file.getvalue(), file.name)
+        )
+        if vectors is not None:
+            st.caption(
+                f"{len(vectors.places):,} words of {vectors.matrix.shape[1]} numbers; {vectors.bad_lines:,} bad lines."
+            )

@@ -10,7 +10,8 @@ import streamlit as st
 from dashboard import navigation, state
 from dashboard.corpora import current
 from dashboard.ui import controls, messages, model_gate
-from dashboard.views.search import batches, corpus, results, why
+from dashboard.views.search import batches, corpus, results
+from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -35,8 +36,8 @@ def render() -> None:
         backend = model_gate.main_model()  # asked for here: a fragment is kept, and must not keep a model
         view = controls.choice("search_view", "Look at", VIEWS, show_label=False)
         if view != "corpus":
-            found = current.corpus()
-            st.caption(f"Corpus: **{messages.escape(found.name)}**, {len(found):,} sentences")
+            searched = current.corpus()
+            st.caption(f"Corpus: **{messages.escape(searched.name)}**, {len(searched):,} sentences")
         messages.guarded(partial(_view, backend, view), "searching")
         state.write_address("search")
 
@@ -45,14 +46,13 @@ def render() -> None:
 
 
 def _view(backend: Backend, view: str) -> None:
-    if view == "results":
-        results.results(backend, why=partial(why.why, backend), notes=why.notes)
-    elif view == "queries":
-        batches.queries(backend)
-    elif view == "pairs":
-        batches.pairs(backend)
-    else:
+    if view == "corpus":
         corpus.corpus(backend)
+    elif view == "results":
+        results.results(backend, current.corpus())
+    else:
+        draw = batches.queries if view == "queries" else batches.pairs
+        draw(SearchRequest.of_session(backend, current.corpus()))
 
 
 render()

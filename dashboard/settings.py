@@ -80,7 +80,7 @@ def _positions(name: str, short: str, pages: tuple[str, ...], unique: bool = Fal
             raise ValueError(f"more than {MAX_SENTENCES}")
         return tuple(_whole(value, 100_000) for value in (dict.fromkeys(values) if unique else values))
 
-    return Setting(name, short, (), parse, lambda value: [str(place) for place in value], pages)
+    return Setting(name, short, (), parse, lambda value: [str(position) for position in value], pages)
 
 
 def _text(name: str, short: str, pages: tuple[str, ...], default: str = "", most: int = 100) -> Setting:
@@ -123,10 +123,10 @@ def clean_sentences(lines: list[str]) -> tuple[str, ...]:
 
 
 def _parse_sentences(values: list[str]) -> tuple[str, ...]:
-    found = clean_sentences([" ".join(value.splitlines()) for value in values])
-    if len(found) > MAX_SENTENCES or sum(map(len, found)) > MAX_CHARACTERS:
+    sentences = clean_sentences([" ".join(value.splitlines()) for value in values])
+    if len(sentences) > MAX_SENTENCES or sum(map(len, sentences)) > MAX_CHARACTERS:
         raise ValueError(f"more than {MAX_SENTENCES} sentences or {MAX_CHARACTERS:,} characters")
-    return found
+    return sentences
 
 
 def _parse_runs(values: list[str]) -> tuple[str, ...]:

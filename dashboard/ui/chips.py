@@ -84,13 +84,13 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
             tint = "x" if owner is None else str(sum(word["tint"] != "x" for word in words) % TINTS)
             words.append({"tint": tint, "tokens": []})
         last = owner
-        place = f"position {token.position}, id {token.id}"
+        hint = f"position {token.position}, id {token.id}"
         if token.id == unknown_id:
-            place += ", unknown to the vocabulary"
+            hint += ", unknown to the vocabulary"
         if token.special:
-            place += ", special token"
+            hint += ", special token"
         else:
-            place += f", characters {token.start + 1}–{token.end}"
+            hint += f", characters {token.start + 1}–{token.end}"
         marks = [
             name
             for name, holds in (
@@ -104,7 +104,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
             {
                 "piece": token.piece,
                 "position": token.position,
-                "hint": place,
+                "hint": hint,
                 "marks": marks,
                 "picked": token.position in row.picked,
             }

@@ -225,13 +225,13 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
     chosen: tuple[int, ...] = state.get("tokens")
     anchors = st.session_state.get("_anchors")
-    here = (model, tuple(item.text for item in sentences))
+    tokenized = (model, tuple(item.text for item in sentences))
     if not chosen:
         result = defaults
-    elif anchors is None or anchors["where"] == here:
+    elif anchors is None or anchors["where"] == tokenized:
         result = tuple(
-            place if place < len(item) else default
-            for place, item, default in zip(_padded(chosen, defaults), sentences, defaults, strict=True)
+            position if position < len(item) else default
+            for position, item, default in zip(_padded(chosen, defaults), sentences, defaults, strict=True)
         )
     else:
         result = tuple(
@@ -239,14 +239,14 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
             for item, default in zip(sentences, defaults, strict=True)
         )
     if chosen and result != chosen:
-        if anchors is None and any(place >= len(item) for place, item in zip(chosen, sentences, strict=False)):
+        if anchors is None and any(position >= len(item) for position, item in zip(chosen, sentences, strict=False)):
             st.warning("The link's “t” names a token that its sentence does not have.", icon=":material/link_off:")
         state.put("tokens", () if result == defaults else result)
     st.session_state["_anchors"] = {
-        "where": here,
+        "where": tokenized,
         "spans": {
-            item.text: (place, item.tokens[place].start, item.tokens[place].end)
-            for item, place in zip(sentences, result, strict=True)
+            item.text: (position, item.tokens[position].start, item.tokens[position].end)
+            for item, position in zip(sentences, result, strict=True)
         },
     }
     return result
@@ -259,11 +259,11 @@ def _padded(chosen: tuple[int, ...], defaults: tuple[int, ...]) -> tuple[int, ..
 def _found_again(item: TokenizedSentence, span: tuple[int, int, int] | None, default: int) -> int:
     if span is None:
         return default
-    place, start, end = span
+    position, start, end = span
     if start == end:  # a special token: same place, if there is still a special token
-        return place if place < len(item) and item.tokens[place].special else default
-    found = position_at(item, start, end)
-    return default if found is None else found
+        return position if position < len(item) and item.tokens[position].special else default
+    position_now = position_at(item, start, end)
+    return default if position_now is None else position_now
 
 
 def token_chips(
@@ -283,10 +283,10 @@ def token_chips(
     """
 
     def marked(row: int) -> tuple[int, ...]:
-        places = [chosen[row]] if also is None else [chosen[row], also]
+        positions = [chosen[row]] if also is None else [chosen[row], also]
         if not whole_word:
-            return tuple(places)
-        return tuple(piece for place in places for piece in sentences[row].word_positions(place))
+            return tuple(positions)
+        return tuple(piece for position in positions for piece in sentences[row].word_positions(position))
 
     def pick(row: int, position: int) -> None:
         if on_pick is not None:

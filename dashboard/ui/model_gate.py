@@ -10,12 +10,11 @@ import streamlit as st
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
 from dashboard import caching, state
+from dashboard.ui.messages import escape, explain
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.loader import LoadJob
-
-from dashboard.ui.messages import escape, explain
 
 
 def main_model() -> Backend:
@@ -76,18 +75,18 @@ def _consent_screen(setting: str) -> None:
         st.button("Fetch it", key=f"fetch_{setting}", on_click=lambda: st.session_state["_linked_models"].discard(key))
 
 
-def _wait(job: LoadJob, which: str) -> None:
+def _wait(job: LoadJob, key: str) -> None:
     """Block until the job is done, drawing its progress; any click elsewhere interrupts the wait, not the job."""
     if job.finished.wait(0.02):
         return
-    place = st.empty()
-    with place.container():
+    slot = st.empty()
+    with slot.container():
         bar = st.progress(0.0, text=job.message)
         st.caption("The first time takes a moment; after that the model stays in memory.")
-        cancel_place = st.empty()
+        cancel_slot = st.empty()
         with st.container(key="preload"):
             # Hidden: the browser fetches and reads plotly's code (5 MB) now, while it has nothing else to do.
-            st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{which}", alt="Nothing yet")
+            st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{key}", alt="Nothing yet")
     started, asked = time.monotonic(), False
     while not job.finished.wait(0.1):
         fraction = job.fraction
@@ -96,8 +95,8 @@ def _wait(job: LoadJob, which: str) -> None:
         bar.progress(fraction if fraction is not None else min(guess, 0.95), text=job.message)
         if fraction is not None and not asked:
             asked = True
-            cancel_place.button("Cancel the download", key=f"cancel_{which}_load", on_click=job.cancel.set)
-    place.empty()
+            cancel_slot.button("Cancel the download", key=f"cancel_{key}_load", on_click=job.cancel.set)
+    slot.empty()
 
 
 def _model_screen(job: LoadJob) -> None:

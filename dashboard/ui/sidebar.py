@@ -30,11 +30,11 @@ def draw(page: str) -> Any:
         )
         return None
     with st.sidebar:
-        place = _models(page)
+        status_slot = _models(page)
         if state.means_something("sentences", page):
             _sentences()
         _more(page)
-    return place
+    return status_slot
 
 
 def _label(key: str) -> str:
@@ -75,9 +75,9 @@ def _models(page: str) -> Any:
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
             st.error(messages.escape(problem))
-    place = st.empty()
-    status(place)
-    return place
+    slot = st.empty()
+    status(slot)
+    return slot
 
 
 def _choose_model(name: str) -> None:
@@ -97,13 +97,13 @@ def _choose_model(name: str) -> None:
     caching.shelf().forget(state.get(name))
 
 
-def status(place: Any) -> None:
+def status(slot: Any) -> None:
     """Device, precision and memory of the chosen model, into its place in the sidebar."""
-    if place is None:
+    if slot is None:
         return
     job = caching.shelf().find(state.get("model"))
     if job is None or job.backend is None:
-        place.caption("Not in memory yet.")
+        slot.caption("Not in memory yet.")
         return
     from components.model.device import memory
 
@@ -111,7 +111,7 @@ def status(place: Any) -> None:
     text = f"Runs on **{job.backend.device}** in {job.backend.precision} · {used.process / 2**30:.1f} GiB in use"
     if used.device_used is not None and used.device_total is not None:
         text += f" · GPU {used.device_used / 2**30:.1f} of {used.device_total / 2**30:.0f} GiB"
-    place.caption(text)
+    slot.caption(text)
 
 
 def take_edits() -> None:
@@ -184,8 +184,8 @@ def _edit_sentences() -> None:
 
 def _arrange(current: tuple[str, ...]) -> None:
     """One sentence at a time: choose it, then move or remove it."""
-    place = min(st.session_state.get("_arranged", 0), len(current) - 1)
-    st.session_state["w_arrange"] = place
+    index = min(st.session_state.get("_arranged", 0), len(current) - 1)
+    st.session_state["w_arrange"] = index
     st.selectbox(
         "Sentence",
         range(len(current)),
@@ -195,26 +195,26 @@ def _arrange(current: tuple[str, ...]) -> None:
     )
     with st.container(horizontal=True):
         for label, icon, key, target, possible in (
-            ("Up", ":material/arrow_upward:", "move_up", place - 1, place > 0),
-            ("Down", ":material/arrow_downward:", "move_down", place + 1, place < len(current) - 1),
+            ("Up", ":material/arrow_upward:", "move_up", index - 1, index > 0),
+            ("Down", ":material/arrow_downward:", "move_down", index + 1, index < len(current) - 1),
         ):
-            st.button(label, icon=icon, key=key, disabled=not possible, on_click=_move, args=(current, place, target))
-        st.button("Remove", icon=":material/close:", key="remove_sentence", on_click=_remove, args=(current, place))
+            st.button(label, icon=icon, key=key, disabled=not possible, on_click=_move, args=(current, index, target))
+        st.button("Remove", icon=":material/close:", key="remove_sentence", on_click=_remove, args=(current, index))
 
 
-def _move(seen: tuple[str, ...], place: int, target: int) -> None:
+def _move(seen: tuple[str, ...], row: int, target: int) -> None:
     """Swap two sentences of the list the person saw; a click that comes after the list changed does nothing."""
     if state.get("sentences") != seen:
         return
     lines = list(seen)
-    lines[place], lines[target] = lines[target], lines[place]
+    lines[row], lines[target] = lines[target], lines[row]
     state.put("sentences", tuple(lines))
     st.session_state["_arranged"] = target
 
 
-def _remove(seen: tuple[str, ...], place: int) -> None:
+def _remove(seen: tuple[str, ...], row: int) -> None:
     if state.get("sentences") == seen:
-        state.put("sentences", (*seen[:place], *seen[place + 1 :]))
+        state.put("sentences", (*seen[:row], *seen[row + 1 :]))
 
 
 def _more(page: str) -> None:

@@ -87,14 +87,14 @@ def query_column(corpus: Corpus) -> str | None:
     return QUERY_COLUMN if QUERY_COLUMN in names else names[0] if len(names) == 1 else None
 
 
-def about(pairs: Pairs, where: str = " Change it under “Data”.") -> None:
+def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
     """One line on what is evaluated, with what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {len(pairs):,} queries"
     text += " (headlines)" if not state.get("corpus") else ""
     text += ", each with one right answer among as many sentences."
     if pairs.left_out:
         text += f" {pairs.left_out:,} rows have no query and are left out."
-    st.caption(text + where)
+    st.caption(text + advice)
     if pairs.repeated:
         st.warning(
             f"{pairs.repeated:,} rows have a sentence that another row has too. A tie counts against the query, so their "
@@ -134,7 +134,7 @@ def data(backend: Backend) -> None:
         st.info("Choose the column that holds a query for each sentence.")
         return
     pairs = current_pairs()
-    about(pairs, where="")
+    about(pairs, advice="")
     st.markdown("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "right answer": pairs.documents.texts[:8]})
     st.table(table.map(messages.escape), hide_index=True)
@@ -148,10 +148,10 @@ def measure() -> str:
 def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[str]:
     """The runs to compare, picked from every layer and pooling of the models and the baselines."""
     offered = [*TITLES]
-    for which, model in (("m2", second), ("m", backend)):
+    for model_key, model in (("m2", second), ("m", backend)):
         if model is not None:
             layers = range(model.facts.layers, -1, -1)
-            offered[:0] = [f"{which}.{layer}.{pooling}" for layer in layers for pooling in POOLINGS]
+            offered[:0] = [f"{model_key}.{layer}.{pooling}" for layer in layers for pooling in POOLINGS]
     asked = state.get("runs")
     chosen = [code for code in (default_runs(backend, second, queries) if asked is None else asked) if code in offered]
     if asked is not None and len(chosen) < len(asked):
@@ -180,12 +180,12 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
     Counting words takes milliseconds a query: where there are very many, baselines are run only when they are asked for.
     """
     last = backend.facts.layers
-    found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
+    codes = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
     if queries <= MANY_QUERIES:
-        found += ["bow", "tfidf", "bm25", "static"]
+        codes += ["bow", "tfidf", "bm25", "static"]
     if second is not None:
-        found.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
-    return tuple(dict.fromkeys(found))
+        codes.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
+    return tuple(dict.fromkeys(codes))
 
 
 def parsed(code: str) -> VectorCode | None:
@@ -198,10 +198,10 @@ def parsed(code: str) -> VectorCode | None:
 
 def name_of(code: str, backend: Backend, second: Backend | None) -> str:
     """A run's short name: the model is named only where there are two."""
-    found = parsed(code)
-    if found is None:
+    wanted = parsed(code)
+    if wanted is None:
         return TITLES[code]
-    name = f"ayer {found.layer}, {POOLING_NAMES[found.pooling]}"
+    name = f"ayer {wanted.layer}, {POOLING_NAMES[wanted.pooling]}"
     if second is None:
         return f"L{name}"
-    return f"{(backend if found.which == 'm' else second).spec.title}, l{name}"
+    return f"{(backend if wanted.which == 'm' else second).spec.title}, l{name}"

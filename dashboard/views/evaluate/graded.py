@@ -53,28 +53,28 @@ LEVELS = [level / 10 for level in range(11)]
 
 def relevance(backend: Backend) -> None:
     """The runs' measures, and precision over recall."""
-    found = _collection()
-    if found is None:
+    graded = _collection()
+    if graded is None:
         return
-    relevant = sum(map(len, found.grades))
+    relevant = sum(map(len, graded.grades))
     st.caption(
-        f"**{messages.escape(found.name)}**: {len(found.queries):,} queries, {len(found.documents):,} documents, "
-        f"{relevant:,} relevant pairs with grades up to {max(max(each.values()) for each in found.grades)}."
-        + (f" Read: {messages.escape(', '.join(found.report.files))}." if found.report.files else "")
+        f"**{messages.escape(graded.name)}**: {len(graded.queries):,} queries, {len(graded.documents):,} documents, "
+        f"{relevant:,} relevant pairs with grades up to {max(max(each.values()) for each in graded.grades)}."
+        + (f" Read: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
     )
-    if found.report.left_out:
-        left_out = ", ".join(f"{count:,} {what}" for what, count in found.report.left_out.items())
+    if graded.report.left_out:
+        left_out = ", ".join(f"{count:,} {what}" for what, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
     second = model_gate.second_model()
-    codes = choices.run_codes(backend, second, len(found.queries))
-    ranks = _runs(backend, second, found, codes)
+    codes = choices.run_codes(backend, second, len(graded.queries))
+    ranks = _runs(backend, second, graded, codes)
     if not ranks:
         if not codes:
             st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
         return
     measure = _measure()
     table, unsure = evaluation.result(
-        ("graded table", found.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
+        ("graded table", graded.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
         f"Comparing {len(ranks)} runs",
         lambda tell, cancelled: _table(ranks, measure),
         "graded_comparison",
@@ -136,22 +136,22 @@ def _uploaded() -> GradedSet | None:
         help="BEIR: corpus.jsonl with _id, title, text; queries.jsonl with _id, text; qrels/test.tsv. TREC: judgements as "
         "lines of “query 0 document grade”. Packed with gzip or not.",
     )
-    found = uploads.kept(
+    graded = uploads.kept(
         "graded",
         caching.graded_sets(),
         files,
         lambda files: collection.read_graded({file.name: file.getvalue() for file in files}),
     )
-    if found is None:
+    if graded is None:
         st.caption("All three together; they are told apart by their names and content.")
-    return found
+    return graded
 
 
 def _runs(
-    backend: Backend, second: Backend | None, found: GradedSet, codes: Sequence[str]
+    backend: Backend, second: Backend | None, graded: GradedSet, codes: Sequence[str]
 ) -> list[tuple[str, RelevantRanks]]:
     """Names and ranks of the runs that are there; the first that is not is waited for."""
-    documents, queries = found.document_texts, found.query_texts
+    documents, queries = graded.document_texts, graded.query_texts
     sides: dict[str, tuple[VectorIndex, VectorIndex] | None] = {}  # None: not to be had in this run
     ready: list[tuple[str, RelevantRanks]] = []
     for code in codes:
@@ -159,7 +159,7 @@ def _runs(
         wanted = choices.parsed(code)
         try:
             if wanted is None:
-                ready.append((name, _by_words(backend, found, code)))
+                ready.append((name, _by_words(backend, graded, code)))
                 continue
             model = backend if wanted.which == "m" else second
             assert model is not None  # offered only where there is one
@@ -170,14 +170,14 @@ def _runs(
             if both is None:
                 continue
             first, asked = both
-            place = (wanted.layer, wanted.pooling)
-            if place not in first.engines:
+            cell = (wanted.layer, wanted.pooling)
+            if cell not in first.engines:
                 st.caption(f"Not embedded: {messages.escape(name)}.")
                 continue
             ranks = evaluation.result(
-                ("graded", first.folder.name, asked.folder.name, found.content_hash, *place),
-                f"{name}: ranking {len(found.queries):,} queries",
-                partial(_ranks_of, first.engine(*place), asked.engine(*place), found.grades),
+                ("graded", first.folder.name, asked.folder.name, graded.content_hash, *cell),
+                f"{name}: ranking {len(graded.queries):,} queries",
+                partial(_ranks_of, first.engine(*cell), asked.engine(*cell), graded.grades),
                 f"graded_{code}",
             )
             ready.append((name, ranks))
@@ -193,13 +193,13 @@ def _ranks_of(
     return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, tell, cancelled)
 
 
-def _by_words(backend: Backend, found: GradedSet, kind: str) -> RelevantRanks:
+def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
     baseline = rankers.baseline(backend, kind)
     ranks: RelevantRanks = evaluation.result(
-        ("graded words", kind, baseline.source, found.content_hash),
-        f"{TITLES[kind]}: ranking {len(found.queries):,} queries",
+        ("graded words", kind, baseline.source, graded.content_hash),
+        f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",
         lambda tell, cancelled: graded_ranks.ranker_relevant_ranks(
-            baseline.make(found.documents).scores, found.queries, found.grades, tell, cancelled
+            baseline.make(graded.documents).scores, graded.queries, graded.grades, tell, cancelled
         ),
         f"graded_{kind}",
     )
@@ -211,9 +211,9 @@ def _measure() -> str:
         return CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
 
 
-def _outcome_hash(found: RelevantRanks) -> str:
+def _outcome_hash(outcome: RelevantRanks) -> str:
     """Tells the outcomes of runs on one collection apart."""
-    return hashlib.sha256(np.ascontiguousarray(found.ranks).tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(outcome.ranks).tobytes()).hexdigest()
 
 
 def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd.DataFrame, list[str]]:
@@ -222,30 +222,30 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     Beside it the names of the runs that one cannot tell from the best.
     """
     judge = graded_metrics.MEASURES[measure]
-    values = [judge(found) for _, found in ranks]
+    values = [judge(outcome) for _, outcome in ranks]
     best = int(np.argmax([each.mean() for each in values]))
     compared = run_table.against(values, best, [True] * len(values), picked=True)
     rows = []
-    for at, (name, found) in enumerate(ranks):
-        judged = metrics.interval(values[at])
+    for row_index, (name, outcome) in enumerate(ranks):
+        judged = metrics.interval(values[row_index])
         rows.append(
             {
                 "run": name,
                 measure: 100 * judged.value,
                 "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
-                "p to the best (Holm)": compared.shown[at],
+                "p to the best (Holm)": compared.shown[row_index],
                 **{
-                    other: 100 * float(each(found).mean())
+                    other: 100 * float(each(outcome).mean())
                     for other, each in graded_metrics.MEASURES.items()
                     if other != measure
                 },
             }
         )
-    return pd.DataFrame(rows), [ranks[at][0] for at in compared.unsure]
+    return pd.DataFrame(rows), [ranks[row_index][0] for row_index in compared.unsure]
 
 
 def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
-    curves = [(name, graded_metrics.interpolated_precision(found).mean(axis=0)) for name, found in ranks]
+    curves = [(name, graded_metrics.interpolated_precision(outcome).mean(axis=0)) for name, outcome in ranks]
     figures.figure(
         charts.curves_over(
             [charts.Curve(name, 100 * curve) for name, curve in curves],

@@ -30,35 +30,35 @@ def grid(backend: Backend) -> None:
     """The heatmap, and one cell in detail."""
     pairs = choices.current_pairs()
     choices.about(pairs)
-    found = evaluation.pair_indexes(backend, pairs, "grid").ranks
+    ranks = evaluation.pair_indexes(backend, pairs, "grid").ranks
     left, middle, right = st.columns([2, 1, 2])
     with left:
         measure = choices.measure()
     values = 100 * np.array(
-        [[metrics.MEASURES[measure](found.of(layer, name)).mean() for name in found.poolings] for layer in found.layers]
+        [[metrics.MEASURES[measure](ranks.of(layer, name)).mean() for name in ranks.poolings] for layer in ranks.layers]
     )
     with middle:  # a click on a cell of the heatmap says the same
         layer = controls.bind(
             "layer",
             st.selectbox,
             "Layer",
-            options=found.layers[::-1],
-            default=found.layers[-1],
+            options=ranks.layers[::-1],
+            default=ranks.layers[-1],
             key="w_layer_cell",
             help=caching.glossary()["layer"],
         )
     with right:
-        pooling = controls.pooling(found.poolings)
-    row, column = divmod(int(values.argmax()), len(found.poolings))
-    best_layer, best_pooling = found.layers[row], found.poolings[column]
-    _message(found, values, measure, best_layer, best_pooling)
+        pooling = controls.pooling(ranks.poolings)
+    row, column = divmod(int(values.argmax()), len(ranks.poolings))
+    best_layer, best_pooling = ranks.layers[row], ranks.poolings[column]
+    _message(ranks, values, measure, best_layer, best_pooling)
     left, right = st.columns([1, 1], gap="large")
     with left:
         _heatmap(
-            backend, found, values, measure, (found.layers.index(layer), found.poolings.index(pooling)), (row, column)
+            backend, ranks, values, measure, (ranks.layers.index(layer), ranks.poolings.index(pooling)), (row, column)
         )
     with right:
-        _curve(found, pairs, layer, pooling, best_layer, best_pooling)
+        _curve(ranks, pairs, layer, pooling, best_layer, best_pooling)
     figures.reading(
         f"One forward pass gives every layer and pooling; each cell ranks all {len(pairs):,} sentences by cosine for every "
         "query. Click a cell for its curve. Layer 0 is the embeddings before any block; the band is the 95 % bootstrap "
@@ -67,12 +67,12 @@ def grid(backend: Backend) -> None:
         "(at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). A cell chosen because it is the best here "
         "does a little worse on new queries.",
     )
-    _cell_measures(found, layer, pooling)
+    _cell_measures(ranks, layer, pooling)
     published.pairs()
 
 
-def _message(found: GridRanks, values: np.ndarray, measure: str, layer: int, pooling: Pooling) -> None:
-    judged = metrics.interval(metrics.MEASURES[measure](found.of(layer, pooling)))
+def _message(ranks: GridRanks, values: np.ndarray, measure: str, layer: int, pooling: Pooling) -> None:
+    judged = metrics.interval(metrics.MEASURES[measure](ranks.of(layer, pooling)))
     text = (
         f":material/insights: Best {measure}: **{100 * judged.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** ★ "
         f"(95 % interval {100 * judged.low:.1f} to {100 * judged.high:.1f})."
@@ -87,7 +87,7 @@ def _message(found: GridRanks, values: np.ndarray, measure: str, layer: int, poo
 
 def _heatmap(
     backend: Backend,
-    found: GridRanks,
+    ranks: GridRanks,
     values: np.ndarray,
     measure: str,
     chosen: tuple[int, int],
@@ -96,8 +96,8 @@ def _heatmap(
     figures.figure(
         charts.measure_grid(
             values,
-            [str(number) for number in found.layers],
-            [POOLING_NAMES[name] for name in found.poolings],
+            [str(number) for number in ranks.layers],
+            [POOLING_NAMES[name] for name in ranks.poolings],
             f"{measure} (%) of {backend.spec.title}",
             unit=f"{measure} (%)",
             row_title="layer",
@@ -108,9 +108,9 @@ def _heatmap(
             scale=controls.scale(),
         ),
         key="grid_figure",
-        alt=f"Heatmap of {measure} for {len(found.layers)} layers and {len(found.poolings)} poolings",
-        table=lambda: _grid_table(found),
-        on_select=partial(_clicked, "grid_figure", found.layers, found.poolings),  # keeps no ranks
+        alt=f"Heatmap of {measure} for {len(ranks.layers)} layers and {len(ranks.poolings)} poolings",
+        table=lambda: _grid_table(ranks),
+        on_select=partial(_clicked, "grid_figure", ranks.layers, ranks.poolings),  # keeps no ranks
         select_many=False,
     )
 
@@ -124,10 +124,10 @@ def _clicked(key: str, layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -
 
 
 def _curve(
-    found: GridRanks, pairs: Pairs, layer: int, pooling: Pooling, best_layer: int, best_pooling: Pooling
+    ranks: GridRanks, pairs: Pairs, layer: int, pooling: Pooling, best_layer: int, best_pooling: Pooling
 ) -> None:
     most = min(MOST_K, len(pairs))
-    chosen = found.of(layer, pooling)
+    chosen = ranks.of(layer, pooling)
     low, high = metrics.recall_band(chosen, most)
     curves = [
         charts.Curve(
@@ -135,7 +135,7 @@ def _curve(
         )
     ]
     if (best_layer, best_pooling) != (layer, pooling):
-        best = metrics.recall_curve(found.of(best_layer, best_pooling), most)
+        best = metrics.recall_curve(ranks.of(best_layer, best_pooling), most)
         curves.append(charts.Curve(f"best: layer {best_layer}, {POOLING_NAMES[best_pooling]}", 100 * best))
     figures.figure(
         charts.curves_over(
@@ -145,7 +145,7 @@ def _curve(
             x_title="k",
             y_title="Recall@k (%)",
             logarithmic=True,
-            height=charts.grid_height(len(found.layers)),
+            height=charts.grid_height(len(ranks.layers)),
             scale=controls.scale(),
         ),
         key="grid_curve",
@@ -156,9 +156,9 @@ def _curve(
     )
 
 
-def _cell_measures(found: GridRanks, layer: int, pooling: Pooling) -> None:
+def _cell_measures(ranks: GridRanks, layer: int, pooling: Pooling) -> None:
     st.markdown(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, with 95 % bootstrap intervals")
-    st.table(measures_table(found.of(layer, pooling)), hide_index=True)
+    st.table(measures_table(ranks.of(layer, pooling)), hide_index=True)
 
 
 def measures_table(ranks: Int64) -> pd.DataFrame:
@@ -170,18 +170,18 @@ def measures_table(ranks: Int64) -> pd.DataFrame:
     return pd.DataFrame(cells)
 
 
-def _grid_table(found: GridRanks) -> pd.DataFrame:
+def _grid_table(ranks: GridRanks) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
                 "layer": layer,
                 "pooling": pooling,
                 **{
-                    name: round(100 * float(measure(found.of(layer, pooling)).mean()), 2)
+                    name: round(100 * float(measure(ranks.of(layer, pooling)).mean()), 2)
                     for name, measure in metrics.MEASURES.items()
                 },
             }
-            for layer in found.layers
-            for pooling in found.poolings
+            for layer in ranks.layers
+            for pooling in ranks.poolings
         ]
     )

@@ -33,7 +33,7 @@ class Compared:
     @property
     def unsure(self) -> list[int]:
         """Places of the runs that one cannot tell from the reference."""
-        return [at for at, p in self.p_values.items() if p >= metrics.ALPHA]
+        return [row for row, p in self.p_values.items() if p >= metrics.ALPHA]
 
 
 def against(values: Sequence[Float64], reference: int, paired: Sequence[bool], picked: bool) -> Compared:
@@ -42,14 +42,14 @@ def against(values: Sequence[Float64], reference: int, paired: Sequence[bool], p
     `paired` says which runs had the same queries; `picked`, that the reference is the best of them: then every pair of
     runs counts as a comparison, for the best was found on these queries.
     """
-    others = [at for at, same in enumerate(paired) if same and at != reference]
-    raw = [metrics.randomisation_test(values[at], values[reference]) for at in others]
+    others = [row for row, same in enumerate(paired) if same and row != reference]
+    raw = [metrics.randomisation_test(values[row], values[reference]) for row in others]
     count = len(others) + 1
     adjusted = metrics.holm(raw, count * (count - 1) // 2 if picked else None)
     shown = ["other data"] * len(values)
     shown[reference] = "reference"
-    for at, p, each in zip(others, adjusted, raw, strict=True):
-        shown[at] = metrics.shown_p(p, each)
+    for row, p, each in zip(others, adjusted, raw, strict=True):
+        shown[row] = metrics.shown_p(p, each)
     return Compared(reference, dict(zip(others, adjusted, strict=True)), tuple(shown))
 
 
@@ -64,16 +64,16 @@ def results(
     values = [judge(run.ranks) for run in runs]
     compared = against(values, reference, [paired(run, runs[reference]) for run in runs], picked)
     rows = []
-    for at, run in enumerate(runs):
-        judged = metrics.interval(values[at])
-        own = at == reference or at in compared.p_values
+    for row, run in enumerate(runs):
+        judged = metrics.interval(values[row])
+        own = row == reference or row in compared.p_values
         rows.append(
             {
-                "run": names[at] if names is not None else run.name,
+                "run": names[row] if names is not None else run.name,
                 measure: 100 * judged.value,
                 "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
-                "difference": 100 * float(values[at].mean() - values[reference].mean()) if own else np.nan,
-                "p (Holm)": compared.shown[at],
+                "difference": 100 * float(values[row].mean() - values[reference].mean()) if own else np.nan,
+                "p (Holm)": compared.shown[row],
                 **{
                     name: 100 * float(each(run.ranks).mean())
                     for name, each in metrics.MEASURES.items()

@@ -63,50 +63,50 @@ def similarity(backend: Backend) -> None:
 
 def _pairs() -> ScoredPairs | None:
     if controls.choice("sts_source", "Pairs", SOURCES) == "demo":
-        found: ScoredPairs | None = demo_pairs()
+        pairs: ScoredPairs | None = demo_pairs()
         st.caption(
             f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by who wrote them, with "
             "traps in them: a demonstration, no benchmark."
         )
-        return found
+        return pairs
     file = st.file_uploader(
         "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
-    found = uploads.kept(
+    pairs = uploads.kept(
         "sts",
         caching.scored_pairs(),
         file,
         lambda file: sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS),
     )
-    if found is None:
+    if pairs is None:
         st.caption("Scores may have any range: only agreement counts. The STS benchmark's files fit.")
         return None
-    text = f"{len(found.first):,} pairs."
-    if found.bad_rows:
-        text += f" {found.bad_rows:,} rows without two sentences and a number are left out."
+    text = f"{len(pairs.first):,} pairs."
+    if pairs.bad_rows:
+        text += f" {pairs.bad_rows:,} rows without two sentences and a number are left out."
     st.caption(text)
-    return found
+    return pairs
 
 
 def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
     every = range(backend.facts.layers + 1)
     options = backend.embed_options(every, POOLINGS, controls.length_for(backend), precision="float32")
-    found: SimilarityGrid = evaluation.result(
+    grid: SimilarityGrid = evaluation.result(
         ("similarity", backend.spec.key, backend.revision, options, pairs.content_hash),
         f"Embedding {2 * len(pairs.first):,} sentences",
         lambda tell, cancelled: sts.similarity_grid(backend, pairs, options, tell, cancelled),
         "similarity",
     )
-    return found
+    return grid
 
 
 def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.float64]]:
     """Scores of each baseline, float64 [pair]; those that are there."""
-    found: dict[str, NDArray[np.float64]] = {}
+    scores: dict[str, NDArray[np.float64]] = {}
     for kind in TITLES:
         baseline = rankers.baseline(backend, kind)
         try:
-            found[kind] = evaluation.result(
+            scores[kind] = evaluation.result(
                 ("pair words", kind, baseline.source, pairs.content_hash),
                 f"{TITLES[kind]}: comparing {len(pairs.first):,} pairs",
                 partial(_words_work, baseline, pairs),
@@ -115,7 +115,7 @@ def _baselines(backend: Backend, pairs: ScoredPairs) -> dict[str, NDArray[np.flo
         except NoResult as missing:
             if missing.waiting:
                 break
-    return found
+    return scores
 
 
 def _words_work(baseline: Baseline, pairs: ScoredPairs, tell: Tell, cancelled: Cancelled) -> NDArray[np.float64]:
@@ -126,8 +126,8 @@ def _curves(
     backend: Backend, grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs: ScoredPairs, kind: str
 ) -> None:
     values = grid.spearman if kind == "spearman" else grid.pearson
-    found = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
-    flat = {name: value for name, value in found.items() if value is not None}
+    correlations = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
+    flat = {name: value for name, value in correlations.items() if value is not None}
     title = CORRELATIONS[kind]
     known = np.nan_to_num(values, nan=-2)
     best = np.unravel_index(int(known.argmax()), known.shape)
@@ -152,11 +152,11 @@ def _curves(
             [
                 {
                     "run": f"layer {layer}, {pooling}",
-                    "spearman": grid.spearman[at, place],
-                    "pearson": grid.pearson[at, place],
+                    "spearman": grid.spearman[row, column],
+                    "pearson": grid.pearson[row, column],
                 }
-                for at, layer in enumerate(grid.layers)
-                for place, pooling in enumerate(grid.poolings)
+                for row, layer in enumerate(grid.layers)
+                for column, pooling in enumerate(grid.poolings)
             ]
             + [
                 dict(
@@ -190,8 +190,8 @@ def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs:
     if wanted is None:
         predicted, unit = words[chosen], "score"
     else:
-        place = grid.poolings.index(wanted.pooling)
-        predicted, unit = grid.cosines[grid.layers.index(wanted.layer), place], "cosine"
+        pooling_index = grid.poolings.index(wanted.pooling)
+        predicted, unit = grid.cosines[grid.layers.index(wanted.layer), pooling_index], "cosine"
     name = names[chosen]
     gold = np.array(pairs.scores)
     spearman, pearson = sts.correlations(predicted, pairs.scores)
@@ -199,7 +199,7 @@ def _one_run(grid: SimilarityGrid, words: dict[str, NDArray[np.float64]], pairs:
         st.info(f"**{name} gives every pair the same score:** there is no order to compare with people's.")
         return
     shown = np.linspace(0, len(gold) - 1, min(MOST_POINTS, len(gold))).astype(int)  # spread evenly over the file
-    texts = [f"{_short(pairs.first[at])}<br>{_short(pairs.second[at])}" for at in shown]
+    texts = [f"{_short(pairs.first[row])}<br>{_short(pairs.second[row])}" for row in shown]
     figures.figure(
         charts.predicted_against_gold(
             predicted[shown], gold[shown], texts, f"{name} against people", unit=unit, scale=controls.scale()
@@ -233,14 +233,14 @@ def _errors(pairs: ScoredPairs, predicted: NDArray[np.float64], count: int, unit
     return pd.DataFrame(
         [
             {
-                "number": int(at),
-                "people": pairs.scores[at],
-                unit: float(predicted[at]),
-                "the run finds them": f"{abs(off[at]) / len(off):.0%} "
-                + ("too alike" if off[at] > 0 else "too different"),
-                "first": pairs.first[at],
-                "second": pairs.second[at],
+                "number": int(row),
+                "people": pairs.scores[row],
+                unit: float(predicted[row]),
+                "the run finds them": f"{abs(off[row]) / len(off):.0%} "
+                + ("too alike" if off[row] > 0 else "too different"),
+                "first": pairs.first[row],
+                "second": pairs.second[row],
             }
-            for at in order
+            for row in order
         ]
     )

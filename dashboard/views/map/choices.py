@@ -55,8 +55,8 @@ def tokens(backend: Backend) -> TokenSet | None:
         return None
     assert job.vectors is not None
     taken, there = len(job.vectors.tokens), job.vectors.found
-    which = f"All {there:,} tokens of" if taken == there else f"{taken:,} of {there:,} tokens, at random, of"
-    st.caption(f"{which} **{messages.escape(corpus.name)}**. Choose another corpus on the Search page.")
+    amount = f"All {there:,} tokens of" if taken == there else f"{taken:,} of {there:,} tokens, at random, of"
+    st.caption(f"{amount} **{messages.escape(corpus.name)}**. Choose another corpus on the Search page.")
     return token_set.of_corpus(job.key, job.vectors, corpus.texts, label_columns(corpus))
 
 
@@ -158,48 +158,50 @@ def _drawing(
     shelf = caching.map_shelf()
     if wanted_options.method == "umap":
         numba_work.warm_up()
-    found = shelf.request(shown, wanted_options, wanted)
-    if _wait(found, wanted, PCA_WAIT if wanted_options.method == "pca" else 0.5):
-        return found, wanted_options
+    drawing = shelf.request(shown, wanted_options, wanted)
+    if _wait(drawing, wanted, PCA_WAIT if wanted_options.method == "pca" else 0.5):
+        return drawing, wanted_options
     instead = replace(wanted_options, method="pca")
-    quick = found if wanted_options.method == "pca" else shelf.request(shown, instead, wanted)
-    there = quick is not found and _wait(quick, wanted, PCA_WAIT)
-    stopped = found.cancelled or found.cancel.is_set()  # a fit that is under way goes on, but nobody has to wait for it
-    if found.error is None and not stopped:
-        _progress(found, quick, wanted, wanted_options.method, there)
+    quick = drawing if wanted_options.method == "pca" else shelf.request(shown, instead, wanted)
+    there = quick is not drawing and _wait(quick, wanted, PCA_WAIT)
+    stopped = (
+        drawing.cancelled or drawing.cancel.is_set()
+    )  # a fit that is under way goes on, but nobody has to wait for it
+    if drawing.error is None and not stopped:
+        _progress(drawing, quick, wanted, wanted_options.method, there)
     else:
         if stopped:
             st.info(f"{METHOD_NAMES[wanted_options.method]} was stopped" + ("; this is PCA." if there else "."))
         else:
-            messages.explain(found.error or RuntimeError("no error given"), "drawing the map")
-        st.button("Draw it again", key="map_again", icon=":material/refresh:", on_click=shelf.forget, args=(found,))
+            messages.explain(drawing.error or RuntimeError("no error given"), "drawing the map")
+        st.button("Draw it again", key="map_again", icon=":material/refresh:", on_click=shelf.forget, args=(drawing,))
     return (quick, instead) if there else None
 
 
-def _wait(found: Drawing, wanted: Sequence[int | tuple[int, int]], seconds: float) -> bool:
+def _wait(drawing: Drawing, wanted: Sequence[int | tuple[int, int]], seconds: float) -> bool:
     """Whether the maps are there within this time."""
     until = time.monotonic() + seconds
-    while not found.has(wanted) and found.error is None and time.monotonic() < until:
+    while not drawing.has(wanted) and drawing.error is None and time.monotonic() < until:
         time.sleep(0.02)
-    return found.has(wanted)
+    return drawing.has(wanted)
 
 
 def _progress(
-    found: Drawing, quick: Drawing, wanted: Sequence[int | tuple[int, int]], method: Method, there: bool
+    drawing: Drawing, quick: Drawing, wanted: Sequence[int | tuple[int, int]], method: Method, there: bool
 ) -> None:
     """What is being drawn, drawn again twice a second until it is there, or until PCA can stand in."""
 
     @st.fragment(run_every=0.5)
     def bar() -> None:
-        if found.has(wanted) or found.idle.is_set() or found.cancel.is_set() or (not there and quick.has(wanted)):
+        if drawing.has(wanted) or drawing.idle.is_set() or drawing.cancel.is_set() or (not there and quick.has(wanted)):
             st.rerun()
         name, meanwhile = METHOD_NAMES[method], " Meanwhile this is PCA." if there else ""
         if method in ("umap", "pacmap") and not numba_work.is_ready(method):
             text = f"**{name} is getting ready**, once after the server's start (some 20 seconds).{meanwhile}"
         else:
             text = f"**{name} is being drawn.**{meanwhile}"
-        st.progress(min(1.0, found.fraction), text=text)
-        st.button("Stop", key="map_stop", icon=":material/stop:", on_click=found.cancel.set)
+        st.progress(min(1.0, drawing.fraction), text=text)
+        st.button("Stop", key="map_stop", icon=":material/stop:", on_click=drawing.cancel.set)
 
     bar()
 

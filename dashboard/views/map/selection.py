@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 def pick(shown: TokenSet, key: str, drawn: np.ndarray) -> None:
     """Keep what was chosen in a figure; the two halves of a joint map are the same tokens."""
     event = st.session_state[key]
-    places = {int(np.ravel(point["customdata"])[0]) for point in event["selection"]["points"] if "customdata" in point}
-    rows = tuple(sorted({int(drawn[place % len(drawn)]) for place in places}))
+    drawn_rows = {
+        int(np.ravel(point["customdata"])[0]) for point in event["selection"]["points"] if "customdata" in point
+    }
+    rows = tuple(sorted({int(drawn[drawn_row % len(drawn)]) for drawn_row in drawn_rows}))
     st.session_state["_map_selected"] = (shown.key, rows)
     if key != "map_moving" or state.get("map_find"):
         # The moving figure keeps what was drawn in it by itself; were it told, it would begin at layer 0 again.
@@ -97,8 +99,8 @@ def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
         f"**True nearest neighbours of “{messages.escape(shown.tokens[row].text)}”** in the model's own space, by cosine"
     )
     for column, layer in zip(st.columns(len(layers)), layers, strict=True):
-        found, cosines = true_neighbours(shown.at(layer), row)
-        contexts = [shown.in_context(int(at), 40) for at in found]
+        neighbours, cosines = true_neighbours(shown.at(layer), row)
+        contexts = [shown.in_context(int(neighbour), 40) for neighbour in neighbours]
         column.markdown(f"Layer {layer}")
         column.dataframe(
             pd.DataFrame(
@@ -106,8 +108,8 @@ def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
                     "cosine": cosines,
                     "token": [context.text for context in contexts],
                     "in its sentence": [
-                        c.after if shown.tokens[int(at)].special else f"{c.before}[{c.text}]{c.after}"
-                        for at, c in zip(found, contexts, strict=True)
+                        c.after if shown.tokens[int(neighbour)].special else f"{c.before}[{c.text}]{c.after}"
+                        for neighbour, c in zip(neighbours, contexts, strict=True)
                     ],
                 }
             ),

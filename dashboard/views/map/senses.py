@@ -46,11 +46,11 @@ def senses(backend: Backend) -> None:
     if source == "corpus":
         _unlabelled(backend)
         return
-    found = demo_senses() if source == "demo" else _upload()
-    if found is None:
+    labelled = demo_senses() if source == "demo" else _upload()
+    if labelled is None:
         return
-    word = _word_of(found)
-    occurrences = _labelled(backend, found, word)
+    word = _word_of(labelled)
+    occurrences = _labelled(backend, labelled, word)
     if occurrences is None:
         return
     labels = list(occurrences.labels["sense"])
@@ -65,11 +65,11 @@ def senses(backend: Backend) -> None:
     _curve_figure(curve, word, labels)
     _map(backend, occurrences, "sense", word, curve.best)
     if source == "demo":
-        _all_words(backend, found)
+        _all_words(backend, labelled)
 
 
-def _word_of(found: SenseFile) -> str:
-    words = found.words
+def _word_of(labelled: SenseFile) -> str:
+    words = labelled.words
     chosen = state.get("sense_word").casefold()
     word = chosen if chosen in words else words[0]
     if chosen and chosen not in words:
@@ -93,23 +93,23 @@ def _upload() -> SenseFile | None:
         help="index: which word of the sentence is meant, counted from 0 between spaces. Without it, the first "
         "occurrence of the word.",
     )
-    found = uploads.kept(
+    labelled = uploads.kept(
         "senses", caching.sense_files(), file, lambda file: reading.read_senses(file.getvalue(), file.name)
     )
-    if found is None:
+    if labelled is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
         return None
-    if found.bad_rows:
+    if labelled.bad_rows:
         st.warning(
-            f"Left out: {found.bad_rows:,} row{'' if found.bad_rows == 1 else 's'} without a word, a sense or a sentence, or "
-            "with an index that is not a whole number."
+            f"Left out: {labelled.bad_rows:,} row{'' if labelled.bad_rows == 1 else 's'} without a word, a sense or a "
+            "sentence, or with an index that is not a whole number."
         )
-    return found
+    return labelled
 
 
-def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
+def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | None:
     """The occurrences of a labelled word; None while they are on their way."""
-    rows = found.of(word)
+    rows = labelled.of(word)
     texts = tuple(row.sentence for row in rows)
     # Every occurrence, so that the meant ones are among them; named by these texts, not by their file.
     name = "senses " + hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -123,7 +123,7 @@ def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
         st.warning(f"{len(missing):,} of {len(rows):,} sentences do not have “{messages.escape(word)}” as written.")
     if not chosen:
         raise InputError(f"No sentence has “{word}” as written.", "At least one was expected.", "Choose another word.")
-    labels = [rows[every.tokens[at].sentence].sense for at in chosen]
+    labels = [rows[every.tokens[token_row].sentence].sense for token_row in chosen]
     return token_set.choose(every, chosen, {"sense": labels})
 
 
@@ -170,11 +170,11 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
     if made is None:
         return
     drawing, options = made
-    found = drawing.maps[layer]
+    layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
     figures.figure(
         scatter.token_map(
-            found.points,
+            layer_map.points,
             scatter.PointTexts([""] * len(rows), pictures.texts(occurrences, rows).long),
             scatter.Colours(by, groups=occurrences.category(by)),
             f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
@@ -188,12 +188,12 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
             {
                 by: occurrences.category(by),
                 "sentence": [occurrences.texts[token.sentence] for token in occurrences.tokens],
-                **{axis: found.points[:, at] for at, axis in enumerate("xyz"[: found.points.shape[1]])},
+                **{axis: layer_map.points[:, column] for column, axis in enumerate("xyz"[: layer_map.points.shape[1]])},
             }
         ),
         on_select=lambda: selection.pick(occurrences, "senses_map", rows),
     )
-    pictures.trust(found)
+    pictures.trust(layer_map)
     selection.selection(occurrences, selection.selected(occurrences), [layer], find=False)
 
 
@@ -232,8 +232,8 @@ def _unlabelled(backend: Backend) -> None:
     )
     for number, group in enumerate(groups, start=1):
         lines = [f"**Group {number}**, {len(group.members)}"]
-        for at in group.typical:
-            context = every.in_context(int(at), 90)
+        for token_row in group.typical:
+            context = every.in_context(int(token_row), 90)
             before, text, after = (messages.escape(part) for part in (context.before, context.text, context.after))
             lines.append(f"- {before}**{text}**{after}")
         st.markdown("\n".join(lines))
@@ -241,14 +241,14 @@ def _unlabelled(backend: Backend) -> None:
     _map(backend, grouped, "group", word, backend.facts.layers)
 
 
-def _all_words(backend: Backend, found: SenseFile) -> None:
+def _all_words(backend: Backend, labelled: SenseFile) -> None:
     """Every ready-made word at its best layer, when somebody asks."""
     panel = st.expander("All ready-made words", icon=":material/table:", key="all_words", on_change="rerun")
     if not panel.open:
         return
     with panel:
-        key = (backend.spec.key, backend.revision, found.content_hash)
-        table = pd.DataFrame(caching.sense_overview(key, backend, found))
+        key = (backend.spec.key, backend.revision, labelled.content_hash)
+        table = pd.DataFrame(caching.sense_overview(key, backend, labelled))
         percent = st.column_config.NumberColumn(format="percent")
         st.dataframe(
             table,

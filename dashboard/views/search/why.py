@@ -70,7 +70,8 @@ def why(request: SearchRequest) -> None:
             key="why_matrix",
             alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",
             message=f"MaxSim is the sum of each query token's best cosine: {similarity.total:.2f} in all, "
-            f"{similarity.mean:.2f} on average. Two unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
+            f"{similarity.mean:.2f} on average. "
+            f"Two unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
             read="Every row is a query token; its brightest cell is the token that answers it ([Khattab and Zaharia 2020]"
             "(https://arxiv.org/abs/2004.12832)).",
             not_shown="How the hit was found: that was one vector for each sentence. And it is one-sided: what the sentence "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +17,8 @@ from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
-from dashboard.ui import controls, messages
+from dashboard.jobs.evaluation import NoResult
+from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ MEASURE_HELP = (
 )
 assert set(CODES.values()) == set(MEASURES)
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
+R = TypeVar("R")  # what a run came to
+S = TypeVar("S")  # a model's documents and queries
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,58 @@ class VectorCode:
     which: str
     layer: int
     pooling: Pooling
+
+
+@dataclass(frozen=True, eq=False)
+class RunRequest:
+    """The runs that a person asks for, with the models they are of."""
+
+    backend: Backend
+    second: Backend | None
+    codes: tuple[str, ...]
+
+    def name(self, code: str) -> str:
+        return name_of(code, self.backend, self.second)
+
+    def gather(
+        self,
+        by_words: Callable[[str], R],
+        sides_of: Callable[[Backend, str], S],
+        by_vectors: Callable[[Backend, S, VectorCode, str], R | None],
+    ) -> tuple[list[tuple[str, str, R]], dict[str, S]]:
+        """Code, name and outcome of each run that is there, in the order they were chosen; and each model's sides.
+
+        by_words: a baseline's outcome. sides_of: a model's documents and queries. by_vectors: the outcome of a layer and
+        pooling, None where it is not embedded. All raise NoResult for what is not there yet: it is waited for.
+        """
+        ready: list[tuple[str, str, R]] = []
+        sides: dict[str, S | None] = {}  # None: not there in this run of the page, and why has been drawn
+        for number, code in enumerate(self.codes):
+            wanted, name = parsed(code), self.name(code)
+            try:
+                if wanted is None:
+                    ready.append((code, name, by_words(code)))
+                    continue
+                model = self.backend if wanted.which == "m" else self.second
+                assert model is not None  # offered only where there is one
+                if wanted.which not in sides:
+                    sides[wanted.which] = None
+                    sides[wanted.which] = sides_of(model, wanted.which)
+                both = sides[wanted.which]
+                if both is None:
+                    continue
+                outcome = by_vectors(model, both, wanted, name)
+                if outcome is None:
+                    st.caption(f"Not embedded: {messages.escape(name)}.")
+                else:
+                    ready.append((code, name, outcome))
+            except NoResult as missing:
+                if missing.waiting:
+                    rest = ", ".join(messages.escape(self.name(each)) for each in self.codes[number + 1 :])
+                    if rest:
+                        st.caption(f"Then: {rest}.")
+                    break
+        return ready, {which: both for which, both in sides.items() if both is not None}
 
 
 def current_pairs() -> Pairs:
@@ -145,8 +201,9 @@ def measure() -> str:
     return CODES[controls.pick("measure", "Measure", CODES, MEASURE_HELP)]
 
 
-def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[str]:
+def run_request(backend: Backend, queries: int) -> RunRequest:
     """The runs to compare, picked from every layer and pooling of the models and the baselines."""
+    second = model_gate.second_model()
     offered = [*TITLES]
     for model_key, model in (("m2", second), ("m", backend)):
         if model is not None:
@@ -171,7 +228,7 @@ def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[st
         placeholder="Add a run: a layer and pooling, or a baseline",
         help="A run is one way to rank the sentences. Type to find a layer, a pooling or a baseline.",
     )
-    return chosen
+    return RunRequest(backend, second, tuple(chosen))
 
 
 def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:

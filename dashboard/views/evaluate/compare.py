@@ -13,9 +13,10 @@ from components.charts import evaluation as charts
 from components.retrieval.evaluation import metrics
 from dashboard import state
 from dashboard.jobs import evaluation
-from dashboard.jobs.evaluation import NoResult, PairIndexes
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.jobs.evaluation import PairIndexes
+from dashboard.ui import controls, figures, messages
 from dashboard.views.evaluate import choices, queries, run_table
+from dashboard.views.evaluate.choices import RunRequest, VectorCode
 from dashboard.views.evaluate.queries import Entry
 from dashboard.views.evaluate.run_table import Compared
 
@@ -32,15 +33,14 @@ def compare(backend: Backend) -> None:
     """The table, a figure, and the queries."""
     pairs = choices.current_pairs()
     choices.about(pairs)
-    second = model_gate.second_model()
-    codes = choices.run_codes(backend, second, len(pairs))
-    entries, indexes = _entries(backend, second, pairs, codes)
+    request = choices.run_request(backend, len(pairs))
+    entries, indexes = _entries(request, pairs)
     above = st.container()  # what was loaded counts at once, though its place is below the table
     with st.container(key="load_place"):
         run_table.loading()
     entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
     if not entries:
-        if not codes:
+        if not request.codes:
             st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
         return
     comparable = [row for row, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
@@ -65,38 +65,20 @@ def compare(backend: Backend) -> None:
     )
 
 
-def _entries(
-    backend: Backend, second: Backend | None, pairs: Pairs, codes: Sequence[str]
-) -> tuple[list[Entry], dict[str, PairIndexes]]:
-    """The runs that are there, in the order they were chosen; the first that is not is waited for."""
-    entries: list[Entry] = []
-    indexes: dict[str, PairIndexes | None] = {}  # None: not to be had in this run, and why has been drawn
-    for number, code in enumerate(codes):
-        wanted, name = choices.parsed(code), choices.name_of(code, backend, second)
-        try:
-            if wanted is None:
-                run = evaluation.word_run(backend, pairs, code)
-            else:
-                model = backend if wanted.which == "m" else second
-                assert model is not None  # offered only where there is one
-                if wanted.which not in indexes:
-                    indexes[wanted.which] = None
-                    indexes[wanted.which] = evaluation.pair_indexes(model, pairs, f"compare_{wanted.which}")
-                at_hand = indexes[wanted.which]
-                if at_hand is None:
-                    continue
-                if wanted.layer not in at_hand.ranks.layers or wanted.pooling not in at_hand.ranks.poolings:
-                    st.caption(f"Not embedded: {messages.escape(name)}.")
-                    continue
-                run = evaluation.vector_run(model, pairs, at_hand, wanted.layer, wanted.pooling, wanted.which)
-            entries.append(Entry(run, code, name))
-        except NoResult as missing:
-            if missing.waiting:
-                rest = [choices.name_of(each, backend, second) for each in codes[number + 1 :]]
-                if rest:
-                    st.caption("Then: " + ", ".join(map(messages.escape, rest)) + ".")
-                break
-    return entries, {model_key: at_hand for model_key, at_hand in indexes.items() if at_hand is not None}
+def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
+    """The runs that are there, in the order they were chosen, and each model's indexes."""
+
+    def by_vectors(model: Backend, indexes: PairIndexes, wanted: VectorCode, _: str) -> Run | None:
+        if wanted.layer not in indexes.ranks.layers or wanted.pooling not in indexes.ranks.poolings:
+            return None
+        return evaluation.vector_run(model, pairs, indexes, wanted.layer, wanted.pooling, wanted.which)
+
+    ready, indexes = request.gather(
+        lambda kind: evaluation.word_run(request.backend, pairs, kind),
+        lambda model, which: evaluation.pair_indexes(model, pairs, f"compare_{which}"),
+        by_vectors,
+    )
+    return [Entry(run, code, name) for code, name, run in ready], indexes
 
 
 def _compared(

@@ -22,9 +22,9 @@ from components.retrieval.search.lexical import TITLES
 from dashboard import caching, settings
 from dashboard.corpora import current, uploads
 from dashboard.jobs import evaluation, rankers
-from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui import controls, figures, messages
 from dashboard.views.evaluate import choices, run_table
+from dashboard.views.evaluate.choices import RunRequest, VectorCode
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -65,11 +65,10 @@ def relevance(backend: Backend) -> None:
     if graded.report.left_out:
         left_out = ", ".join(f"{count:,} {what}" for what, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
-    second = model_gate.second_model()
-    codes = choices.run_codes(backend, second, len(graded.queries))
-    ranks = _runs(backend, second, graded, codes)
+    request = choices.run_request(backend, len(graded.queries))
+    ranks = _runs(request, graded)
     if not ranks:
-        if not codes:
+        if not request.codes:
             st.info("**No run yet.** Add a layer and pooling, or a baseline.", icon=":material/add:")
         return
     measure = _measure()
@@ -147,44 +146,30 @@ def _uploaded() -> GradedSet | None:
     return graded
 
 
-def _runs(
-    backend: Backend, second: Backend | None, graded: GradedSet, codes: Sequence[str]
-) -> list[tuple[str, RelevantRanks]]:
-    """Names and ranks of the runs that are there; the first that is not is waited for."""
-    documents, queries = graded.document_texts, graded.query_texts
-    sides: dict[str, tuple[VectorIndex, VectorIndex] | None] = {}  # None: not to be had in this run
-    ready: list[tuple[str, RelevantRanks]] = []
-    for code in codes:
-        name = choices.name_of(code, backend, second)
-        wanted = choices.parsed(code)
-        try:
-            if wanted is None:
-                ready.append((name, _by_words(backend, graded, code)))
-                continue
-            model = backend if wanted.which == "m" else second
-            assert model is not None  # offered only where there is one
-            if wanted.which not in sides:
-                sides[wanted.which] = None
-                sides[wanted.which] = evaluation.both_sides(model, documents, queries, f"graded_{wanted.which}")
-            both = sides[wanted.which]
-            if both is None:
-                continue
-            first, asked = both
-            cell = (wanted.layer, wanted.pooling)
-            if cell not in first.engines:
-                st.caption(f"Not embedded: {messages.escape(name)}.")
-                continue
-            ranks = evaluation.result(
-                ("graded", first.folder.name, asked.folder.name, graded.content_hash, *cell),
-                f"{name}: ranking {len(graded.queries):,} queries",
-                partial(_ranks_of, first.engine(*cell), asked.engine(*cell), graded.grades),
-                f"graded_{code}",
-            )
-            ready.append((name, ranks))
-        except NoResult as missing:
-            if missing.waiting:
-                break
-    return ready
+def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRanks]]:
+    """Names and ranks of the runs that are there."""
+
+    def by_vectors(
+        _: Backend, sides: tuple[VectorIndex, VectorIndex], wanted: VectorCode, name: str
+    ) -> RelevantRanks | None:
+        documents, queries = sides
+        cell = (wanted.layer, wanted.pooling)
+        if cell not in documents.engines:
+            return None
+        ranks: RelevantRanks = evaluation.result(
+            ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
+            f"{name}: ranking {len(graded.queries):,} queries",
+            partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded.grades),
+            f"graded_{wanted.which}.{wanted.layer}.{wanted.pooling}",
+        )
+        return ranks
+
+    ready, _ = request.gather(
+        lambda kind: _by_words(request.backend, graded, kind),
+        lambda model, which: evaluation.both_sides(model, graded.document_texts, graded.query_texts, f"graded_{which}"),
+        by_vectors,
+    )
+    return [(name, ranks) for _, name, ranks in ready]
 
 
 def _ranks_of(

@@ -244,9 +244,7 @@ def work() -> lab_sections.Lab:
 def by_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Jobs are handed out instead of run; their keys come along."""
     handed: list[Any] = []
-    monkeypatch.setattr(
-        lab_sections.evaluation_jobs, "result", lambda key, title, run, where: handed.append((key, run))
-    )
+    monkeypatch.setattr(lab_sections.evaluation, "result", lambda key, title, run, where: handed.append((key, run)))
     return handed
 
 

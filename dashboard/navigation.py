@@ -1,10 +1,15 @@
-"""The pages there are, in the order of a person's path."""
+"""The pages there are, in the order of a person's path, and what all of them but Home have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
+
+from dashboard import state
+from dashboard.ui import controls, messages, model_gate
 
 # key (also the address), title, icon, the question it answers
 PATH: tuple[tuple[str, str, str, str], ...] = (
@@ -33,6 +38,41 @@ def pages() -> dict[str, Any]:
 def page_of(key: str) -> Any:
     """A page to link to."""
     return st.session_state["_pages"][key]
+
+
+def show(
+    page: str,
+    intro: str,
+    views: dict[str, str],
+    draw: Callable[[Any, str], None],
+    doing: str,
+    *,
+    models: Callable[[], Any] = model_gate.main_model,
+    of_sentences: bool = False,
+    help_text: str | None = None,
+    foot: Callable[[], None] | None = None,
+) -> None:
+    """A page: its question, what it is about, one of its views, and the next step.
+
+    `draw(models(), view)` draws a view; `doing` says what failed where it fails. `of_sentences`: there is nothing to see
+    without one. `foot` stands below every view.
+    """
+    st.title(next(question for key, _, _, question in PATH if key == page))
+    st.markdown(intro)
+    if of_sentences and messages.needs_sentences():
+        return
+
+    @st.fragment
+    def body() -> None:
+        loaded = models()  # asked for here: a fragment is kept, and must not keep a model
+        view = controls.choice(f"{page}_view", "Look at", views, help_text, show_label=help_text is not None)
+        messages.guarded(partial(draw, loaded, view), doing)
+        state.write_address(page)
+
+    body()
+    if foot is not None:
+        foot()
+    next_step(page)
 
 
 def next_step(page: str) -> None:

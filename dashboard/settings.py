@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from components.analysis.head_patterns import PATTERNS
@@ -36,6 +36,7 @@ class Setting:
     parse: Callable[[list[str]], Any]  # raises ValueError (or UserError) for nonsense
     show: Callable[[Any], list[str]]
     pages: tuple[str, ...] = PAGES  # where it means something
+    shared: bool = False  # goes along from page to page, over pages that do not use it
 
 
 def _one(values: list[str]) -> str:
@@ -79,7 +80,7 @@ def _positions(name: str, short: str, pages: tuple[str, ...], unique: bool = Fal
             raise ValueError(f"more than {MAX_SENTENCES}")
         return tuple(_whole(value, 100_000) for value in (dict.fromkeys(values) if unique else values))
 
-    return Setting(name, short, (), parse, lambda value: [str(place) for place in value], pages)
+    return Setting(name, short, (), parse, lambda value: [str(position) for position in value], pages)
 
 
 def _text(name: str, short: str, pages: tuple[str, ...], default: str = "", most: int = 100) -> Setting:
@@ -109,11 +110,11 @@ def allowed_model(text: str) -> str:
     return parse_model(text).key
 
 
-def _model(name: str, short: str, default: str) -> Setting:
+def _model(name: str, short: str, default: str, pages: tuple[str, ...] = PAGES) -> Setting:
     def parse(values: list[str]) -> str:
         return allowed_model(_one(values))
 
-    return Setting(name, short, default, parse, lambda value: [value])
+    return Setting(name, short, default, parse, lambda value: [value], pages, shared=True)
 
 
 def clean_sentences(lines: list[str]) -> tuple[str, ...]:
@@ -122,10 +123,10 @@ def clean_sentences(lines: list[str]) -> tuple[str, ...]:
 
 
 def _parse_sentences(values: list[str]) -> tuple[str, ...]:
-    found = clean_sentences([" ".join(value.splitlines()) for value in values])
-    if len(found) > MAX_SENTENCES or sum(map(len, found)) > MAX_CHARACTERS:
+    sentences = clean_sentences([" ".join(value.splitlines()) for value in values])
+    if len(sentences) > MAX_SENTENCES or sum(map(len, sentences)) > MAX_CHARACTERS:
         raise ValueError(f"more than {MAX_SENTENCES} sentences or {MAX_CHARACTERS:,} characters")
-    return found
+    return sentences
 
 
 def _parse_runs(values: list[str]) -> tuple[str, ...]:
@@ -158,16 +159,24 @@ DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 SEARCH, MAP, EVALUATE = ("search",), ("map",), ("evaluate",)
+OF_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate"})  # these two have a corpus
+OF_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
 SETTINGS: tuple[Setting, ...] = (
-    # Shared by all pages
+    # Shared: the sidebar shows each on the pages that use it
     _model("model", "m", EMBEDDED_KEY),
-    _model("model2", "m2", ""),
+    _model("model2", "m2", "", OF_TWO_MODELS),
     Setting(
-        "sentences", "s", ready_made_sets()[DEFAULT_SET].sentences, _parse_sentences, lambda value: list(value) or [""]
+        "sentences",
+        "s",
+        ready_made_sets()[DEFAULT_SET].sentences,
+        _parse_sentences,
+        lambda value: list(value) or [""],
+        OF_SENTENCES,
+        shared=True,
     ),
-    _number("max_length", "len", None, 100_000, least=LEAST_LENGTH),
-    _flag("projector", "proj", False),
+    replace(_number("max_length", "len", None, 100_000, least=LEAST_LENGTH), shared=True),
+    replace(_flag("projector", "proj", False), shared=True),
     # Tokens of interest: one position for each sentence, [CLS] at 0
     _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS)),
     # Tokens

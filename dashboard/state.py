@@ -7,6 +7,7 @@ with a notice.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +15,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from components.errors import UserError
-from dashboard.settings import PAGES, SETTINGS
+from dashboard.settings import SETTINGS
 
 NOTICE_SECONDS = 8.0
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
@@ -39,6 +40,11 @@ def put(name: str, value: Any) -> None:
     st.session_state[name] = value
 
 
+def means_something(name: str, page: str) -> bool:
+    """Whether a page uses a setting."""
+    return page in _BY_NAME[name].pages
+
+
 def reset() -> None:
     """Every setting back to its default."""
     for setting in SETTINGS:
@@ -54,29 +60,34 @@ def read_address(page: str, history: bool = False) -> None:
     """
     if st.session_state.get("_address") is not None and not history:
         return
-    here = {key: st.query_params.get_all(key) for key in st.query_params}
+    address = {key: st.query_params.get_all(key) for key in st.query_params}
     st.session_state.pop("_anchors", None)  # the choices of the address are positions in its own sentences
     linked: set[str] = st.session_state.setdefault("_linked_models", set())
     known = set()
     for setting in SETTINGS:
-        if page not in setting.pages:
+        used = page in setting.pages
+        if not used and not setting.shared:
             continue
+        # A shared value that this page does not use is taken along for the others: links made before say more than ours.
         known.add(setting.short)
-        if setting.short not in here:
+        if setting.short not in address:
             # An address that leaves a value out means its default.
-            if here or setting.pages != PAGES:
+            if used and (address or not setting.shared):
                 st.session_state.pop(setting.name, None)
             continue
         try:
-            put(setting.name, setting.parse(here[setting.short]))
+            put(setting.name, setting.parse(address[setting.short]))
             if setting.name in {"model", "model2"}:
                 linked.add(get(setting.name))
         except (ValueError, UserError) as problem:
             st.session_state.pop(setting.name, None)
-            notice(f"The link's value for “{setting.short}” ({', '.join(here[setting.short])[:60]!r}): {problem}")
-    for key in here.keys() - known:
+            if used:
+                notice(
+                    f"The link's value for “{setting.short}” ({', '.join(address[setting.short])[:60]!r}): {problem}"
+                )
+    for key in address.keys() - known:
         notice(f"The link's “{key[:30]}” means nothing on this page.")
-    st.session_state["_address"] = here
+    st.session_state["_address"] = address
     if history:
         # Writing an address adds a step to the browser's history: not before something changes again.
         st.session_state["_held"] = address_of(page)[0]
@@ -87,9 +98,15 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
     wanted: dict[str, list[str]] = {}
     for setting in SETTINGS:
         value = get(setting.name)
-        if page in setting.pages and value != setting.default:
-            wanted[setting.short] = setting.show(value)
-    size = sum(len(key) + len(quote(text)) + 2 for key, texts in wanted.items() for text in texts)
+        if page not in setting.pages or value == setting.default:
+            continue
+        with contextlib.suppress(
+            TypeError, ValueError
+        ):  # no link is worth a page: a value that cannot be written stays out
+            written = setting.show(value)
+            if all(isinstance(text, str) for text in written):
+                wanted[setting.short] = written
+    size = sum(len(key) + len(quote(text, errors="replace")) + 2 for key, texts in wanted.items() for text in texts)
     if size <= ADDRESS_LIMIT:
         return wanted, True
     return {key: texts for key, texts in wanted.items() if key not in {"s", "t"}}, False

@@ -199,6 +199,33 @@ def test_only_the_views_and_the_entry_know_the_views():
     assert [line for line in wrong if not line.startswith(may)] == []
 
 
+def test_pages_do_not_import_pages():
+    """What two pages use lives in dashboard/ui, dashboard/corpora or dashboard/jobs."""
+    folders = [path for path in (ROOT / "dashboard/views").iterdir() if path.is_dir() and path.name != "__pycache__"]
+    assert len(folders) >= 9
+    wrong = [
+        line
+        for folder in folders
+        for line in wrong_imports(relative(folder), "dashboard.views")
+        if not is_within(line.split(" imports ")[1], f"dashboard.views.{folder.name}")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "above"),
+    [
+        ("dashboard/ui", ("views", "jobs", "corpora", "navigation", "app")),
+        ("dashboard/corpora", ("views", "jobs", "navigation", "app")),
+        ("dashboard/jobs", ("views", "corpora", "navigation", "app")),
+        ("dashboard/views", ("app",)),
+    ],
+)
+def test_the_dashboards_own_directions(folder, above):
+    """Pages stand on what is drawn, the corpora and the jobs; these do not know the pages."""
+    assert wrong_imports(folder, *(f"dashboard.{part}" for part in above)) == []
+
+
 def test_our_modules_are_imported_by_one_spelling():
     """`components.x` and `dashboard.x`, never relative and never by a name that depends on sys.path."""
     files = files_of("components", ".py") + files_of("dashboard", ".py")

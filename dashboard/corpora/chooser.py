@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,10 +12,6 @@ from components.retrieval.corpora.readers.table import unreadable
 from dashboard import settings, state
 from dashboard.corpora import current
 from dashboard.ui import messages
-
-if TYPE_CHECKING:
-    pass
-
 
 AUTOMATIC = "(chosen automatically)"
 
@@ -90,9 +85,9 @@ def _fetched(name: str) -> tuple[Path, ...]:
             text=f"Fetching {messages.escape(name)}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB",
         )
 
-    found = hub_datasets.fetch_dataset(name, progress=tell, limits=reading.browser_limits())
+    files = hub_datasets.fetch_dataset(name, progress=tell, limits=reading.browser_limits())
     bar.empty()
-    return found
+    return files
 
 
 def _read(source: Path | bytes | tuple[Path, ...], name: str, identity: str) -> None:
@@ -114,8 +109,8 @@ def _read(source: Path | bytes | tuple[Path, ...], name: str, identity: str) -> 
         )
     if st.button("Use this corpus", key="use_corpus", type="primary"):
         with st.spinner("Reading …"):
-            found = reading.read_corpus(source, name, None if column == options[0] else column, encoding)
-        current.choose(found)
+            corpus = reading.read_corpus(source, name, None if column == options[0] else column, encoding)
+        current.choose(corpus)
 
 
 def _columns(source: Path | bytes, name: str, encoding: str | None, identity: str) -> tuple[reading.ColumnPreview, ...]:

@@ -26,8 +26,8 @@ KEY_LENGTH = 32
 def demo() -> Corpus:
     """The corpus that comes with the dashboard: news-like sentences with a headline and a topic each."""
     # Whatever an operator allows people to bring along, ours is read.
-    found = reading.read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence", limits=None)
-    return replace(found, name="Demo news")
+    read = reading.read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence", limits=None)
+    return replace(read, name="Demo news")
 
 
 def corpus() -> Corpus:
@@ -35,8 +35,8 @@ def corpus() -> Corpus:
     key = state.get("corpus")
     if not key:
         return demo()
-    found = caching.corpora().find(key)
-    if found is None:
+    kept = caching.corpora().find(key)
+    if kept is None:
         st.warning(
             "The corpus that was searched here is not on this server any more, or never was: choose it again. "
             "This is the demo corpus.",
@@ -44,7 +44,7 @@ def corpus() -> Corpus:
         )
         choose(None)
         return demo()
-    return found
+    return kept
 
 
 def choose(corpus: Corpus | None) -> None:

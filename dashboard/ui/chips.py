@@ -84,13 +84,13 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
             tint = "x" if owner is None else str(sum(word["tint"] != "x" for word in words) % TINTS)
             words.append({"tint": tint, "tokens": []})
         last = owner
-        place = f"position {token.position}, id {token.id}"
+        hint = f"position {token.position}, id {token.id}"
         if token.id == unknown_id:
-            place += ", unknown to the vocabulary"
+            hint += ", unknown to the vocabulary"
         if token.special:
-            place += ", special token"
+            hint += ", special token"
         else:
-            place += f", characters {token.start + 1}–{token.end}"
+            hint += f", characters {token.start + 1}–{token.end}"
         marks = [
             name
             for name, holds in (
@@ -104,7 +104,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
             {
                 "piece": token.piece,
                 "position": token.position,
-                "hint": place,
+                "hint": hint,
                 "marks": marks,
                 "picked": token.position in row.picked,
             }
@@ -114,7 +114,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
 
 def copy_link(key: str, enabled: bool) -> None:
     """A button that copies the page's address; disabled when the address cannot hold the sentences."""
-    hint = "Copies an address that restores model, sentences and this page's choices"
+    hint = "Copies an address that restores the model and this page's choices"
     if not enabled:
         hint = "The sentences are too long for a link; download them instead"
     _components()["copy_link"](key=key, data={"label": "Copy link", "enabled": enabled, "hint": hint})

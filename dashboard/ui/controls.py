@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
 from components.analysis.tokens import default_positions, position_at
 from components.model.trace import Pooling, TokenizedSentence
 from dashboard import caching, ready_made, state
-from dashboard.ui import chips
+from dashboard.ui import chips, messages
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -38,74 +38,137 @@ def length_for(backend: Backend) -> int | None:
     return None if chosen is None or chosen >= backend.tokenization.max_length else max(3, chosen)
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
+def bind(
+    setting: str,
+    widget: Callable[..., Any],
+    label: str,
+    *,
+    options: Mapping[Any, str] | Sequence[Any] | None = None,
+    default: Any = None,
+    shown: Callable[[Any], Any] = _same,
+    taken: Callable[[Any], Any] = _same,
+    named: Callable[[Any], str] = str,
+    then: Callable[[], None] | None = None,
+    key: str = "",
+    **how: Any,
+) -> Any:
+    """Draw a widget for a setting, and return what it shows.
+
+    What a widget offers binds only the browser: anything can come over the websocket, and a link or the choice made
+    for another model can name what is not there. So every value is checked here, on the server, and one that was not
+    offered is refused.
+
+    options: what there is to choose from; a mapping says how each is written. default: what is shown before anybody
+    chose, and instead of a choice that is not there. shown, taken: from the setting's value to the widget's, and back.
+    named: how a refused choice is written. then: called after a choice. `how` goes to the widget; give bounds by name.
+    """
+    key = key or f"w_{setting}"
+    if isinstance(options, Mapping):
+        how["format_func"] = options.__getitem__
+    if options is not None:
+        how["options"] = list(options)
+    chosen, original = state.get(setting), state.default(setting)
+    value = default if chosen is None else shown(chosen)
+    if value is not None and not _fits(value, how):
+        if chosen != original:
+            bounds = (
+                f"there is only {how['min_value']} to {how['max_value']}" if "min_value" in how else "it is not offered"
+            )
+            text = f"{label} {named(chosen)} was asked for, but {bounds} here."
+            st.warning(messages.escape(text), icon=":material/link_off:")
+        value = shown(original) if default is None else default
+        state.put(setting, None if original is None else taken(value))
+
+    def changed() -> None:
+        given = st.session_state[key]
+        given = tuple(dict.fromkeys(given)) if isinstance(given, list) else given
+        if _fits(given, how):
+            state.put(setting, taken(given))
+            if then is not None:
+                then()
+
+    if options is not None or not isinstance(value, str) or st.session_state.get(key) != value:
+        # A text is set only where it differs: what is set goes to the browser, over what is being typed there.
+        st.session_state[key] = list(value) if isinstance(value, tuple) else value
+    widget(label, key=key, on_change=changed, **how)
+    return value
+
+
+def _fits(value: Any, how: Mapping[str, Any]) -> bool:
+    """Whether a widget with these arguments offers a value."""
+    offered = how.get("options")
+    if isinstance(value, tuple):
+        most = how.get("max_selections") or len(value)
+        return offered is not None and len(value) <= most and all(item in offered for item in value)
+    if offered is not None:
+        return value in offered
+    if isinstance(value, int | float):
+        return bool(how.get("min_value", value) <= value <= how.get("max_value", value))
+    return isinstance(value, str)
+
+
 def choice(
-    setting: str, label: str, options: dict[str, str], help_text: str | None = None, show_label: bool = True
+    setting: str,
+    label: str,
+    options: Mapping[str, str],
+    help_text: str | None = None,
+    show_label: bool = True,
+    **how: Any,
 ) -> str:
     """One of a few, as a segmented control; `options` maps values to what people read."""
-    widget = f"w_{setting}"
-    st.session_state[widget] = state.get(setting)
-    st.segmented_control(
-        label,
-        list(options),
-        format_func=options.__getitem__,
-        key=widget,
-        required=True,
-        on_change=lambda: state.put(setting, st.session_state[widget]),
-        help=help_text,
-        label_visibility="visible" if show_label else "collapsed",
+    visibility = "visible" if show_label else "collapsed"
+    return str(
+        bind(
+            setting,
+            st.segmented_control,
+            label,
+            options=options,
+            required=True,
+            help=help_text,
+            label_visibility=visibility,
+            **how,
+        )
     )
-    return str(state.get(setting))
 
 
 def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequence[str]) -> Pooling:
-    """One of the poolings that are `offered`; `names` maps every pooling to what people read."""
-    chosen = offered_pooling(setting, names, offered)
-    if len(offered) > 1:
-        choice(setting, label, {name: names[name] for name in offered}, caching.glossary()["pooling"])
-    return chosen
-
-
-def offered_pooling(setting: str, names: Mapping[str, str], offered: Sequence[str]) -> Pooling:
-    """The chosen pooling, replaced where it is none of those `offered`.
+    """One of the poolings that are `offered`; `names` maps every pooling to what people read.
 
     An address may ask for the model's own vector, which only some models have, or for one that an index lacks.
     """
-    asked = state.get(setting)
-    if asked not in offered:
-        if asked != state.default(setting):
-            _refused(setting, f"The pooling “{names[asked]}”", ", ".join(names[name] for name in offered))
-        if state.get(setting) not in offered:
-            state.put(setting, offered[0])
-    return cast(Pooling, state.get(setting))
-
-
-def pick(setting: str, label: str, options: Mapping[str, str], help_text: str | None = None) -> str:
-    """One of several, as a list that opens; `options` maps values to what people read."""
-    widget = f"w_{setting}"
-    st.session_state[widget] = state.get(setting)
-    st.selectbox(
-        label,
-        list(options),
-        format_func=options.__getitem__,
-        key=widget,
-        on_change=lambda: state.put(setting, st.session_state[widget]),
-        help=help_text,
+    if len(offered) == 1:
+        state.put(setting, offered[0])
+        return cast(Pooling, offered[0])
+    return cast(
+        Pooling,
+        choice(
+            setting,
+            label,
+            {name: names[name] for name in offered},
+            caching.glossary()["pooling"],
+            default=state.default(setting) if state.default(setting) in offered else offered[0],
+            named=lambda name: f"“{names[name]}”",
+        ),
     )
-    return str(state.get(setting))
+
+
+def common_poolings(models: Sequence[Backend]) -> tuple[Pooling, ...]:
+    """The poolings that all of some models have, so that their curves show the same thing."""
+    return tuple(name for name in models[0].poolings if all(name in model.poolings for model in models))
+
+
+def pick(setting: str, label: str, options: Mapping[str, str], help_text: str | None = None, **how: Any) -> str:
+    """One of several, as a list that opens; `options` maps values to what people read."""
+    return str(bind(setting, st.selectbox, label, options=options, help=help_text, **how))
 
 
 def switch(setting: str, label: str, help_text: str | None = None, disabled: bool = False) -> bool:
     """An on/off switch."""
-    widget = f"w_{setting}"
-    st.session_state[widget] = state.get(setting)
-    st.toggle(
-        label,
-        key=widget,
-        on_change=lambda: state.put(setting, st.session_state[widget]),
-        help=help_text,
-        disabled=disabled,
-    )
-    return bool(state.get(setting))
+    return bool(bind(setting, st.toggle, label, help=help_text, disabled=disabled))
 
 
 def yardstick_switches() -> tuple[bool, bool]:
@@ -116,105 +179,55 @@ def yardstick_switches() -> tuple[bool, bool]:
     )
 
 
-def _refused(setting: str, asked: str, there: str) -> None:
-    """Say that a choice does not fit (an address may ask for anything), and forget it."""
-    state.put(setting, state.default(setting))
-    st.warning(f"{asked} was asked for, but there is only {there} here.", icon=":material/link_off:")
-
-
 def layer(n_layers: int, label: str = "Layer") -> int:
     """A layer 0..L; L before anybody chose."""
-    chosen = state.get("layer")
-    if chosen is not None and chosen > n_layers:
-        _refused("layer", f"{label} {chosen}", f"0 to {n_layers}")
-        chosen = None
-    st.session_state["w_layer"] = n_layers if chosen is None else chosen
-    st.slider(
-        label,
-        0,
-        n_layers,
-        key="w_layer",
-        on_change=lambda: state.put("layer", st.session_state["w_layer"]),
-        help=caching.glossary()["layer"],
-    )
-    return int(st.session_state["w_layer"])
+    return number("layer", label, 0, n_layers, n_layers, caching.glossary()["layer"])
 
 
 def number(setting: str, label: str, least: int, most: int, default: int, help_text: str | None = None) -> int:
     """A whole number as a slider; `default` before anybody chose, or where the choice does not fit."""
     if least == most:
         return least
-    widget = f"w_{setting}"
-    chosen = state.get(setting)
-    if chosen is not None and not least <= chosen <= most:
-        _refused(setting, f"{label} {chosen}", f"{least} to {most}")
-        chosen = None
-    st.session_state[widget] = default if chosen is None else chosen
-    st.slider(
-        label,
-        least,
-        most,
-        key=widget,
-        on_change=lambda: state.put(setting, st.session_state[widget]),
-        help=help_text,
-    )
-    return int(st.session_state[widget])
+    return int(bind(setting, st.slider, label, default=default, min_value=least, max_value=most, help=help_text))
 
 
 def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", label: str = "Sentence") -> int:
     """Which of the sentences, 0-based."""
     if len(sentences) == 1:
         return 0
-    widget = f"w_{setting}"
-    if state.get(setting) >= len(sentences):
-        _refused(setting, f"Sentence {state.get(setting) + 1}", f"1 to {len(sentences)}")
-    st.session_state[widget] = state.get(setting)
-    st.selectbox(
-        label,
-        range(len(sentences)),
-        format_func=lambda row: f"{row + 1}  {sentences[row].text[:70]}",
-        key=widget,
-        on_change=lambda: state.put(setting, st.session_state[widget]),
-    )
-    return int(st.session_state[widget])
+    return sentence_of([item.text for item in sentences], setting, label, 0)
 
 
 def several(setting: str, label: str, count: int) -> tuple[int, ...]:
     """Some of the numbers 0..count-1; all of them when none is chosen."""
-    widget = f"w_{setting}"
-    chosen = tuple(number for number in state.get(setting) if number < count)
-    if chosen != state.get(setting):
-        _refused(setting, f"{label.split(' (')[0]} {', '.join(map(str, state.get(setting)))}", f"0 to {count - 1}")
-        state.put(setting, chosen)
-    st.session_state[widget] = list(chosen)
-    st.multiselect(
+    asked = state.get(setting)
+    there = tuple(number for number in asked if number < count)
+    if there != asked:
+        st.warning(
+            f"{label.split(' (')[0]} {', '.join(map(str, asked))} was asked for, but there is only 0 to {count - 1} here.",
+            icon=":material/link_off:",
+        )
+        state.put(setting, there)
+    picked = bind(
+        setting,
+        st.multiselect,
         label,
-        range(count),
-        key=widget,
-        on_change=lambda: state.put(setting, tuple(sorted(st.session_state[widget]))),
+        options=range(count),
+        taken=lambda numbers: tuple(sorted(numbers)),
         placeholder="all",
     )
-    return chosen or tuple(range(count))
+    return picked or tuple(range(count))
 
 
 def sentence_of(texts: Sequence[str], setting: str, label: str, default: int, none: str = "") -> int:
     """One of the session's texts, 0-based; with `none`, 0 stands for that and texts count from 1."""
-    widget = f"w_{setting}"
     shift = 1 if none else 0
-    chosen = state.get(setting)
-    most = len(texts) - 1 + shift
-    if chosen is not None and chosen > most:
-        _refused(setting, f"{label} {chosen + 1 - shift}", f"1 to {len(texts)}")
-        chosen = state.get(setting)
-    st.session_state[widget] = min(default, most) if chosen is None else chosen
-    st.selectbox(
-        label,
-        range(most + 1),
-        format_func=lambda row: none if none and row == 0 else f"{row + 1 - shift}  {texts[row - shift][:60]}",
-        key=widget,
-        on_change=lambda: state.put(setting, st.session_state[widget]),
+    names = {row + shift: f"{row + 1}  {text[:70]}" for row, text in enumerate(texts)}
+    options = {0: none, **names} if none else names
+    default = min(default, len(options) - 1)
+    return int(
+        bind(setting, st.selectbox, label, options=options, default=default, named=lambda row: str(row + 1 - shift))
     )
-    return int(st.session_state[widget])
 
 
 def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, ...]:
@@ -226,13 +239,13 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
     chosen: tuple[int, ...] = state.get("tokens")
     anchors = st.session_state.get("_anchors")
-    here = (model, tuple(item.text for item in sentences))
+    tokenized = (model, tuple(item.text for item in sentences))
     if not chosen:
         result = defaults
-    elif anchors is None or anchors["where"] == here:
+    elif anchors is None or anchors["where"] == tokenized:
         result = tuple(
-            place if place < len(item) else default
-            for place, item, default in zip(_padded(chosen, defaults), sentences, defaults, strict=True)
+            position if position < len(item) else default
+            for position, item, default in zip(_padded(chosen, defaults), sentences, defaults, strict=True)
         )
     else:
         result = tuple(
@@ -240,14 +253,14 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
             for item, default in zip(sentences, defaults, strict=True)
         )
     if chosen and result != chosen:
-        if anchors is None and any(place >= len(item) for place, item in zip(chosen, sentences, strict=False)):
+        if anchors is None and any(position >= len(item) for position, item in zip(chosen, sentences, strict=False)):
             st.warning("The link's “t” names a token that its sentence does not have.", icon=":material/link_off:")
         state.put("tokens", () if result == defaults else result)
     st.session_state["_anchors"] = {
-        "where": here,
+        "where": tokenized,
         "spans": {
-            item.text: (place, item.tokens[place].start, item.tokens[place].end)
-            for item, place in zip(sentences, result, strict=True)
+            item.text: (position, item.tokens[position].start, item.tokens[position].end)
+            for item, position in zip(sentences, result, strict=True)
         },
     }
     return result
@@ -260,11 +273,11 @@ def _padded(chosen: tuple[int, ...], defaults: tuple[int, ...]) -> tuple[int, ..
 def _found_again(item: TokenizedSentence, span: tuple[int, int, int] | None, default: int) -> int:
     if span is None:
         return default
-    place, start, end = span
+    position, start, end = span
     if start == end:  # a special token: same place, if there is still a special token
-        return place if place < len(item) and item.tokens[place].special else default
-    found = position_at(item, start, end)
-    return default if found is None else found
+        return position if position < len(item) and item.tokens[position].special else default
+    position_now = position_at(item, start, end)
+    return default if position_now is None else position_now
 
 
 def token_chips(
@@ -284,10 +297,10 @@ def token_chips(
     """
 
     def marked(row: int) -> tuple[int, ...]:
-        places = [chosen[row]] if also is None else [chosen[row], also]
+        positions = [chosen[row]] if also is None else [chosen[row], also]
         if not whole_word:
-            return tuple(places)
-        return tuple(piece for place in places for piece in sentences[row].word_positions(place))
+            return tuple(positions)
+        return tuple(piece for position in positions for piece in sentences[row].word_positions(position))
 
     def pick(row: int, position: int) -> None:
         if on_pick is not None:

@@ -72,7 +72,7 @@ def compare(
         return
     columns = st.columns(len(models))
     first = [column.empty() for column in columns]  # what is drawn before the yardstick is there
-    places = [column.container() for column in columns]
+    slots = [column.container() for column in columns]
     if centred:
         _wait_for_baselines(models)
     centres = [item.yardstick().centre if centred else None for item in models]
@@ -89,17 +89,17 @@ def compare(
             *(edge for band in bands if band for edge in (band.low, band.high)),
             np.array([0.0, 1.0]) if band_drawn else np.empty(0),  # so that the band's arrival moves nothing
         )
-        for number, (place, item, curve, band) in enumerate(
-            zip(places if last else first, models, curves, bands, strict=True)
+        for number, (slot, item, curve, band) in enumerate(
+            zip(slots if last else first, models, curves, bands, strict=True)
         ):
-            with place.container():
+            with slot.container():
                 _one(item, curve, band, f"{key}_{number}", title, descriptions, limits, centred, len(models), last)
 
     if band_drawn and not all(caching.baseline_ready(item.backend) for item in models):
         draw([None] * len(models), last=False)
         _wait_for_baselines(models)
-        for place in first:
-            place.empty()
+        for slot in first:
+            slot.empty()
     draw([item.yardstick() if band_drawn else None for item in models], last=True)
     if many:
         figures.reading("Each row is a pair, each column a layer; bright means alike.", NO_BAND)
@@ -197,7 +197,8 @@ def curve_table(curves: LayerCurves, details: Sequence[str], band: curve_charts.
     if band is not None:
         for label, values in (("mean", band.mean), ("5 %", band.low), ("95 %", band.high)):
             rows.append(
-                {"pair": f"{band.name}, {label}"} | {f"layer {at}": round(float(values[at]), 4) for at in layers}
+                {"pair": f"{band.name}, {label}"}
+                | {f"layer {layer}": round(float(values[layer]), 4) for layer in layers}
             )
     return pd.DataFrame(rows)
 
@@ -251,5 +252,5 @@ def _pair_table(matrix: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
         "first": [names[a] for a in first.tolist()],
         "second": [names[b] for b in second.tolist()],
     }
-    columns |= {f"layer {at}": matrix[at, first, second].round(4) for at in range(matrix.shape[0])}
+    columns |= {f"layer {layer}": matrix[layer, first, second].round(4) for layer in range(matrix.shape[0])}
     return pd.DataFrame(columns)

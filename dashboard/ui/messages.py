@@ -27,14 +27,14 @@ def notices() -> None:
         st.warning(escape(text), icon=":material/link_off:")
 
 
-def explain(problem: BaseException, where: str) -> None:
+def explain(problem: BaseException, doing: str) -> None:
     """An error as a message for people; whatever is not meant for them goes to the server's log only."""
     if isinstance(problem, UserError):
         st.error(f"**{escape(problem.problem)}** {escape(problem.expected)}\n\n{escape(problem.fix)}")
         return
-    log.error("%s failed", where, exc_info=problem)
+    log.error("%s failed", doing, exc_info=problem)
     st.error(
-        f"**Something went wrong while {where}.** This is a fault of the dashboard, not yours; the server's log "
+        f"**Something went wrong while {doing}.** This is a fault of the dashboard, not yours; the server's log "
         "tells more.\n\nChange the sentences or the model, or reset to the defaults in the sidebar."
     )
 
@@ -49,12 +49,12 @@ def escape(text: str) -> str:
     return re.sub(r"(?i)(:(?=//)|www(?=\.)|@)", "\\1\u2060", plain)
 
 
-def guarded(draw: Callable[[], None], where: str) -> None:
+def guarded(draw: Callable[[], None], doing: str) -> None:
     """Run a page's body; errors become messages, never tracebacks."""
     try:
         draw()
     except Exception as problem:  # noqa: BLE001 - the last place before Streamlit would show a traceback
-        explain(problem, where)
+        explain(problem, doing)
 
 
 def needs_sentences() -> bool:
@@ -122,9 +122,9 @@ def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:
     for number, sentence in enumerate(sentences, start=1):
         for item in sentence.dropped:
             with st.container(border=True):
-                which = "The second text" if item.of_pair else f"Sentence {number}"
+                text_name = "The second text" if item.of_pair else f"Sentence {number}"
                 st.markdown(
-                    f":orange[:material/content_cut:] **{which} is longer than {whom} maximum length:** {item.tokens:,} "
+                    f":orange[:material/content_cut:] **{text_name} is longer than {whom} maximum length:** {item.tokens:,} "
                     f"token{' was' if item.tokens == 1 else 's were'} cut away, from character {item.start + 1} on. "
                     "It never saw:"
                 )

@@ -12,13 +12,12 @@ from components.model.catalog import EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
 from components.model.loader import progress_message
 from dashboard import caching, state
+from dashboard.ui.messages import escape, explain, model_notes
 
 if TYPE_CHECKING:
     from components.jobs import Job
     from components.model.backend import Backend
     from components.model.catalog import ModelSpec
-
-from dashboard.ui.messages import escape, explain, model_notes
 
 
 def main_model() -> Backend:
@@ -83,19 +82,19 @@ def _consent_screen(setting: str) -> None:
         st.button("Fetch it", key=f"fetch_{setting}", on_click=lambda: st.session_state["_linked_models"].discard(key))
 
 
-def _wait(spec: ModelSpec, job: Job, which: str) -> None:
+def _wait(spec: ModelSpec, job: Job, key: str) -> None:
     """Block until the job is done, drawing its progress; any click elsewhere interrupts the wait, not the job."""
     person = caching.person()
     if job.is_stopped_for(person) or job.finished.wait(0.02):
         return
-    place = st.empty()
-    with place.container():
+    slot = st.empty()
+    with slot.container():
         bar = st.progress(0.0, text=progress_message(spec, job))
         st.caption("The first time takes a moment; after that the model stays in memory.")
-        cancel_place = st.empty()
+        cancel_slot = st.empty()
         with st.container(key="preload"):
             # Hidden: the browser fetches and reads plotly's code (5 MB) now, while it has nothing else to do.
-            st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{which}", alt="Nothing yet")
+            st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{key}", alt="Nothing yet")
     started, asked = time.monotonic(), False
     while not job.is_stopped_for(person) and not job.finished.wait(0.1):
         fraction = job.fraction
@@ -104,13 +103,13 @@ def _wait(spec: ModelSpec, job: Job, which: str) -> None:
         bar.progress(fraction if fraction is not None else min(guess, 0.95), text=progress_message(spec, job))
         if fraction is not None and not asked:
             asked = True
-            cancel_place.button(
+            cancel_slot.button(
                 "Cancel the download",
-                key=f"cancel_{which}_load",
+                key=f"cancel_{key}_load",
                 on_click=caching.models().jobs.stop,
                 args=(job, person),
             )
-    place.empty()
+    slot.empty()
 
 
 def _model_screen(spec: ModelSpec, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""The sidebar on every page: models, sentences, and the link that restores it all."""
+"""The sidebar: models, and sentences, where the page uses them; the link that restores it all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.files import hub
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from dashboard import caching, ready_made, settings, state
-from dashboard.ui import chips, messages
+from dashboard.ui import chips, controls, messages
 
 _NONE = "(none)"
 
@@ -30,11 +30,12 @@ def draw(page: str) -> tuple[Any, Any]:
         )
         return None, None
     with st.sidebar:
-        status_place = _models()
-        jobs_place = st.container()
-        _sentences()
+        status_slot = _models(page)
+        jobs_slot = st.container()
+        if state.means_something("sentences", page):
+            _sentences()
         _more(page)
-    return status_place, jobs_place
+    return status_slot, jobs_slot
 
 
 def _label(key: str) -> str:
@@ -50,12 +51,14 @@ def _label(key: str) -> str:
     return f"{spec.title} · download"
 
 
-def _models() -> Any:
+def _models(page: str) -> Any:
     catalog = [spec.key for spec in CATALOG]
     for name, label, extra, help_text in (
         ("model", "Model", [], "The encoder all pages look into. You can also type a hub id or a folder."),
-        ("model2", "Compare with", [_NONE], "A second model, shown beside the first where a page can do so."),
+        ("model2", "Compare with", [_NONE], "A second model, shown beside the first."),
     ):
+        if not state.means_something(name, page):
+            continue
         chosen = state.get(name) or _NONE
         options = extra + catalog + ([] if chosen in (*extra, *catalog) else [chosen])
         widget = f"w_{name}"
@@ -73,9 +76,9 @@ def _models() -> Any:
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
             st.error(messages.escape(problem))
-    place = st.empty()
-    status(place)
-    return place
+    slot = st.empty()
+    status(slot)
+    return slot
 
 
 def _choose_model(name: str) -> None:
@@ -95,13 +98,13 @@ def _choose_model(name: str) -> None:
     caching.models().forget(state.get(name), caching.person())
 
 
-def status(place: Any) -> None:
+def status(slot: Any) -> None:
     """Device, precision and memory of the chosen model, into its place in the sidebar."""
-    if place is None:
+    if slot is None:
         return
     backend = caching.models().find(state.get("model"))
     if backend is None:
-        place.caption("Not in memory yet.")
+        slot.caption("Not in memory yet.")
         return
     from components.model.device import memory
 
@@ -109,7 +112,7 @@ def status(place: Any) -> None:
     text = f"Runs on **{backend.device}** in {backend.precision} · {used.process / 2**30:.1f} GiB in use"
     if used.device_used is not None and used.device_total is not None:
         text += f" · GPU {used.device_used / 2**30:.1f} of {used.device_total / 2**30:.0f} GiB"
-    place.caption(text)
+    slot.caption(text)
 
 
 def take_edits() -> None:
@@ -182,8 +185,8 @@ def _edit_sentences() -> None:
 
 def _arrange(current: tuple[str, ...]) -> None:
     """One sentence at a time: choose it, then move or remove it."""
-    place = min(st.session_state.get("_arranged", 0), len(current) - 1)
-    st.session_state["w_arrange"] = place
+    index = min(st.session_state.get("_arranged", 0), len(current) - 1)
+    st.session_state["w_arrange"] = index
     st.selectbox(
         "Sentence",
         range(len(current)),
@@ -193,26 +196,26 @@ def _arrange(current: tuple[str, ...]) -> None:
     )
     with st.container(horizontal=True):
         for label, icon, key, target, possible in (
-            ("Up", ":material/arrow_upward:", "move_up", place - 1, place > 0),
-            ("Down", ":material/arrow_downward:", "move_down", place + 1, place < len(current) - 1),
+            ("Up", ":material/arrow_upward:", "move_up", index - 1, index > 0),
+            ("Down", ":material/arrow_downward:", "move_down", index + 1, index < len(current) - 1),
         ):
-            st.button(label, icon=icon, key=key, disabled=not possible, on_click=_move, args=(current, place, target))
-        st.button("Remove", icon=":material/close:", key="remove_sentence", on_click=_remove, args=(current, place))
+            st.button(label, icon=icon, key=key, disabled=not possible, on_click=_move, args=(current, index, target))
+        st.button("Remove", icon=":material/close:", key="remove_sentence", on_click=_remove, args=(current, index))
 
 
-def _move(seen: tuple[str, ...], place: int, target: int) -> None:
+def _move(seen: tuple[str, ...], row: int, target: int) -> None:
     """Swap two sentences of the list the person saw; a click that comes after the list changed does nothing."""
     if state.get("sentences") != seen:
         return
     lines = list(seen)
-    lines[place], lines[target] = lines[target], lines[place]
+    lines[row], lines[target] = lines[target], lines[row]
     state.put("sentences", tuple(lines))
     st.session_state["_arranged"] = target
 
 
-def _remove(seen: tuple[str, ...], place: int) -> None:
+def _remove(seen: tuple[str, ...], row: int) -> None:
     if state.get("sentences") == seen:
-        state.put("sentences", (*seen[:place], *seen[place + 1 :]))
+        state.put("sentences", (*seen[:row], *seen[row + 1 :]))
 
 
 def _more(page: str) -> None:
@@ -235,16 +238,15 @@ def _more(page: str) -> None:
     with panel:
         backend = caching.models().find(state.get("model"))
         limit = backend.tokenization.max_length if backend is not None else 512
-        st.session_state["w_max_length"] = min(state.get("max_length") or limit, limit)
-        st.number_input(
+        controls.bind(
+            "max_length",
+            st.number_input,
             "Maximum length in tokens",
+            default=limit,
+            shown=lambda length: min(length, limit),
+            taken=lambda length: None if length == limit else length,
             min_value=settings.LEAST_LENGTH,
             max_value=limit,
-            key="w_max_length",
-            on_change=lambda: state.put(
-                "max_length",
-                None if st.session_state["w_max_length"] == limit else st.session_state["w_max_length"],
-            ),
             help=caching.glossary()["maximum length"],
         )
         st.segmented_control(
@@ -255,6 +257,8 @@ def _more(page: str) -> None:
             required=True,
             key="picture_format",
         )
+        if not state.means_something("sentences", page):
+            return
         st.download_button(
             "Download the sentences",
             "\n".join(state.get("sentences")).encode(),

@@ -37,7 +37,7 @@ class Choice:
     whole_word: bool
 
     def title(self, sentences: Sequence[TokenizedSentence]) -> str:
-        words = [_name(sentences[row], place, self.whole_word) for row, place in self.picks]
+        words = [_name(sentences[row], position, self.whole_word) for row, position in self.picks]
         if self.mode == "across":
             same = len({word.lower() for word in words}) == 1
             return f"“{words[0]}” across sentences" if same else "The chosen words across sentences"
@@ -48,21 +48,21 @@ class Choice:
     def names(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         """A short name for each pick: its sentence's number across sentences, its position within one."""
         return [
-            f"{row + 1 if self.mode == 'across' else place} {_name(sentences[row], place, self.whole_word)}"
-            for row, place in self.picks
+            f"{row + 1 if self.mode == 'across' else position} {_name(sentences[row], position, self.whole_word)}"
+            for row, position in self.picks
         ]
 
     def descriptions(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         """A longer name for each pick, with its sentence where that helps."""
         return [
-            f"“{_name(sentences[row], place, self.whole_word)}”"
-            + (f" ({row + 1}: {_short(sentences[row].text)})" if self.mode == "across" else f" (position {place})")
-            for row, place in self.picks
+            f"“{_name(sentences[row], position, self.whole_word)}”"
+            + (f" ({row + 1}: {_short(sentences[row].text)})" if self.mode == "across" else f" (position {position})")
+            for row, position in self.picks
         ]
 
 
-def _name(sentence: TokenizedSentence, place: int, whole_word: bool) -> str:
-    name = sentence.word_text(place) if whole_word else sentence.tokens[place].piece
+def _name(sentence: TokenizedSentence, position: int, whole_word: bool) -> str:
+    name = sentence.word_text(position) if whole_word else sentence.tokens[position].piece
     if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
         return f"\u2068{name}\u2069"  # isolated: it must not turn the numbers beside it round
     return name
@@ -91,7 +91,7 @@ def choose(backend: Backend, sentences: Sequence[TokenizedSentence]) -> Choice:
         others = _others(sentences[row], first, whole)
         return Choice(
             mode,
-            ((row, first), *((row, place) for place in others)),
+            ((row, first), *((row, other) for other in others)),
             tuple((0, index + 1) for index in range(len(others))),
             whole,
         )
@@ -117,19 +117,19 @@ def choose(backend: Backend, sentences: Sequence[TokenizedSentence]) -> Choice:
     return Choice(mode, ((row, first), (row, second)), None, whole)
 
 
-def _same(sentence: TokenizedSentence, place: int, whole: bool) -> tuple[int, ...]:
-    return sentence.word_positions(place) if whole else (place,)
+def _same(sentence: TokenizedSentence, position: int, whole: bool) -> tuple[int, ...]:
+    return sentence.word_positions(position) if whole else (position,)
 
 
 def _others(sentence: TokenizedSentence, first: int, whole: bool) -> list[int]:
     """Every other token, or the first piece of every other word."""
-    found: list[int] = []
+    others: list[int] = []
     skip = set(_same(sentence, first, whole))
-    for place in range(len(sentence)):
-        if place not in skip:
-            found.append(place)
-            skip |= set(_same(sentence, place, whole))
-    return found
+    for position in range(len(sentence)):
+        if position not in skip:
+            others.append(position)
+            skip |= set(_same(sentence, position, whole))
+    return others
 
 
 def _second(sentence: TokenizedSentence, first: int, whole: bool) -> int:
@@ -139,8 +139,8 @@ def _second(sentence: TokenizedSentence, first: int, whole: bool) -> int:
     taken = set(_same(sentence, first, whole))
     if chosen is not None and chosen < len(sentence) and chosen not in taken:
         return int(chosen)
-    texts = [place for place in others if not sentence.tokens[place].special] or others
-    return max(texts, key=lambda place: len(sentence.word_text(place))) if texts else first
+    texts = [position for position in others if not sentence.tokens[position].special] or others
+    return max(texts, key=lambda position: len(sentence.word_text(position))) if texts else first
 
 
 def vectors(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> Float32:
@@ -149,31 +149,31 @@ def vectors(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace
     `sentences` are the main model's tokens; in another model's trace each choice is found by its characters.
     NaN where that model has no token for it: its text was cut off, or dropped.
     """
-    found = []
-    for row, place in choice.picks:
-        places = _places(trace.sentences[row], sentences[row], place, choice.whole_word)
-        if places:
-            found.append(trace.token_vectors(row, places))
+    picked = []
+    for row, position in choice.picks:
+        positions = _positions(trace.sentences[row], sentences[row], position, choice.whole_word)
+        if positions:
+            picked.append(trace.token_vectors(row, positions))
         else:  # this model never got that text: no value, rather than another token's
-            found.append(np.full((trace.n_layers + 1, 1, trace.hidden_states.shape[-1]), np.nan, np.float32))
-    return token_vectors_of(found)
+            picked.append(np.full((trace.n_layers + 1, 1, trace.hidden_states.shape[-1]), np.nan, np.float32))
+    return token_vectors_of(picked)
 
 
 def missing(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:
     """The chosen words that a model's trace has no token for, as people read them."""
     return [
         name
-        for name, (row, place) in zip(choice.descriptions(sentences), choice.picks, strict=True)
-        if not _places(trace.sentences[row], sentences[row], place, choice.whole_word)
+        for name, (row, position) in zip(choice.descriptions(sentences), choice.picks, strict=True)
+        if not _positions(trace.sentences[row], sentences[row], position, choice.whole_word)
     ]
 
 
-def _places(own: TokenizedSentence, chosen_in: TokenizedSentence, place: int, whole: bool) -> tuple[int, ...]:
-    token = chosen_in.tokens[place]
+def _positions(own: TokenizedSentence, chosen_in: TokenizedSentence, position: int, whole: bool) -> tuple[int, ...]:
+    token = chosen_in.tokens[position]
     if own is chosen_in or own.tokens == chosen_in.tokens:
-        found: int | None = place
+        own_position: int | None = position
     elif token.special:
-        found = 0 if place == 0 else len(own) - 1
+        own_position = 0 if position == 0 else len(own) - 1
     else:
-        found = position_at(own, token.start, token.end, token.in_pair)
-    return () if found is None else _same(own, found, whole)
+        own_position = position_at(own, token.start, token.end, token.in_pair)
+    return () if own_position is None else _same(own, own_position, whole)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max", "own": "Model's own"}
+POOLINGS_EXPLAINED = {
+    "mean": "Mean of all tokens",
+    "cls": "[CLS], the first token",
+    "max": "Maximum in each dimension",
+    "own": "The model's own vector",
+}
 
 
 def duration(seconds: float) -> str:

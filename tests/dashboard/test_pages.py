@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
 from components.arrays import cosine
-from dashboard import caching, ready_made
+from dashboard import caching, ready_made, settings
 from dashboard.ui import figures as feedback
 from dashboard.ui import sidebar
 from tests.dashboard.conftest import Open, chips, figures, texts, traces
@@ -561,3 +561,32 @@ def test_a_csv_holds_no_formulas() -> None:
     frame = pd.DataFrame({"first": ["=1+1", "plain", "-2"], "n": [1, -2, 3]})
     text = feedback._csv(frame).decode("utf-8-sig")
     assert text.splitlines()[1:] == ["'=1+1,1", "plain,-2", "'-2,3"]
+
+
+@pytest.mark.parametrize("page", settings.PAGES)
+def test_the_sidebar_shows_what_the_page_uses(open_page: Open, page: str) -> None:
+    app = open_page(page)
+    keys = {item.key for kind in ("selectbox", "text_area") for item in getattr(app.sidebar, kind)}
+    uses_sentences = page not in {"search", "evaluate"}
+    assert ("w_sentences" in keys, "w_set" in keys) == (uses_sentences, uses_sentences)
+    assert ("w_model2" in keys) == (page in {"tokens", "layers", "heatmaps", "search", "evaluate"})
+    assert "w_model" in keys
+
+
+def test_what_a_page_does_not_use_stays_for_the_others(open_page: Open, tmp_path: Path) -> None:
+    folder = str(save_tiny(tmp_path / "other").resolve())
+    app = open_page("layers", m2=folder, s=["a river bank", "a money bank"])
+    for page, in_address in (("search", {"m2"}), ("attention", {"s"}), ("evaluate", {"m2"}), ("layers", {"m2", "s"})):
+        app.switch_page(f"views/{page}/page.py").run()
+        assert {"m2", "s"} & set(app.query_params) == in_address
+        assert app.session_state["model2"] == folder
+        assert app.session_state["sentences"] == ("a river bank", "a money bank")
+
+
+def test_an_older_link_with_sentences_is_taken_without_a_word(open_page: Open) -> None:
+    app = open_page("search", s=["a river bank"], k="5")
+    assert not app.warning
+    assert "s" not in app.query_params
+    app.switch_page("views/tokens/page.py").run()
+    assert app.session_state["sentences"] == ("a river bank",)
+    assert not open_page("search", s=["x"] * 65).warning  # nor one that nothing can be done with

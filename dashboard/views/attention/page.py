@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
-import streamlit as st
-
 from components.analysis.attention import of_sentence
-from dashboard import navigation, state
-from dashboard.ui import controls, messages, model_gate, pair_choice
+from dashboard import navigation
+from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import single_heads, summaries
 from dashboard.views.attention.single_heads import FILTERS, Shown
 
@@ -27,27 +24,6 @@ VIEWS = {
     "flow": "Flow",
     "mask": "Mask a token",
 }
-
-
-def render() -> None:
-    st.title("Which token looks at which?")
-    st.markdown(
-        "In each block, every head lets each token gather from the others: attention says how much from whom. Block b turns "
-        "layer b into layer b+1; transformers and bertviz call it layer b. Blocks and heads count from 0."
-    )
-    if messages.needs_sentences():
-        return
-
-    @st.fragment
-    def body() -> None:
-        backend = model_gate.main_model()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice("attention_view", "Look at", VIEWS, show_label=False)
-        messages.guarded(partial(_view, backend, view), "drawing attention")
-        state.write_address("attention")
-
-    body()
-    summaries.caveat()
-    navigation.next_step("attention")
 
 
 def _view(backend: Backend, view: str) -> None:
@@ -71,4 +47,13 @@ def _view(backend: Backend, view: str) -> None:
         summaries.mask(shown)
 
 
-render()
+navigation.show(
+    "attention",
+    "In each block, every head lets each token gather from the others: attention says how much from whom. Block b turns "
+    "layer b into layer b+1; transformers and bertviz call it layer b. Blocks and heads count from 0.",
+    VIEWS,
+    _view,
+    "drawing attention",
+    of_sentences=True,
+    foot=summaries.caveat,
+)

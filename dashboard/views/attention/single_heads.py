@@ -202,10 +202,10 @@ def matrix(shown: Shown) -> None:
     if words:
         merged = analysis.merge_words(values, shown.sentence)
         values, labels, special_mask, second = merged.matrix, list(merged.labels), merged.special, merged.second
-    places = np.arange(len(labels))
+    positions = np.arange(len(labels))
     if special != "shown":
         values = analysis.without_special(values, special_mask, renormalise=False)
-        places, second = places[~special_mask], second[~special_mask]
+        positions, second = positions[~special_mask], second[~special_mask]
     part = analysis.select_pair(values, second, shown.which)
     shares = part.matrix
     if special == "renormalised":  # last, so that what is shown is a whole
@@ -214,8 +214,8 @@ def matrix(shown: Shown) -> None:
     if not shares.size or np.isnan(shares).all():
         st.info("Nothing is left to show: this text has no tokens of its own. Show the special tokens, or type more.")
         return
-    rows = [f"{places[at]} {labels[places[at]]}" for at in part.queries]
-    columns = [f"{places[at]} {labels[places[at]]}" for at in part.keys]
+    rows = [f"{positions[row]} {labels[positions[row]]}" for row in part.queries]
+    columns = [f"{positions[row]} {labels[positions[row]]}" for row in part.keys]
     sums = np.nansum(shares, axis=1)
     note = (
         "Rows sum to 1." if np.allclose(sums, 1, atol=1e-3) else f"Rows sum to {sums.min():.2f} up to {sums.max():.2f}."
@@ -243,7 +243,7 @@ def matrix(shown: Shown) -> None:
         not_shown=BERTVIZ_NOT_SHOWN,
         table=lambda: pd.DataFrame(shares.round(5), columns=columns).assign(query=rows)[["query", *columns]],
     )
-    _received(shares, rows, columns, [int(places[at]) for at in part.queries], shown.pair)
+    _received(shares, rows, columns, [int(positions[row]) for row in part.queries], shown.pair)
 
 
 def _chosen_matrix(shown: Shown) -> tuple[np.ndarray, str]:
@@ -280,21 +280,19 @@ def _received(
         state.put("queries", ())
         st.session_state["_queries_of"] = pair
     names = dict(zip(positions, rows, strict=True))
-    picked = [place for place in state.get("queries") if place in names]
-    st.session_state["w_queries"] = picked
-    st.multiselect(
+    picked = controls.bind(
+        "queries",
+        st.multiselect,
         "Add up the rows of some query tokens",
-        list(names),
-        format_func=names.__getitem__,
-        key="w_queries",
-        on_change=lambda: state.put("queries", tuple(st.session_state["w_queries"])),
+        options=names,
+        shown=lambda queries: tuple(position for position in queries if position in names),  # others are hidden now
         placeholder="Choose tokens to see what they look at together",
     )
     if not picked:
         return
-    chosen = [positions.index(place) for place in picked]
+    chosen = [positions.index(query) for query in picked]
     received = analysis.received_from(values, chosen)
-    said = ", ".join(names[place] for place in picked)
+    said = ", ".join(names[query] for query in picked)
     figures.figure(
         matrices.key_bars(received, columns, "What the chosen tokens look at", controls.scale()),
         key="received",

@@ -40,33 +40,33 @@ TOP = 8
 
 def patterns(shown: Shown) -> None:
     """Every head's score on a pattern, as a map and a ranked table; a click opens the head."""
-    found = _found(shown)
+    scored = _scored(shown)
     name = controls.choice("pattern", "Heads that look at", {key: NAMES[key] for key in PATTERNS})
     pattern: Pattern = next(key for key in PATTERNS if key == name)
-    scores = found.of(pattern)
+    scores = scored.of(pattern)
     if np.isnan(scores).all():
-        where = "" if shown.which == "all" else f" from {FILTERS[shown.which]}"
+        texts = "" if shown.which == "all" else f" from {FILTERS[shown.which]}"
         st.info(
-            f"Nothing here to look at{where} for “{NAMES[pattern]}” ({MEANING[pattern]}). Choose another pattern"
+            f"Nothing here to look at{texts} for “{NAMES[pattern]}” ({MEANING[pattern]}). Choose another pattern"
             + (" or sentence." if shown.which == "all" else ", or attention from all to all.")
         )
         return
-    best = found.top(pattern, TOP)
+    best = scored.top(pattern, TOP)
     n_blocks, n_heads = scores.shape
     head_tiles(
         np.nan_to_num(scores)[:, :, None, None],
         "patterns_map",
-        [_hint(found, block, head, pattern) for block in range(n_blocks) for head in range(n_heads)],
+        [_hint(scored, block, head, pattern) for block in range(n_blocks) for head in range(n_heads)],
         open_head,
         label=f"Blocks by heads, coloured by their score on “{NAMES[pattern]}”; Enter opens a head",
         selected=(best[0].block, best[0].head),
         limits=(0.0, max(best[0].score, 1e-6)),
         scale=controls.scale(),
     )
-    st.markdown(f":material/insights: {_message(found, best[0], pattern)}")
+    st.markdown(f":material/insights: {_message(scored, best[0], pattern)}")
     st.caption("Click a line to open that head.")
     st.dataframe(
-        _ranking(found, pattern),
+        _ranking(scored, pattern),
         hide_index=True,
         key="patterns_table",
         on_select=partial(_open_ranked, best),
@@ -78,10 +78,10 @@ def patterns(shown: Shown) -> None:
         "A head's purpose: a few sentences are little evidence, and a pattern is not a function."
         + ("" if shown.which == "all" else f" Only {FILTERS[shown.which]} counts here; entropy is of whole rows."),
     )
-    figures.data("patterns", lambda: _all_scores(found))
+    figures.data("patterns", lambda: _all_scores(scored))
 
 
-def _found(shown: Shown) -> HeadPatterns:
+def _scored(shown: Shown) -> HeadPatterns:
     """The heads judged by the input shown, or by all sentences of the set: one sentence is an anecdote."""
     texts = state.get("sentences")
     trace = shown.trace
@@ -100,13 +100,13 @@ def _open_ranked(best: Sequence[RankedHead]) -> None:
         open_head(entry.block, entry.head)
 
 
-def _message(found: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
+def _message(scored: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
     who = f"Block {best.block}, head {best.head}"
     if pattern == "broad":
         return f"{who} spreads its attention most: its entropy is {100 * best.score:.0f} % of the highest there can be."
     return (
         f"{who} gives {100 * best.score:.0f} % of its attention to {MEANING[pattern]}; attention spread evenly would give "
-        f"{100 * found.chance[pattern]:.2g} %." + _few(found.queries[pattern])
+        f"{100 * scored.chance[pattern]:.2g} %." + _few(scored.queries[pattern])
     )
 
 
@@ -115,35 +115,35 @@ def _few(queries: int) -> str:
     return f" That is the mean of {queries} token{'' if queries == 1 else 's'} only." if queries < 4 else ""
 
 
-def _hint(found: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
-    score = found.of(pattern)[block, head]
-    here = "–" if np.isnan(score) else f"{100 * score:.0f} %"
+def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
+    score = scored.of(pattern)[block, head]
+    share = "–" if np.isnan(score) else f"{100 * score:.0f} %"
     what = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern]}"
-    return f"Block {block}, head {head}: {here} {what}. Click to open it."
+    return f"Block {block}, head {head}: {share} {what}. Click to open it."
 
 
-def _ranking(found: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
+def _ranking(scored: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
                 "block": entry.block,
                 "head": entry.head,
                 ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * entry.score:.1f} %",
-                "entropy (nats)": round(float(found.entropy[entry.block, entry.head]), 2),
-                "mean distance (tokens)": round(float(found.distance[entry.block, entry.head]), 2),
-                "looks most at": NAMES[found.best_pattern(entry.block, entry.head)[0]],
+                "entropy (nats)": round(float(scored.entropy[entry.block, entry.head]), 2),
+                "mean distance (tokens)": round(float(scored.distance[entry.block, entry.head]), 2),
+                "looks most at": NAMES[scored.best_pattern(entry.block, entry.head)[0]],
             }
-            for entry in found.top(pattern, TOP)
+            for entry in scored.top(pattern, TOP)
         ]
     )
 
 
-def _all_scores(found: HeadPatterns) -> pd.DataFrame:
-    blocks, heads = np.indices(found.entropy.shape)
+def _all_scores(scored: HeadPatterns) -> pd.DataFrame:
+    blocks, heads = np.indices(scored.entropy.shape)
     columns: dict[str, Any] = {"block": blocks.ravel(), "head": heads.ravel()}
-    columns |= {name: found.scores[name].ravel().round(4) for name in PATTERNS}
+    columns |= {name: scored.scores[name].ravel().round(4) for name in PATTERNS}
     return pd.DataFrame(
-        {**columns, "entropy": found.entropy.ravel().round(4), "distance": found.distance.ravel().round(3)}
+        {**columns, "entropy": scored.entropy.ravel().round(4), "distance": scored.distance.ravel().round(3)}
     )
 
 
@@ -183,8 +183,8 @@ def flow(shown: Shown) -> None:
     if not part.matrix.size:
         st.info("Nothing is left to show: one of the texts has no tokens of its own.")
         return
-    rows = matrices.axis_labels([shown.pieces[at] for at in part.queries], part.queries)
-    columns = matrices.axis_labels([shown.pieces[at] for at in part.keys], part.keys)
+    rows = matrices.axis_labels([shown.pieces[position] for position in part.queries], part.queries)
+    columns = matrices.axis_labels([shown.pieces[position] for position in part.keys], part.keys)
     figures.figure(
         matrices.token_matrix(
             part.matrix, rows, columns, title, rows="query", columns="key", value=unit, scale=controls.scale()
@@ -225,23 +225,23 @@ def mask(shown: Shown) -> None:
         return
     st.markdown("Click a token: it becomes the mask, and the model says what it expects there.")
     tokens = shown.sentence.tokens
-    place = state.get("masked")
-    if place is None or place >= len(tokens) or st.session_state.setdefault("_masked_of", shown.pair) != shown.pair:
-        place = default_positions([shown.sentence])[0]  # also where the choice was made in another text
+    target = state.get("masked")
+    if target is None or target >= len(tokens) or st.session_state.setdefault("_masked_of", shown.pair) != shown.pair:
+        target = default_positions([shown.sentence])[0]  # also where the choice was made in another text
     st.session_state["_masked_of"] = shown.pair
     whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
     controls.token_chips(
         [shown.sentence],
-        [place],
+        [target],
         "chips_mask",
         whole_word=whole,
         unknown_id=backend.tokenization.unknown_id,
         on_pick=lambda _, position: state.put("masked", position),
     )
-    if tokens[place].special:
+    if tokens[target].special:
         st.info("Special tokens cannot be masked: choose a token of the text.")
         return
-    hidden = mask_predictions.mask_token(backend.tokenization, shown.sentence, place, whole_word=whole)
+    hidden = mask_predictions.mask_token(backend.tokenization, shown.sentence, target, whole_word=whole)
     masked = backend.trace(
         [hidden.text], [hidden.pair], attentions=True, mask_logits=True, max_length=controls.length_for(backend)
     )
@@ -251,13 +251,15 @@ def mask(shown: Shown) -> None:
 
 
 def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piece: str) -> None:
-    found = next(one for one in mask_predictions.top_predictions(masked, vocabulary, 10) if one.position == position)
+    prediction = next(
+        one for one in mask_predictions.top_predictions(masked, vocabulary, 10) if one.position == position
+    )
     st.markdown(f"**In place of {messages.escape(piece)} (position {position}) the model expects:**")
     st.dataframe(
         pd.DataFrame(
             [
                 {"piece": one.piece, "probability": one.probability, "": "as typed" if one.piece == piece else ""}
-                for one in found.top
+                for one in prediction.top
             ]
         ),
         hide_index=True,

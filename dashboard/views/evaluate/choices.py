@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +17,8 @@ from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
-from dashboard.ui import controls, messages
+from dashboard.jobs.evaluation import NoResult
+from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ MEASURE_HELP = (
     "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
 )
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
+R = TypeVar("R")  # what a run came to
+S = TypeVar("S")  # a model's documents and queries
 
 
 def codes_of(measures: Iterable[str]) -> dict[str, str]:
@@ -47,6 +50,58 @@ class VectorCode:
     which: str
     layer: int
     pooling: Pooling
+
+
+@dataclass(frozen=True, eq=False)
+class RunRequest:
+    """The runs that a person asks for, with the models they are of."""
+
+    backend: Backend
+    second: Backend | None
+    codes: tuple[str, ...]
+
+    def name(self, code: str) -> str:
+        return name_of(code, self.backend, self.second)
+
+    def gather(
+        self,
+        by_words: Callable[[str], R],
+        sides_of: Callable[[Backend, str], S],
+        by_vectors: Callable[[Backend, S, VectorCode, str], R | None],
+    ) -> tuple[list[tuple[str, str, R]], dict[str, S]]:
+        """Code, name and outcome of each run that is there, in the order they were chosen; and each model's sides.
+
+        by_words: a baseline's outcome. sides_of: a model's documents and queries. by_vectors: the outcome of a layer and
+        pooling, None where it is not embedded. All raise NoResult for what is not there yet: it is waited for.
+        """
+        ready: list[tuple[str, str, R]] = []
+        sides: dict[str, S | None] = {}  # None: not there in this run of the page, and why has been drawn
+        for number, code in enumerate(self.codes):
+            wanted, name = parsed(code), self.name(code)
+            try:
+                if wanted is None:
+                    ready.append((code, name, by_words(code)))
+                    continue
+                model = self.backend if wanted.which == "m" else self.second
+                assert model is not None  # offered only where there is one
+                if wanted.which not in sides:
+                    sides[wanted.which] = None
+                    sides[wanted.which] = sides_of(model, wanted.which)
+                both = sides[wanted.which]
+                if both is None:
+                    continue
+                outcome = by_vectors(model, both, wanted, name)
+                if outcome is None:
+                    st.caption(f"Not embedded: {messages.escape(name)}.")
+                else:
+                    ready.append((code, name, outcome))
+            except NoResult as missing:
+                if missing.waiting:
+                    rest = ", ".join(messages.escape(self.name(each)) for each in self.codes[number + 1 :])
+                    if rest:
+                        st.caption(f"Then: {rest}.")
+                    break
+        return ready, {which: both for which, both in sides.items() if both is not None}
 
 
 def current_pairs() -> Pairs:
@@ -86,14 +141,14 @@ def query_column(corpus: Corpus) -> str | None:
     return QUERY_COLUMN if QUERY_COLUMN in names else names[0] if len(names) == 1 else None
 
 
-def about(pairs: Pairs, where: str = " Change it under “Data”.") -> None:
+def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
     """One line on what is evaluated, with what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {len(pairs):,} queries"
     text += " (headlines)" if not state.get("corpus") else ""
     text += ", each with one right answer among as many sentences."
     if pairs.left_out:
         text += f" {pairs.left_out:,} rows have no query and are left out."
-    st.caption(text + where)
+    st.caption(text + advice)
     if pairs.repeated:
         st.warning(
             f"{pairs.repeated:,} rows have a sentence that another row has too. A tie counts against the query, so their "
@@ -119,28 +174,24 @@ def data(backend: Backend) -> None:
         )
         return
     column = query_column(corpus)
-    st.session_state["w_query_column"] = column
-    st.selectbox(
+    controls.bind(
+        "query_column",
+        st.selectbox,
         "Column with the queries",
-        names,
-        key="w_query_column",
+        options=names,
+        shown=lambda _: column,
+        then=lambda: state.put("opened", None),
         placeholder="Choose one",
-        on_change=_column_chosen,
         help=f"The text column “{messages.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
     )
     if column is None:
         st.info("Choose the column that holds a query for each sentence.")
         return
     pairs = current_pairs()
-    about(pairs, where="")
+    about(pairs, advice="")
     st.markdown("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "right answer": pairs.documents.texts[:8]})
     st.table(table.map(messages.escape), hide_index=True)
-
-
-def _column_chosen() -> None:
-    state.put("query_column", st.session_state["w_query_column"] or "")
-    state.put("opened", None)
 
 
 def measure() -> str:
@@ -148,13 +199,16 @@ def measure() -> str:
     return CODES[controls.pick("measure", "Measure", CODES, MEASURE_HELP)]
 
 
-def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[str]:
+def run_request(backend: Backend, queries: int) -> RunRequest:
     """The runs to compare, picked from every layer and pooling of the models and the word rankings."""
+    second = model_gate.second_model()
+    if second is not None:
+        messages.cross_encoder_note([second], after=[backend])
     offered = [*TITLES]
-    for which, model in (("m2", second), ("m", backend)):
+    for model_key, model in (("m2", second), ("m", backend)):
         if model is not None:
             layers = range(model.facts.layers, -1, -1)
-            offered[:0] = [f"{which}.{layer}.{pooling}" for layer in layers for pooling in model.poolings]
+            offered[:0] = [f"{model_key}.{layer}.{pooling}" for layer in layers for pooling in model.poolings]
     asked = state.get("runs")
     chosen = [code for code in (default_runs(backend, second, queries) if asked is None else asked) if code in offered]
     if asked is not None and len(chosen) < len(asked):
@@ -164,18 +218,17 @@ def run_codes(backend: Backend, second: Backend | None, queries: int) -> list[st
         )
         state.put("runs", tuple(chosen))
     names = {code: name_of(code, backend, second) for code in offered}
-    st.session_state["w_runs"] = chosen
-    st.multiselect(
+    controls.bind(
+        "runs",
+        st.multiselect,
         "Runs",
-        offered,
-        format_func=names.__getitem__,
-        key="w_runs",
+        options=names,
+        default=tuple(chosen),
         max_selections=settings.MOST_RUNS,
-        on_change=lambda: state.put("runs", tuple(st.session_state["w_runs"])),
         placeholder="Add a run: a layer and pooling, or a word ranking",
         help="A run is one way to rank the sentences. Type to find a layer, a pooling or a word ranking.",
     )
-    return chosen
+    return RunRequest(backend, second, tuple(chosen))
 
 
 def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
@@ -184,12 +237,12 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
     Counting words takes milliseconds a query: where there are very many, word rankings are run only when they are asked for.
     """
     last = backend.facts.layers
-    found = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
+    codes = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
     if queries <= MANY_QUERIES:
-        found += ["bow", "tfidf", "bm25", "static"]
+        codes += ["bow", "tfidf", "bm25", "static"]
     if second is not None:
-        found.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
-    return tuple(dict.fromkeys(found))
+        codes.insert(1, f"m2.{second.facts.layers}.{second.own_pooling}")
+    return tuple(dict.fromkeys(codes))
 
 
 def parsed(code: str) -> VectorCode | None:
@@ -202,10 +255,10 @@ def parsed(code: str) -> VectorCode | None:
 
 def name_of(code: str, backend: Backend, second: Backend | None) -> str:
     """A run's short name: the model is named only where there are two."""
-    found = parsed(code)
-    if found is None:
+    wanted = parsed(code)
+    if wanted is None:
         return TITLES[code]
-    name = f"ayer {found.layer}, {POOLING_NAMES[found.pooling]}"
+    name = f"ayer {wanted.layer}, {POOLING_NAMES[wanted.pooling]}"
     if second is None:
         return f"L{name}"
-    return f"{(backend if found.which == 'm' else second).spec.title}, l{name}"
+    return f"{(backend if wanted.which == 'm' else second).spec.title}, l{name}"

@@ -13,9 +13,10 @@ from components.charts import evaluation as charts
 from components.retrieval.evaluation import metrics
 from dashboard import state
 from dashboard.jobs import evaluation
-from dashboard.jobs.evaluation import NoResult, PairIndexes
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.jobs.evaluation import PairIndexes
+from dashboard.ui import controls, figures, messages
 from dashboard.views.evaluate import choices, queries, run_table
+from dashboard.views.evaluate.choices import RunRequest, VectorCode
 from dashboard.views.evaluate.queries import Entry
 from dashboard.views.evaluate.run_table import Compared
 
@@ -32,26 +33,23 @@ def compare(backend: Backend) -> None:
     """The table, a figure, and the queries."""
     pairs = choices.current_pairs()
     choices.about(pairs)
-    second = model_gate.second_model()
-    if second is not None:
-        messages.cross_encoder_note([second], after=[backend])
-    codes = choices.run_codes(backend, second, len(pairs))
-    entries, indexes = _entries(backend, second, pairs, codes)
-    place = st.container()  # what was loaded counts at once, though its place is below the table
+    request = choices.run_request(backend, len(pairs))
+    entries, indexes = _entries(request, pairs)
+    above = st.container()  # what was loaded counts at once, though its place is below the table
     with st.container(key="load_place"):
         run_table.loading()
     entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
     if not entries:
-        if not codes:
+        if not request.codes:
             st.info("**No run yet.** Add a layer and pooling, or a word ranking.", icon=":material/add:")
         return
-    here = [at for at, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
-    with place:
+    comparable = [row for row, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
+    with above:
         left, right = st.columns(2)
         with left:
             measure = choices.measure()
         with right:
-            reference, picked = _reference(entries, here, measure)
+            reference, picked = _reference(entries, comparable, measure)
         table, compared = _compared(
             [entry.run for entry in entries], [entry.title for entry in entries], measure, reference, picked
         )
@@ -60,51 +58,33 @@ def compare(backend: Backend) -> None:
         run_table.exports([entry.run for entry in entries], table)
     _figure([entry.run for entry in entries], [entry.short for entry in entries], measure)
     queries.queries(
-        [entry for entry in entries if run_table.paired(entry.run, entries[here[0]].run)] if here else [],
+        [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
         backend,
         indexes,
     )
 
 
-def _entries(
-    backend: Backend, second: Backend | None, pairs: Pairs, codes: Sequence[str]
-) -> tuple[list[Entry], dict[str, PairIndexes]]:
-    """The runs that are there, in the order they were chosen; the first that is not is waited for."""
-    entries: list[Entry] = []
-    indexes: dict[str, PairIndexes | None] = {}  # None: not to be had in this run, and why has been drawn
-    for at, code in enumerate(codes):
-        wanted, name = choices.parsed(code), choices.name_of(code, backend, second)
-        try:
-            if wanted is None:
-                run = evaluation.word_run(backend, pairs, code)
-            else:
-                model = backend if wanted.which == "m" else second
-                assert model is not None  # offered only where there is one
-                if wanted.which not in indexes:
-                    indexes[wanted.which] = None
-                    indexes[wanted.which] = evaluation.pair_indexes(model, pairs, f"compare_{wanted.which}")
-                found = indexes[wanted.which]
-                if found is None:
-                    continue
-                if (wanted.layer, wanted.pooling) not in found.ranks:
-                    st.caption(f"Not embedded: {messages.escape(name)}.")
-                    continue
-                run = evaluation.vector_run(model, pairs, found, wanted.layer, wanted.pooling, wanted.which)
-            entries.append(Entry(run, code, name))
-        except NoResult as missing:
-            if missing.waiting:
-                rest = [choices.name_of(each, backend, second) for each in codes[at + 1 :]]
-                if rest:
-                    st.caption("Then: " + ", ".join(map(messages.escape, rest)) + ".")
-                break
-    return entries, {which: found for which, found in indexes.items() if found is not None}
+def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
+    """The runs that are there, in the order they were chosen, and each model's indexes."""
+
+    def by_vectors(model: Backend, indexes: PairIndexes, wanted: VectorCode, _: str) -> Run | None:
+        if wanted.layer not in indexes.ranks.layers or wanted.pooling not in indexes.ranks.poolings:
+            return None
+        return evaluation.vector_run(model, pairs, indexes, wanted.layer, wanted.pooling, wanted.which)
+
+    ready, indexes = request.gather(
+        lambda kind: evaluation.word_run(request.backend, pairs, kind),
+        lambda model, which: evaluation.pair_indexes(model, pairs, f"compare_{which}"),
+        by_vectors,
+    )
+    return [Entry(run, code, name) for code, name, run in ready], indexes
 
 
 def _compared(
     runs: list[Run], names: list[str], measure: str, reference: int, picked: bool
 ) -> tuple[pd.DataFrame, Compared]:
-    found: tuple[pd.DataFrame, Compared] = evaluation.result(
+    table_and_tests: tuple[pd.DataFrame, Compared] = evaluation.result(
         (
             "comparison",
             tuple((run.key, name, run.milliseconds) for run, name in zip(runs, names, strict=True)),
@@ -117,27 +97,27 @@ def _compared(
         "comparison",
         short=True,
     )
-    return found
+    return table_and_tests
 
 
-def _reference(entries: Sequence[Entry], here: Sequence[int], measure: str) -> tuple[int, bool]:
+def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:
     """The run that the others are compared with, and whether it is the best; the best of those on the current data."""
     judge = metrics.MEASURES[measure]
-    best = max(here or range(len(entries)), key=lambda at: float(judge(entries[at].run.ranks).mean()))
+    best = max(comparable or range(len(entries)), key=lambda row: float(judge(entries[row].run.ranks).mean()))
     names = {"": f"the best ({entries[best].short})", **{entry.code: entry.short for entry in entries}}
     if state.get("reference") not in names:
         state.put("reference", "")
     chosen = controls.pick("reference", "Differences to", names)
     if not chosen:
         return best, True
-    return next(at for at, entry in enumerate(entries) if entry.code == chosen), False
+    return next(row for row, entry in enumerate(entries) if entry.code == chosen), False
 
 
 def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None:
     reference = entries[compared.reference]
     value = 100 * float(metrics.MEASURES[measure](reference.run.ranks).mean())
     text = f":material/insights: **{messages.escape(reference.short)}** has {measure} {value:.1f} %. "
-    unsure = " · ".join(f"**{messages.escape(entries[at].short)}**" for at in compared.unsure)
+    unsure = " · ".join(f"**{messages.escape(entries[row].short)}**" for row in compared.unsure)
     sure = len(compared.p_values) - len(compared.unsure)
     if unsure:
         text += f"By these queries one cannot tell it from {unsure}. "
@@ -221,5 +201,6 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
 
 def _columns(names: Sequence[str], curves: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     return {
-        f"{at}  {name}": curve.round(3) for at, (name, curve) in enumerate(zip(names, curves, strict=True), start=1)
+        f"{number}  {name}": curve.round(3)
+        for number, (name, curve) in enumerate(zip(names, curves, strict=True), start=1)
     }

@@ -19,12 +19,12 @@ from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.search.lexical import TITLES
-from dashboard import caching, settings, state
-from dashboard.corpora import current
+from dashboard import caching, settings
+from dashboard.corpora import current, uploads
 from dashboard.jobs import evaluation, rankers
-from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui import controls, figures, messages
 from dashboard.views.evaluate import choices, run_table
+from dashboard.views.evaluate.choices import RunRequest, VectorCode
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -45,30 +45,27 @@ LEVELS = [level / 10 for level in range(11)]
 
 def relevance(backend: Backend) -> None:
     """The runs' measures, and precision over recall."""
-    found = _collection()
-    if found is None:
+    graded = _collection()
+    if graded is None:
         return
-    relevant = sum(map(len, found.grades))
+    relevant = sum(map(len, graded.grades))
     st.caption(
-        f"**{messages.escape(found.name)}**: {len(found.queries):,} queries, {len(found.documents):,} documents, "
-        f"{relevant:,} relevant pairs with grades up to {max(max(each.values()) for each in found.grades)}."
-        + (f" Read: {messages.escape(', '.join(found.report.files))}." if found.report.files else "")
+        f"**{messages.escape(graded.name)}**: {len(graded.queries):,} queries, {len(graded.documents):,} documents, "
+        f"{relevant:,} relevant pairs with grades up to {max(max(each.values()) for each in graded.grades)}."
+        + (f" Read: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
     )
-    if found.report.left_out:
-        left_out = ", ".join(f"{count:,} {what}" for what, count in found.report.left_out.items())
+    if graded.report.left_out:
+        left_out = ", ".join(f"{count:,} {what}" for what, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
-    second = model_gate.second_model()
-    if second is not None:
-        messages.cross_encoder_note([second], after=[backend])
-    codes = choices.run_codes(backend, second, len(found.queries))
-    ranks = _runs(backend, second, found, codes)
+    request = choices.run_request(backend, len(graded.queries))
+    ranks = _runs(request, graded)
     if not ranks:
-        if not codes:
+        if not request.codes:
             st.info("**No run yet.** Add a layer and pooling, or a word ranking.", icon=":material/add:")
         return
     measure = _measure()
     table, unsure = evaluation.result(
-        ("graded table", found.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
+        ("graded table", graded.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
         f"Comparing {len(ranks)} runs",
         lambda tell, cancelled: _table(ranks, measure),
         "graded_comparison",
@@ -90,8 +87,6 @@ def _collection() -> GradedSet | None:
     sources = {"demo": "Demo news by topic", "file": "Your files"}
     if settings.free_models_allowed():
         sources["path"] = "Folder on this machine"
-    if state.get("graded_source") not in sources:
-        state.put("graded_source", "demo")
     source = controls.choice("graded_source", "Collection", sources)
     if source == "demo":
         st.markdown(
@@ -132,55 +127,41 @@ def _uploaded() -> GradedSet | None:
         help="BEIR: corpus.jsonl with _id, title, text; queries.jsonl with _id, text; qrels/test.tsv. TREC: judgements as "
         "lines of “query 0 document grade”. Packed with gzip or not.",
     )
-    if files:
-        key = " ".join(sorted(f"{file.name} {file.size} {file.file_id}" for file in files))
-        st.session_state["_graded"] = key
-        if caching.graded_sets().find(key) is None:
-            caching.graded_sets().put(key, collection.read_graded({file.name: file.getvalue() for file in files}))
-    found = caching.graded_sets().find(st.session_state.get("_graded", ""))
-    if found is None:
+    graded = uploads.kept(
+        "graded",
+        caching.graded_sets(),
+        files,
+        lambda files: collection.read_graded({file.name: file.getvalue() for file in files}),
+    )
+    if graded is None:
         st.caption("All three together; they are told apart by their names.")
-    return found
+    return graded
 
 
-def _runs(
-    backend: Backend, second: Backend | None, found: GradedSet, codes: Sequence[str]
-) -> list[tuple[str, RelevantRanks]]:
-    """Names and ranks of the runs that are there; the first that is not is waited for."""
-    documents, queries = found.document_texts, found.query_texts
-    sides: dict[str, tuple[VectorIndex, VectorIndex] | None] = {}  # None: not to be had in this run
-    ready: list[tuple[str, RelevantRanks]] = []
-    for code in codes:
-        name = choices.name_of(code, backend, second)
-        wanted = choices.parsed(code)
-        try:
-            if wanted is None:
-                ready.append((name, _by_words(backend, found, code)))
-                continue
-            model = backend if wanted.which == "m" else second
-            assert model is not None  # offered only where there is one
-            if wanted.which not in sides:
-                sides[wanted.which] = None
-                sides[wanted.which] = evaluation.both_sides(model, documents, queries, f"graded_{wanted.which}")
-            both = sides[wanted.which]
-            if both is None:
-                continue
-            first, asked = both
-            place = (wanted.layer, wanted.pooling)
-            if place not in first.engines:
-                st.caption(f"Not embedded: {messages.escape(name)}.")
-                continue
-            ranks = evaluation.result(
-                ("graded", first.folder.name, asked.folder.name, found.content_hash, *place),
-                f"{name}: ranking {len(found.queries):,} queries",
-                partial(_ranks_of, first.engine(*place), asked.engine(*place), found.grades),
-                f"graded_{code}",
-            )
-            ready.append((name, ranks))
-        except NoResult as missing:
-            if missing.waiting:
-                break
-    return ready
+def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRanks]]:
+    """Names and ranks of the runs that are there."""
+
+    def by_vectors(
+        _: Backend, sides: tuple[VectorIndex, VectorIndex], wanted: VectorCode, name: str
+    ) -> RelevantRanks | None:
+        documents, queries = sides
+        cell = (wanted.layer, wanted.pooling)
+        if cell not in documents.engines:
+            return None
+        ranks: RelevantRanks = evaluation.result(
+            ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
+            f"{name}: ranking {len(graded.queries):,} queries",
+            partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded.grades),
+            f"graded_{wanted.which}.{wanted.layer}.{wanted.pooling}",
+        )
+        return ranks
+
+    ready, _ = request.gather(
+        lambda kind: _by_words(request.backend, graded, kind),
+        lambda model, which: evaluation.both_sides(model, graded.document_texts, graded.query_texts, f"graded_{which}"),
+        by_vectors,
+    )
+    return [(name, ranks) for _, name, ranks in ready]
 
 
 def _ranks_of(
@@ -193,13 +174,13 @@ def _ranks_of(
     return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, tell, cancelled)
 
 
-def _by_words(backend: Backend, found: GradedSet, kind: str) -> RelevantRanks:
+def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
     ranking = rankers.word_ranking(backend, kind)
     ranks: RelevantRanks = evaluation.result(
-        ("graded words", kind, ranking.source, found.content_hash),
-        f"{TITLES[kind]}: ranking {len(found.queries):,} queries",
+        ("graded words", kind, ranking.source, graded.content_hash),
+        f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",
         lambda tell, cancelled: graded_ranks.ranker_relevant_ranks(
-            ranking.make(found.documents).scores, found.queries, found.grades, tell, cancelled
+            ranking.make(graded.documents).scores, graded.queries, graded.grades, tell, cancelled
         ),
         f"graded_{kind}",
     )
@@ -211,9 +192,9 @@ def _measure() -> str:
         return CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
 
 
-def _outcome_hash(found: RelevantRanks) -> str:
+def _outcome_hash(outcome: RelevantRanks) -> str:
     """Tells the outcomes of runs on one collection apart."""
-    return hashlib.sha256(np.ascontiguousarray(found.ranks).tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(outcome.ranks).tobytes()).hexdigest()
 
 
 def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd.DataFrame, list[str]]:
@@ -222,30 +203,30 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     Beside it the names of the runs that one cannot tell from the best.
     """
     judge = graded_metrics.MEASURES[measure]
-    values = [judge(found) for _, found in ranks]
+    values = [judge(outcome) for _, outcome in ranks]
     best = int(np.argmax([each.mean() for each in values]))
     compared = run_table.against(values, best, [True] * len(values), picked=True)
     rows = []
-    for at, (name, found) in enumerate(ranks):
-        judged = metrics.interval(values[at])
+    for row_index, (name, outcome) in enumerate(ranks):
+        judged = metrics.interval(values[row_index])
         rows.append(
             {
                 "run": name,
                 measure: 100 * judged.value,
                 "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
-                "p to the best (Holm)": compared.shown[at],
+                "p to the best (Holm)": compared.shown[row_index],
                 **{
-                    other: 100 * float(each(found).mean())
+                    other: 100 * float(each(outcome).mean())
                     for other, each in graded_metrics.MEASURES.items()
                     if other != measure
                 },
             }
         )
-    return pd.DataFrame(rows), [ranks[at][0] for at in compared.unsure]
+    return pd.DataFrame(rows), [ranks[row_index][0] for row_index in compared.unsure]
 
 
 def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
-    curves = [(name, graded_metrics.interpolated_precision(found).mean(axis=0)) for name, found in ranks]
+    curves = [(name, graded_metrics.interpolated_precision(outcome).mean(axis=0)) for name, outcome in ranks]
     figures.figure(
         charts.curves_over(
             [charts.Curve(name, 100 * curve) for name, curve in curves],

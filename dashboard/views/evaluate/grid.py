@@ -36,11 +36,18 @@ def grid(backend: Backend) -> None:
     with left:
         measure = choices.measure()
     values = ranks.each(lambda row: 100 * metrics.MEASURES[measure](row).mean())
-    layer, pooling = _cell(ranks)
-    with middle:
-        _layer_picker(ranks, layer)
+    with middle:  # a click on a cell of the heatmap says the same
+        layer = controls.bind(
+            "layer",
+            st.selectbox,
+            "Layer",
+            options=ranks.layers[::-1],
+            default=ranks.layers[-1],
+            key="w_layer_cell",
+            help=caching.glossary()["layer"],
+        )
     with right:
-        controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings)
+        pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings)
     _message(ranks, values, measure)
     if "own" in ranks.poolings:
         messages.head_note([backend], "own")
@@ -59,29 +66,6 @@ def grid(backend: Backend) -> None:
     )
     _cell_measures(ranks, layer, pooling)
     published.pairs()
-
-
-def _cell(ranks: LayerGrid) -> tuple[int, Pooling]:
-    """The chosen cell, where the grid has it."""
-    layer = state.get("layer")
-    if layer is not None and layer not in ranks.layers:
-        st.warning(f"Layer {layer} was asked for, but there is {', '.join(map(str, ranks.layers))}.")
-        state.put("layer", None)
-        layer = None
-    pooling = controls.offered_pooling("pooling", POOLING_NAMES, ranks.poolings)
-    return ranks.layers[-1] if layer is None else int(layer), pooling
-
-
-def _layer_picker(ranks: LayerGrid, layer: int) -> None:
-    """The chosen layer without a mouse: a click on a cell says the same."""
-    st.session_state["w_layer_cell"] = layer
-    st.selectbox(
-        "Layer",
-        ranks.layers[::-1],
-        key="w_layer_cell",
-        on_change=lambda: state.put("layer", st.session_state["w_layer_cell"]),
-        help=caching.glossary()["layer"],
-    )
 
 
 def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:

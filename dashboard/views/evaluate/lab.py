@@ -133,16 +133,8 @@ def lab(backend: Backend) -> None:
 
 
 def _seed() -> int:
-    st.session_state["w_lab_seed"] = state.get("lab_seed")
-    st.number_input(
-        "Seed",
-        0,
-        9_999,
-        key="w_lab_seed",
-        on_change=lambda: state.put("lab_seed", st.session_state["w_lab_seed"] or 0),
-        help="Decides the random projection: another seed shows how much of its result is luck.",
-    )
-    return int(state.get("lab_seed"))
+    help_text = "Decides the random projection: another seed shows how much of its result is luck."
+    return int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
 
 
 def _phase(tell: ReportProgress, begin: float, end: float) -> ReportProgress:
@@ -157,10 +149,10 @@ def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
         vectors, rest = work.vectors(layer, tell, cancelled)
         return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, rest, cancelled))
 
-    found: tuple[LabCell, ...] = evaluation.result(
+    cells: tuple[LabCell, ...] = evaluation.result(
         ("lab cells", work.key, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
     )
-    return found
+    return cells
 
 
 def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
@@ -169,16 +161,16 @@ def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCe
     def run(tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, rest = work.vectors(layer, tell, cancelled)
         scores = work.scored.scores
-        found = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, cancelled=cancelled)
-        return tuple(found)
+        cells = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, cancelled=cancelled)
+        return tuple(cells)
 
-    found: tuple[LabCell, ...] = evaluation.result(
+    cells: tuple[LabCell, ...] = evaluation.result(
         ("lab sweep", work.key, layer, seed, pooling),
         f"{POOLINGS[pooling]}: fewer and fewer dimensions",
         run,
         "lab_sweep",
     )
-    return found
+    return cells
 
 
 def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
@@ -265,9 +257,9 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
     ):
         lines = [
             charts.Curve(
-                TREATMENTS[name], np.array([next((of(c) for c in found if c.dims == d), np.nan) for d in dims])
+                TREATMENTS[name], np.array([next((of(c) for c in treated if c.dims == d), np.nan) for d in dims])
             )
-            for name, found in by_treatment.items()
+            for name, treated in by_treatment.items()
         ]
         lines.append(charts.Curve("all numbers, cosine", np.full(len(dims), of(untreated))))
         with column:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import navigation, state
+from dashboard import navigation
 from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import controls, messages, model_gate
+from dashboard.ui import messages
 from dashboard.views.evaluate import choices, compare, graded, grid, lab, sts
 
 if TYPE_CHECKING:
@@ -41,26 +40,8 @@ DRAW = {
 }
 
 
-def render() -> None:
-    st.title("Which layer and pooling retrieve best?")
-    st.markdown(
-        "Searching with vectors leaves open which layer to take and how to pool its tokens. Here they are measured: on queries "
-        "whose right answer is known, and on pairs of sentences that people compared."
-    )
-
-    @st.fragment
-    def body() -> None:
-        backend = model_gate.main_model()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice("evaluate_view", "Look at", VIEWS, show_label=False)
-        st.markdown(f"**{QUESTIONS[view]}**")
-        messages.guarded(partial(_view, backend, view), "evaluating")
-        state.write_address("evaluate")
-
-    body()
-    navigation.next_step("evaluate")
-
-
 def _view(backend: Backend, view: str) -> None:
+    st.markdown(f"**{QUESTIONS[view]}**")
     if view != "pairs":
         messages.cross_encoder_note([backend])
     try:
@@ -69,4 +50,11 @@ def _view(backend: Backend, view: str) -> None:
         return  # what there is to wait for has been drawn
 
 
-render()
+navigation.show(
+    "evaluate",
+    "Searching with vectors leaves open which layer to take and how to pool its tokens. Here they are measured: on queries "
+    "whose right answer is known, and on pairs of sentences that people compared.",
+    VIEWS,
+    _view,
+    "evaluating",
+)

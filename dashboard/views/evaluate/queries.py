@@ -76,13 +76,13 @@ def queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: d
 def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> None:
     # The hardest first: where the runs' ranks are worst together.
     ordered = rows[np.argsort(-np.log(ranks[:, rows]).mean(axis=0), kind="stable")]
-    shown = [int(at) for at in ordered[:MOST_ROWS]]
+    shown = [int(row) for row in ordered[:MOST_ROWS]]
     table = pd.DataFrame(
         {
             "number": shown,
-            "query": [pairs.queries.texts[at] for at in shown],
-            "right answer": [pairs.documents.texts[at] for at in shown],
-            **{f"{place}  {entry.short}": ranks[place - 1, shown] for place, entry in enumerate(entries, start=1)},
+            "query": [pairs.queries.texts[row] for row in shown],
+            "right answer": [pairs.documents.texts[row] for row in shown],
+            **{f"{number}  {entry.short}": ranks[number - 1, shown] for number, entry in enumerate(entries, start=1)},
         }
     )
     st.dataframe(
@@ -107,9 +107,9 @@ def _all_queries(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
     return pd.DataFrame(
         {
             "number": rows,
-            "query": [pairs.queries.texts[at] for at in rows],
-            "right answer": [pairs.documents.texts[at] for at in rows],
-            **{f"{place}  {entry.short}": ranks[place - 1, rows] for place, entry in enumerate(entries, start=1)},
+            "query": [pairs.queries.texts[row] for row in rows],
+            "right answer": [pairs.documents.texts[row] for row in rows],
+            **{f"{number}  {entry.short}": ranks[number - 1, rows] for number, entry in enumerate(entries, start=1)},
         }
     )
 
@@ -119,44 +119,46 @@ def _open(shown: Sequence[int]) -> None:
     state.put("opened", shown[rows[0]] if rows else None)
 
 
-def _opened(at: int, entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]) -> None:
+def _opened(
+    row: int, entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]
+) -> None:
     with st.container(border=True, key="opened_query"):
         left, right = st.columns([8, 1])
-        left.markdown(f"**Query {at}:** {messages.escape(pairs.queries.texts[at])}")
+        left.markdown(f"**Query {row}:** {messages.escape(pairs.queries.texts[row])}")
         right.button("Close", key="close_query", on_click=state.put, args=("opened", None))
-        st.markdown(f"**Right answer:** {messages.escape(pairs.documents.texts[at])}")
+        st.markdown(f"**Right answer:** {messages.escape(pairs.documents.texts[row])}")
         live = [entry for entry in entries if entry.live]
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column:
-                    scores = _scores(entry, pairs, backend, indexes, at)
-                    _first_hits(entry, pairs, scores, at)
+                    scores = _scores(entry, pairs, backend, indexes, row)
+                    _first_hits(entry, pairs, scores, row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
             st.caption(f"Loaded runs have ranks only: {names}.")
 
 
-def _scores(entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], at: int) -> Float32:
+def _scores(entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], row: int) -> Float32:
     wanted = choices.parsed(entry.code)
     if wanted is None:
         ranker = rankers.word_ranker(backend, pairs.documents, entry.code)
-        return ranker.scores(pairs.queries.texts[at])
-    found = indexes[wanted.which]
-    vector = found.queries.engine(wanted.layer, wanted.pooling).vectors[at]
-    return found.documents.engine(wanted.layer, wanted.pooling).scores(vector)
+        return ranker.scores(pairs.queries.texts[row])
+    both = indexes[wanted.which]
+    vector = both.queries.engine(wanted.layer, wanted.pooling).vectors[row]
+    return both.documents.engine(wanted.layer, wanted.pooling).scores(vector)
 
 
-def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, at: int) -> None:
-    rank = int(entry.run.ranks[at])
+def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, row: int) -> None:
+    rank = int(entry.run.ranks[row])
     st.markdown(f"**{messages.escape(entry.short)}**: rank {rank:,}")
     lines = []
     hits = top(scores, SHOWN_HITS)
-    for place, hit in enumerate(hits, start=1):
+    for number, hit in enumerate(hits, start=1):
         text = messages.escape(pairs.documents.texts[hit])
-        lines.append(f"{place}. :green-background[{text}] ✓" if hit == at else f"{place}. {text}")
+        lines.append(f"{number}. :green-background[{text}] ✓" if hit == row else f"{number}. {text}")
     st.markdown("\n".join(lines))
     best = float(scores.max())
-    text = f"Score of the right answer {float(scores[at]):.3f}, of the first hit {best:.3f}."
-    if at in hits[: max(0, rank - 1)]:
+    text = f"Score of the right answer {float(scores[row]):.3f}, of the first hit {best:.3f}."
+    if row in hits[: max(0, rank - 1)]:
         text += " It shares its score with others; ties count against it."
     st.caption(text)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.errors import UserError
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import Float64
 from components.retrieval.evaluation.run_record import Run, read_runs, write_runs
 from dashboard import caching
-from dashboard.ui import figures, messages
+from dashboard.corpora import uploads
+from dashboard.ui import figures
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +33,7 @@ class Compared:
     @property
     def unsure(self) -> list[int]:
         """Places of the runs that one cannot tell from the reference."""
-        return [at for at, p in self.p_values.items() if p >= metrics.ALPHA]
+        return [row for row, p in self.p_values.items() if p >= metrics.ALPHA]
 
 
 def against(values: Sequence[Float64], reference: int, paired: Sequence[bool], picked: bool) -> Compared:
@@ -38,14 +42,14 @@ def against(values: Sequence[Float64], reference: int, paired: Sequence[bool], p
     `paired` says which runs had the same queries; `picked`, that the reference is the best of them: then every pair of
     runs counts as a comparison, for the best was found on these queries.
     """
-    others = [at for at, same in enumerate(paired) if same and at != reference]
-    raw = [metrics.randomisation_test(values[at], values[reference]) for at in others]
+    others = [row for row, same in enumerate(paired) if same and row != reference]
+    raw = [metrics.randomisation_test(values[row], values[reference]) for row in others]
     count = len(others) + 1
     adjusted = metrics.holm(raw, count * (count - 1) // 2 if picked else None)
     shown = ["other data"] * len(values)
     shown[reference] = "reference"
-    for at, p, each in zip(others, adjusted, raw, strict=True):
-        shown[at] = metrics.shown_p(p, each)
+    for row, p, each in zip(others, adjusted, raw, strict=True):
+        shown[row] = metrics.shown_p(p, each)
     return Compared(reference, dict(zip(others, adjusted, strict=True)), tuple(shown))
 
 
@@ -60,16 +64,16 @@ def results(
     values = [judge(run.ranks) for run in runs]
     compared = against(values, reference, [paired(run, runs[reference]) for run in runs], picked)
     rows = []
-    for at, run in enumerate(runs):
-        judged = metrics.interval(values[at])
-        own = at == reference or at in compared.p_values
+    for row, run in enumerate(runs):
+        judged = metrics.interval(values[row])
+        own = row == reference or row in compared.p_values
         rows.append(
             {
-                "run": names[at] if names is not None else run.name,
+                "run": names[row] if names is not None else run.name,
                 measure: 100 * judged.value,
                 "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
-                "difference": 100 * float(values[at].mean() - values[reference].mean()) if own else np.nan,
-                "p (Holm)": compared.shown[at],
+                "difference": 100 * float(values[row].mean() - values[reference].mean()) if own else np.nan,
+                "p (Holm)": compared.shown[row],
                 **{
                     name: 100 * float(each(run.ranks).mean())
                     for name, each in metrics.MEASURES.items()
@@ -200,20 +204,18 @@ def _uploads() -> None:
         "Runs saved on this page (.json)", type=["json"], accept_multiple_files=True, key=f"run_files_{number}"
     )
     for file in files:
-        key = f"{file.name} {file.size} {file.file_id}"
+        key = uploads.added(caching.saved_runs(), file, _read)
         known = st.session_state.get("_saved_runs", ())
-        if key in known:
-            continue
-        try:
-            caching.saved_runs().put(key, read_runs(file.getvalue(), file.name))
-        except UserError as problem:
-            messages.explain(problem, "reading runs")
-        else:
+        if key is not None and key not in known:
             st.session_state["_saved_runs"] = (*known, key)
     if st.session_state.get("_saved_runs"):
         count = len(loaded())
         st.caption(f"{count} loaded run{' stands' if count == 1 else 's stand'} in the table.")
         st.button("Take them out", key="drop_runs", on_click=_drop)
+
+
+def _read(file: UploadedFile) -> tuple[Run, ...]:
+    return read_runs(file.getvalue(), file.name)
 
 
 def _drop() -> None:

@@ -15,7 +15,8 @@ from components.charts import evaluation as charts
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
-from dashboard import caching, state
+from dashboard import caching
+from dashboard.corpora import uploads
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.rankers import WordRanking
@@ -60,52 +61,50 @@ def similarity(backend: Backend) -> None:
 
 def _pairs() -> ScoredPairs | None:
     if controls.choice("sts_source", "Pairs", SOURCES) == "demo":
-        found: ScoredPairs | None = demo_pairs()
+        pairs: ScoredPairs | None = demo_pairs()
         st.caption(
             f"{len(demo_pairs().first)} pairs of our own, scored 0 (unrelated) to 5 (the same meaning) by who wrote them, with "
             "traps in them: a demonstration, no benchmark."
         )
-        return found
+        return pairs
     file = st.file_uploader(
         "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
-    if file is not None:
-        key = f"{file.name} {file.size} {file.file_id}"
-        st.session_state["_sts"] = key
-        if caching.scored_pairs().find(key) is None:
-            caching.scored_pairs().put(
-                key, sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS)
-            )
-    found = caching.scored_pairs().find(st.session_state.get("_sts", ""))
-    if found is None:
+    pairs = uploads.kept(
+        "sts",
+        caching.scored_pairs(),
+        file,
+        lambda file: sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS),
+    )
+    if pairs is None:
         st.caption("Scores may have any range: only agreement counts. The STS benchmark's files fit.")
         return None
-    text = f"{len(found.first):,} pairs."
-    if found.bad_rows:
-        text += f" {found.bad_rows:,} rows without two sentences and a number are left out."
+    text = f"{len(pairs.first):,} pairs."
+    if pairs.bad_rows:
+        text += f" {pairs.bad_rows:,} rows without two sentences and a number are left out."
     st.caption(text)
-    return found
+    return pairs
 
 
 def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
     every = range(backend.facts.layers + 1)
     options = backend.embed_options(every, backend.poolings, controls.length_for(backend), precision="float32")
-    found: SimilarityGrid = evaluation.result(
+    grid: SimilarityGrid = evaluation.result(
         ("similarity", backend.spec.key, backend.revision, options, pairs.content_hash),
         f"Embedding {2 * len(pairs.first):,} sentences",
         lambda tell, cancelled: sts.similarity_grid(backend, pairs, options, tell, cancelled),
         "similarity",
     )
-    return found
+    return grid
 
 
 def _word_scores(backend: Backend, pairs: ScoredPairs) -> dict[str, Float64]:
     """Scores of each word ranking, float64 [pair]; those that are there."""
-    found: dict[str, Float64] = {}
+    scores: dict[str, Float64] = {}
     for kind in TITLES:
         ranking = rankers.word_ranking(backend, kind)
         try:
-            found[kind] = evaluation.result(
+            scores[kind] = evaluation.result(
                 ("pair words", kind, ranking.source, pairs.content_hash),
                 f"{TITLES[kind]}: comparing {len(pairs.first):,} pairs",
                 partial(_words_work, ranking, pairs),
@@ -114,7 +113,7 @@ def _word_scores(backend: Backend, pairs: ScoredPairs) -> dict[str, Float64]:
         except NoResult as missing:
             if missing.waiting:
                 break
-    return found
+    return scores
 
 
 def _words_work(ranking: WordRanking, pairs: ScoredPairs, tell: ReportProgress, cancelled: IsCancelled) -> Float64:
@@ -124,8 +123,8 @@ def _words_work(ranking: WordRanking, pairs: ScoredPairs, tell: ReportProgress, 
 def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, kind: str) -> None:
     values = grid.spearman if kind == "spearman" else grid.pearson
     layer, pooling = values.best
-    both = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
-    flat = {name: value for name, value in both.items() if value is not None}
+    correlations = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
+    flat = {name: value for name, value in correlations.items() if value is not None}
     title = CORRELATIONS[kind]
     if "own" in values.poolings:
         messages.head_note([backend], "own")
@@ -176,12 +175,9 @@ def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs
     cosines = grid.cosines
     codes = [f"m.{layer}.{pooling}" for layer in cosines.layers[::-1] for pooling in cosines.poolings] + list(words)
     names = {code: choices.name_of(code, backend, None) for code in codes}
-    if state.get("sts_run") not in names:
-        if state.get("sts_run"):
-            st.warning(f"There is no run “{messages.escape(state.get('sts_run'))}” here.", icon=":material/link_off:")
-        state.put("sts_run", f"m.{cosines.layers[-1]}.{backend.own_pooling}")
+    own = f"m.{cosines.layers[-1]}.{backend.own_pooling}"
     with st.container(key="sts_run_choice", width=340):
-        chosen = controls.pick("sts_run", "Look at", names)
+        chosen = controls.pick("sts_run", "Look at", names, default=own)
     wanted = choices.parsed(chosen)
     if wanted is None:
         predicted, unit = words[chosen], "score"
@@ -194,7 +190,7 @@ def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs
         st.info(f"**{name} gives every pair the same score:** there is no order to compare with people's.")
         return
     shown = np.linspace(0, len(gold) - 1, min(MOST_POINTS, len(gold))).astype(int)  # spread evenly over the file
-    texts = [f"{_short(pairs.first[at])}<br>{_short(pairs.second[at])}" for at in shown]
+    texts = [f"{_short(pairs.first[row])}<br>{_short(pairs.second[row])}" for row in shown]
     figures.figure(
         charts.predicted_against_gold(
             predicted[shown], gold[shown], texts, f"{name} against people", unit=unit, scale=controls.scale()
@@ -228,14 +224,14 @@ def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd
     return pd.DataFrame(
         [
             {
-                "number": int(at),
-                "people": pairs.scores[at],
-                unit: float(predicted[at]),
-                "the run finds them": f"{abs(off[at]) / len(off):.0%} "
-                + ("too alike" if off[at] > 0 else "too different"),
-                "first": pairs.first[at],
-                "second": pairs.second[at],
+                "number": int(row),
+                "people": pairs.scores[row],
+                unit: float(predicted[row]),
+                "the run finds them": f"{abs(off[row]) / len(off):.0%} "
+                + ("too alike" if off[row] > 0 else "too different"),
+                "first": pairs.first[row],
+                "second": pairs.second[row],
             }
-            for at in order
+            for row in order
         ]
     )

@@ -49,8 +49,8 @@ def blocks(backend: Backend) -> None:
     shared = None if own else matrices.side_by_side_limits(*every)
     notes = []
     shown = _that_fit([change.matrix for change in changes])
-    for at, column in zip(shown, st.columns(len(shown)), strict=True):
-        change, side = changes[at], ("left", "right")[at]
+    for number, column in zip(shown, st.columns(len(shown)), strict=True):
+        change, side = changes[number], ("left", "right")[number]
         labels = _labels(trace.sentences[0], change.positions)
         block = change.block
         with column:
@@ -72,8 +72,8 @@ def blocks(backend: Backend) -> None:
     )
     _diagonal(trace, special)
     mean = caching.token_yardstick(backend).raw.mean  # last: the figures stand while it is measured
-    for place, block in notes:
-        place.caption(
+    for note, block in notes:
+        note.caption(
             f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
             "average."
         )
@@ -93,7 +93,7 @@ def _nothing_left() -> None:
 
 
 def _labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
-    return matrices.axis_labels([sentence.tokens[at].piece for at in positions], positions)
+    return matrices.axis_labels([sentence.tokens[position].piece for position in positions], positions)
 
 
 def _matrix(
@@ -142,9 +142,9 @@ def _diagonal(trace: Trace, special: bool) -> None:
         f"{np.nanmean(values, axis=0)[most]:.3f}.",
         read="The diagonals of all blocks: one line a token, 1 means unchanged. The thick line is the mean.",
         not_shown="What a token loses or gains, only how far its direction turns; its length may change too.",
-        table=lambda: pd.DataFrame(values.round(4), columns=[f"block {at}" for at in range(values.shape[1])]).assign(
-            token=labels
-        ),
+        table=lambda: pd.DataFrame(
+            values.round(4), columns=[f"block {block}" for block in range(values.shape[1])]
+        ).assign(token=labels),
     )
 
 
@@ -212,11 +212,13 @@ def tokens(backend: Backend) -> None:
         _nothing_left()
         return
     others = [query if first == 0 else first - 1] + ([second - 1] if second else [])
-    found = [block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others]
-    limits = matrices.side_by_side_limits(*(item.matrix for item in found))
-    shown = _that_fit([item.matrix for item in found])
+    similarities = [
+        block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others
+    ]
+    limits = matrices.side_by_side_limits(*(item.matrix for item in similarities))
+    shown = _that_fit([item.matrix for item in similarities])
     for number, column in zip(shown, st.columns(len(shown)), strict=True):
-        item, other = found[number], others[number]
+        item, other = similarities[number], others[number]
         with column:
             _matrix(
                 item.matrix,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
-from dashboard import navigation, state
-from dashboard.ui import controls, messages, model_gate
+from dashboard import navigation
+from dashboard.ui import model_gate
 from dashboard.views.heatmaps import blocks as sections
 from dashboard.views.heatmaps import similarity
 
@@ -24,26 +21,6 @@ VIEWS = {
 }
 
 
-def render() -> None:
-    st.title("What does each block do to each token?")
-    st.markdown(
-        "A block takes all token vectors in and gives changed ones out. Bright cells are vectors that point the same way "
-        "(cosine similarity)."
-    )
-    if messages.needs_sentences():
-        return
-
-    @st.fragment
-    def body() -> None:
-        models = model_gate.chosen_models()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice("heatmaps_view", "Look at", VIEWS, show_label=False)
-        messages.guarded(partial(_view, models, view), "drawing the heatmaps")
-        state.write_address("heatmaps")
-
-    body()
-    navigation.next_step("heatmaps")
-
-
 def _view(models: list[Backend], view: str) -> None:
     if view == "blocks":
         sections.blocks(models[0])
@@ -57,4 +34,13 @@ def _view(models: list[Backend], view: str) -> None:
         similarity.sentences(models)
 
 
-render()
+navigation.show(
+    "heatmaps",
+    "A block takes all token vectors in and gives changed ones out. Bright cells are vectors that point the same way "
+    "(cosine similarity).",
+    VIEWS,
+    _view,
+    "drawing the heatmaps",
+    models=model_gate.chosen_models,
+    of_sentences=True,
+)

@@ -17,7 +17,7 @@ from components.charts import heatmap, matrices
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.messages import truncations
-from dashboard.views.layers.sections import POOLINGS, common_poolings
+from dashboard.ui.wording import POOLINGS_EXPLAINED
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -41,19 +41,19 @@ def layers(models: Sequence[Backend]) -> None:
             matched_words.word_vectors(traces[1], [(word.sentence, word.second) for word in words]),
         ]
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
-    for number, (column, (first, second, found)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
-        rows = [f"layer {at}" for at in range(found.matrix.shape[0])]
-        columns = [f"layer {at} " for at in range(found.matrix.shape[1])]
+    for number, (column, (first, second, compared)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
+        rows = [f"layer {layer}" for layer in range(compared.matrix.shape[0])]
+        columns = [f"layer {layer} " for layer in range(compared.matrix.shape[1])]
         with column:
-            if found.judgement != "enough":
+            if compared.judgement != "enough":
                 st.warning(
-                    f"{'Too few' if found.judgement == 'too few' else 'Few'} tokens ({found.tokens}): matched at random "
-                    f"they would reach {np.nanmax(found.chance):.2f}. Add sentences; a few hundred tokens are better.",
+                    f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
+                    f"they would reach {np.nanmax(compared.chance):.2f}. Add sentences; a few hundred tokens are better.",
                     icon=":material/straighten:",
                 )
             figures.figure(
                 matrices.token_matrix(
-                    found.matrix,
+                    compared.matrix,
                     rows,
                     columns,
                     f"Layers of {first}" + (f" and {second}" if first != second else ""),
@@ -66,7 +66,7 @@ def layers(models: Sequence[Backend]) -> None:
                 ),
                 key=f"cka_{number}",
                 alt=f"CKA of the layers of {first} with those of {second}",
-                table=partial(_cka_table, found),
+                table=partial(_cka_table, compared),
             )
     figures.reading(
         "Neighbouring layers are mostly alike; a dark corner says that the last layers arrange tokens in another way than "
@@ -75,14 +75,14 @@ def layers(models: Sequence[Backend]) -> None:
     )
 
 
-def _cka_table(found: cka.LayerCKA) -> pd.DataFrame:
-    first, second = np.indices(found.matrix.shape)
+def _cka_table(compared: cka.LayerCKA) -> pd.DataFrame:
+    first, second = np.indices(compared.matrix.shape)
     return pd.DataFrame(
         {
             "first layer": first.ravel(),
             "second layer": second.ravel(),
-            "CKA": found.matrix.ravel().round(4),
-            "by chance": found.chance.ravel().round(4),
+            "CKA": compared.matrix.ravel().round(4),
+            "by chance": compared.chance.ravel().round(4),
         }
     )
 
@@ -96,7 +96,7 @@ def sentences(models: Sequence[Backend]) -> None:
         st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
         return
     messages.cross_encoder_note(models)
-    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS, common_poolings(models))
+    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS_EXPLAINED, controls.common_poolings(models))
     layer = controls.layer(min(trace.n_layers for trace in traces))
     with st.container(horizontal=True):
         special = controls.switch(
@@ -109,10 +109,10 @@ def sentences(models: Sequence[Backend]) -> None:
             "clustered", "Clustered", "Similar sentences side by side (average linkage), instead of the given order."
         )
     messages.head_note(models, pooling, layer)
-    found = [sentence_similarity(pool(trace, pooling, special)[layer]) for trace in traces]
-    order = found[0].clustered_order() if clustered else tuple(range(len(texts)))
-    limits = matrices.side_by_side_limits(*(_off_diagonal(item.matrix) for item in found))
-    for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, found, strict=True)):
+    similarities = [sentence_similarity(pool(trace, pooling, special)[layer]) for trace in traces]
+    order = similarities[0].clustered_order() if clustered else tuple(range(len(texts)))
+    limits = matrices.side_by_side_limits(*(_off_diagonal(item.matrix) for item in similarities))
+    for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
             figures.figure(
                 heatmap.similarity_heatmap(
@@ -145,7 +145,7 @@ def _off_diagonal(matrix: np.ndarray) -> np.ndarray:
     return matrix[~np.eye(len(matrix), dtype=bool)]
 
 
-def _pair_table(found: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame:
+def _pair_table(similarities: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -154,6 +154,6 @@ def _pair_table(found: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame
                 "first": texts[pair.first],
                 "second": texts[pair.second],
             }
-            for pair in found.pairs()
+            for pair in similarities.pairs()
         ]
     )

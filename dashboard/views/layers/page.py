@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import TYPE_CHECKING
 
-import streamlit as st
-
-from dashboard import caching, navigation, state
-from dashboard.ui import controls, messages, model_gate
+from dashboard import caching, navigation
+from dashboard.ui import model_gate
 from dashboard.views.layers import sections
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
 
 VIEWS = {"tokens": "A word", "sentences": "A whole sentence"}
 
 
-def render() -> None:
-    st.title("How does a word's vector change?")
-    st.markdown(
-        "A word starts with nearly the same vector wherever it stands, and block by block the words around it change "
-        "it; so do the vectors of whole sentences. Each curve shows how similar two vectors are at each layer."
-    )
-    if messages.needs_sentences():
-        return
-
-    @st.fragment
-    def body() -> None:
-        models = model_gate.chosen_models()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice("layers_view", "Look at", VIEWS, caching.glossary()["cosine"])
-        draw = sections.words if view == "tokens" else sections.whole_sentences
-        messages.guarded(partial(draw, models), "drawing the layers")
-        state.write_address("layers")
-
-    body()
-    navigation.next_step("layers")
+def _view(models: list[Backend], view: str) -> None:
+    draw = sections.words if view == "tokens" else sections.whole_sentences
+    draw(models)
 
 
-render()
+navigation.show(
+    "layers",
+    "A word starts with nearly the same vector wherever it stands, and block by block the words around it change "
+    "it; so do the vectors of whole sentences. Each curve shows how similar two vectors are at each layer.",
+    VIEWS,
+    _view,
+    "drawing the layers",
+    models=model_gate.chosen_models,
+    of_sentences=True,
+    help_text=caching.glossary()["cosine"],
+)

@@ -7,30 +7,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.analysis.pooling import Pooling, pool
+from components.analysis.pooling import pool
 from dashboard import caching
 from dashboard.ui import controls, messages, word_choice
 from dashboard.ui.layer_figures import MANY_THINGS, Compared, compare
+from dashboard.ui.wording import POOLINGS_EXPLAINED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model.backend import Backend
 
-POOLINGS = {
-    "mean": "Mean of all tokens",
-    "cls": "[CLS], the first token",
-    "max": "Maximum in each dimension",
-    "own": "The model's own vector",
-}
-
-
 TITLES = {"cls": "[CLS]", "own": "the model's own"}
-
-
-def common_poolings(models: Sequence[Backend]) -> tuple[Pooling, ...]:
-    """The poolings that all of some models have, so that their curves show the same thing."""
-    return tuple(name for name in models[0].poolings if all(name in model.poolings for model in models))
 
 
 def words(models: Sequence[Backend]) -> None:
@@ -77,7 +65,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     if few:
         st.markdown("\n".join(f"{number}. {messages.escape(text)}" for number, text in enumerate(texts, start=1)))
     messages.cross_encoder_note(models)
-    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS, common_poolings(models))
+    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS_EXPLAINED, controls.common_poolings(models))
     with st.container(horizontal=True):
         special = controls.switch(
             "include_special",

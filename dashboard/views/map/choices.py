@@ -98,16 +98,11 @@ def label_columns(corpus: Corpus) -> dict[str, Sequence[str]]:
 
 
 def _sample_size() -> int:
-    chosen = min(SAMPLES, key=lambda size: abs(size - state.get("map_tokens")))
-    st.session_state["w_map_tokens"] = chosen
-    st.select_slider(
-        "How many",
-        SAMPLES,
-        key="w_map_tokens",
-        format_func=lambda size: f"{size:,}",
-        on_change=lambda: state.put("map_tokens", st.session_state["w_map_tokens"]),
-    )
-    return chosen
+    def nearest(asked: int) -> int:
+        return min(SAMPLES, key=lambda size: abs(size - asked))
+
+    options = {size: f"{size:,}" for size in SAMPLES}
+    return int(controls.bind("map_tokens", st.select_slider, "How many", options=options, shown=nearest))
 
 
 def ready(job: Job) -> bool:
@@ -127,16 +122,8 @@ def options(count: int) -> MapOptions:
     chosen = state.get("map_method")
     method = ("pca" if count <= FEW else "umap") if chosen == "auto" else chosen
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        st.session_state["w_map_method"] = method
-        st.segmented_control(
-            "Map by",
-            list(METHOD_NAMES),
-            format_func=METHOD_NAMES.__getitem__,
-            key="w_map_method",
-            required=True,
-            on_change=lambda: state.put("map_method", st.session_state["w_map_method"]),
-            help=caching.glossary()["projection"],
-        )
+        help_text = caching.glossary()["projection"]
+        controls.choice("map_method", "Map by", METHOD_NAMES, help_text, shown=lambda _: method)
         dims = controls.choice("map_dims", "Dimensions", {"2": "2-D", "3": "3-D"})
         panel = st.popover("Options", icon=":material/tune:")
     with panel:
@@ -237,19 +224,10 @@ def colours(shown: TokenSet, layer_allowed: bool) -> str:
         "special": "Special or not",
     }
     names = ({"layer": "Layer"} if layer_allowed else {}) | plain | {name: name for name in shown.labels}
-    chosen = state.get("map_colour")
-    if chosen not in names:
+    if state.get("map_colour") not in names:
         state.put("map_colour", "")  # of another set of tokens, or of a link that is wrong
-        chosen = next(iter(names)) if layer_allowed else next(iter(shown.labels), "sentence")
-    st.session_state["w_map_colour"] = chosen
-    st.selectbox(
-        "Colour by",
-        list(names),
-        format_func=names.__getitem__,
-        key="w_map_colour",
-        on_change=lambda: state.put("map_colour", st.session_state["w_map_colour"]),
-    )
-    return str(chosen)
+    first = next(iter(names)) if layer_allowed else next(iter(shown.labels), "sentence")
+    return controls.pick("map_colour", "Colour by", names, shown=lambda chosen: chosen or first)
 
 
 def coloured(shown: TokenSet, by: str) -> Colours:

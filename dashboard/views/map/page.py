@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
-from dashboard import navigation, state
-from dashboard.ui import controls, messages, model_gate
+from dashboard import navigation
 from dashboard.views.map import pictures, senses
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {"ends": "Two layers", "through": "Through the layers", "senses": "Word senses"}
-
-
-def render() -> None:
-    st.title("Where do tokens lie?")
-    st.markdown(
-        "Each token is a point; close points are tokens the model takes for alike. At layer 0 every word lies with its own "
-        "kind; block by block the sentence around it moves it."
-    )
-
-    @st.fragment
-    def body() -> None:
-        backend = model_gate.main_model()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice("map_view", "Look at", VIEWS, show_label=False)
-        messages.guarded(partial(_view, backend, view), "drawing the map")
-        state.write_address("map")
-
-    body()
-    navigation.next_step("map")
 
 
 def _view(backend: Backend, view: str) -> None:
@@ -44,4 +22,11 @@ def _view(backend: Backend, view: str) -> None:
         senses.senses(backend)
 
 
-render()
+navigation.show(
+    "map",
+    "Each token is a point; close points are tokens the model takes for alike. At layer 0 every word lies with its own "
+    "kind; block by block the sentence around it moves it.",
+    VIEWS,
+    _view,
+    "drawing the map",
+)

@@ -104,11 +104,11 @@ def through(backend: Backend) -> None:
     rows = selection.selected(shown)
     drawn = _sampled(shown, renderer)
     figure = scatter.moving_map(
-        {layer: found.points[drawn] for layer, found in maps.items()},
+        {layer: layer_map.points[drawn] for layer, layer_map in maps.items()},
         texts(shown, drawn),
         _part(choices.coloured(shown, by), drawn),
         f"{len(shown):,} tokens, layer 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",
-        selected=_places(drawn, selection.selected(shown, "_moving_selection")),
+        selected=_drawn_rows(drawn, selection.selected(shown, "_moving_selection")),
         renderer=renderer,
         scale=controls.scale(),
     )
@@ -175,7 +175,7 @@ def _sampled(shown: TokenSet, renderer: scatter.Renderer) -> np.ndarray:
 
 def _one(
     shown: TokenSet,
-    found: LayerMap,
+    layer_map: LayerMap,
     layer: int,
     number: int,
     by: str,
@@ -190,11 +190,11 @@ def _one(
     else:
         colours = choices.coloured(shown, by)
     figure = scatter.token_map(
-        found.points[drawn],
+        layer_map.points[drawn],
         texts(shown, drawn),
         _part(colours, drawn),
         f"Layer {layer}, {METHOD_NAMES[options.method]}",
-        selected=_places(drawn, rows),
+        selected=_drawn_rows(drawn, rows),
         renderer=renderer,
         symbol=("circle", "diamond")[number],
         scale=controls.scale(),
@@ -203,15 +203,15 @@ def _one(
         figure,
         key=key,
         alt=f"Map of {len(shown):,} tokens at layer {layer} by {METHOD_NAMES[options.method]}",
-        table=lambda: _table(shown, {layer: found}),
+        table=lambda: _table(shown, {layer: layer_map}),
         on_select=lambda: selection.pick(shown, key, drawn),
     )
-    trust(found)
+    trust(layer_map)
 
 
 def _joint(
     shown: TokenSet,
-    found: LayerMap,
+    layer_map: LayerMap,
     layers: tuple[int, int],
     by: str,
     rows: tuple[int, ...],
@@ -228,10 +228,10 @@ def _joint(
         colours = scatter.Colours("layer", groups=groups, hues=LAYER_HUES)
     else:
         colours = _part(choices.coloured(shown, by), twice)
-    chosen = _places(drawn, rows)
+    chosen = _drawn_rows(drawn, rows)
     long = [f"{text}<br>layer {layer}" for layer in layers for text in written.long]
     figure = scatter.token_map(
-        found.points[places],
+        layer_map.points[places],
         scatter.PointTexts([*written.short, *written.short], long),
         colours,
         f"Layers {layers[0]} and {layers[1]} in one map, {METHOD_NAMES[options.method]}",
@@ -244,17 +244,17 @@ def _joint(
         figure,
         key="map_both",
         alt=f"One map of {len(shown):,} tokens at layers {layers[0]} and {layers[1]}",
-        table=lambda: _table(shown, {layers[0]: found, layers[1]: found}, halves=True),
+        table=lambda: _table(shown, {layers[0]: layer_map, layers[1]: layer_map}, halves=True),
         on_select=lambda: selection.pick(shown, "map_both", drawn),
     )
-    trust(found)
+    trust(layer_map)
     st.caption(
         "Layers often lie apart because a block moves all vectors in one direction: that says little of any token."
     )
 
 
-def trust(found: LayerMap) -> None:
-    known = found.trust
+def trust(layer_map: LayerMap) -> None:
+    known = layer_map.trust
     st.caption(
         f"**Trustworthiness {known.trustworthiness:.3f}**, {known.words}. Of each token's {known.neighbours} nearest in "
         f"the model, {known.overlap:.0%} are among its {known.neighbours} nearest here (by chance {known.chance:.0%})."
@@ -284,17 +284,17 @@ def _part(colours: scatter.Colours, rows: np.ndarray) -> scatter.Colours:
     )
 
 
-def _places(drawn: np.ndarray, rows: tuple[int, ...]) -> list[int]:
+def _drawn_rows(drawn: np.ndarray, rows: tuple[int, ...]) -> list[int]:
     """Where the selected tokens are among those that are drawn."""
-    return [int(place) for place in np.flatnonzero(np.isin(drawn, rows))]
+    return [int(row) for row in np.flatnonzero(np.isin(drawn, rows))]
 
 
 def _table(shown: TokenSet, maps: dict[int, LayerMap], halves: bool = False) -> pd.DataFrame:
     frames = []
-    for number, (layer, found) in enumerate(maps.items()):
-        points = found.points[number * len(shown) : (number + 1) * len(shown)] if halves else found.points
+    for number, (layer, layer_map) in enumerate(maps.items()):
+        points = layer_map.points[number * len(shown) : (number + 1) * len(shown)] if halves else layer_map.points
         columns: dict[str, Any] = {"layer": layer, "number": range(len(shown)), "token": [t.text for t in shown.tokens]}
-        columns |= {axis: points[:, at] for at, axis in enumerate("xyz"[: points.shape[1]])}
+        columns |= {axis: points[:, column] for column, axis in enumerate("xyz"[: points.shape[1]])}
         columns |= {"sentence": [t.sentence + 1 for t in shown.tokens], "position": [t.position for t in shown.tokens]}
         frames.append(pd.DataFrame(columns | {name: list(labels) for name, labels in shown.labels.items()}))
     return pd.concat(frames, ignore_index=True)

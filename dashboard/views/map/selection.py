@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.analysis.maps.map_trust import true_neighbours
 from dashboard import state
-from dashboard.ui import figures, messages
+from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.maps.token_set import TokenSet
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 def pick(shown: TokenSet, key: str, drawn: np.ndarray) -> None:
     """Keep what was chosen in a figure; the two halves of a joint map are the same tokens."""
     event = st.session_state[key]
-    places = {int(np.ravel(point["customdata"])[0]) for point in event["selection"]["points"] if "customdata" in point}
-    rows = tuple(sorted({int(drawn[place % len(drawn)]) for place in places}))
+    drawn_rows = {
+        int(np.ravel(point["customdata"])[0]) for point in event["selection"]["points"] if "customdata" in point
+    }
+    rows = tuple(sorted({int(drawn[drawn_row % len(drawn)]) for drawn_row in drawn_rows}))
     st.session_state["_map_selected"] = (shown.key, rows)
     if key != "map_moving" or state.get("map_find"):
         # The moving figure keeps what was drawn in it by itself; were it told, it would begin at layer 0 again.
@@ -55,14 +57,7 @@ def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: b
     st.subheader("Selected tokens", anchor=False)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     if find:
-        st.session_state["w_map_find"] = state.get("map_find")
-        left.text_input(
-            "Mark a word",
-            key="w_map_find",
-            placeholder="bank",
-            max_chars=100,
-            on_change=lambda: state.put("map_find", st.session_state["w_map_find"] or ""),
-        )
+        controls.bind("map_find", left.text_input, "Mark a word", placeholder="bank", max_chars=100)
     if not rows:
         if find and state.get("map_find"):
             st.info(
@@ -104,8 +99,8 @@ def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
         f"**True nearest neighbours of “{messages.escape(shown.tokens[row].text)}”** in the model's own space, by cosine"
     )
     for column, layer in zip(st.columns(len(layers)), layers, strict=True):
-        found, cosines = true_neighbours(shown.at(layer), row)
-        contexts = [shown.in_context(int(at), 40) for at in found]
+        neighbours, cosines = true_neighbours(shown.at(layer), row)
+        contexts = [shown.in_context(int(neighbour), 40) for neighbour in neighbours]
         column.markdown(f"Layer {layer}")
         column.dataframe(
             pd.DataFrame(
@@ -113,8 +108,8 @@ def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
                     "cosine": cosines,
                     "token": [context.text for context in contexts],
                     "in its sentence": [
-                        c.after if shown.tokens[int(at)].special else f"{c.before}[{c.text}]{c.after}"
-                        for at, c in zip(found, contexts, strict=True)
+                        c.after if shown.tokens[int(neighbour)].special else f"{c.before}[{c.text}]{c.after}"
+                        for neighbour, c in zip(neighbours, contexts, strict=True)
                     ],
                 }
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from components.errors import InputError
 from components.model.embedding.token_vectors import MAX_TOKENS
 from components.retrieval.corpora import senses as reading
 from dashboard import caching, state
-from dashboard.corpora import current
+from dashboard.corpora import current, uploads
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.views.map import choices, pictures, selection
@@ -46,11 +46,11 @@ def senses(backend: Backend) -> None:
     if source == "corpus":
         _unlabelled(backend)
         return
-    found = demo_senses() if source == "demo" else _upload()
-    if found is None:
+    labelled = demo_senses() if source == "demo" else _upload()
+    if labelled is None:
         return
-    word = _word_of(found)
-    occurrences = _labelled(backend, found, word)
+    word = _word_of(labelled)
+    occurrences = _labelled(backend, labelled, word)
     if occurrences is None:
         return
     labels = list(occurrences.labels["sense"])
@@ -65,26 +65,25 @@ def senses(backend: Backend) -> None:
     _curve_figure(curve, word, labels)
     _map(backend, occurrences, "sense", word, curve.best)
     if source == "demo":
-        _all_words(backend, found)
+        _all_words(backend, labelled)
 
 
-def _word_of(found: SenseFile) -> str:
-    words = found.words
+def _word_of(labelled: SenseFile) -> str:
+    words = labelled.words
     chosen = state.get("sense_word").casefold()
     word = chosen if chosen in words else words[0]
     if chosen and chosen not in words:
         st.warning(f"There are no sentences for “{messages.escape(chosen)}” here: this is “{messages.escape(word)}”.")
-    st.session_state["w_sense_word"] = word
-    if len(words) <= 30:
-        st.pills("Word", words, key="w_sense_word", on_change=_word_chosen, required=True)
-    else:
-        st.selectbox("Word", words, key="w_sense_word", on_change=_word_chosen)
+    widget = partial(st.pills, required=True) if len(words) <= 30 else st.selectbox
+    controls.bind(
+        "sense_word",
+        widget,
+        "Word",
+        options=words,
+        shown=lambda _: word,
+        then=lambda: state.put("sense_layer", None),
+    )
     return word
-
-
-def _word_chosen() -> None:
-    state.put("sense_word", st.session_state["w_sense_word"] or "")
-    state.put("sense_layer", None)
 
 
 def _upload() -> SenseFile | None:
@@ -94,26 +93,23 @@ def _upload() -> SenseFile | None:
         help="index: which word of the sentence is meant, counted from 0 between spaces. Without it, the first "
         "occurrence of the word.",
     )
-    if file is not None:
-        key = f"{file.name} {file.size} {file.file_id}"
-        st.session_state["_senses"] = key
-        if caching.sense_files().find(key) is None:  # new, or let go meanwhile to make room for others'
-            caching.sense_files().put(key, reading.read_senses(file.getvalue(), file.name))
-    found = caching.sense_files().find(st.session_state.get("_senses", ""))
-    if found is None:
+    labelled = uploads.kept(
+        "senses", caching.sense_files(), file, lambda file: reading.read_senses(file.getvalue(), file.name)
+    )
+    if labelled is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
         return None
-    if found.bad_rows:
+    if labelled.bad_rows:
         st.warning(
-            f"Left out: {found.bad_rows:,} row{'' if found.bad_rows == 1 else 's'} without a word, a sense or a sentence, or "
-            "with an index that is not a whole number."
+            f"Left out: {labelled.bad_rows:,} row{'' if labelled.bad_rows == 1 else 's'} without a word, a sense or a "
+            "sentence, or with an index that is not a whole number."
         )
-    return found
+    return labelled
 
 
-def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
+def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | None:
     """The occurrences of a labelled word; None while they are on their way."""
-    rows = found.of(word)
+    rows = labelled.of(word)
     texts = tuple(row.sentence for row in rows)
     # Every occurrence, so that the meant ones are among them; named by these texts, not by their file.
     name = "senses " + hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -126,7 +122,7 @@ def _labelled(backend: Backend, found: SenseFile, word: str) -> TokenSet | None:
         st.warning(f"{len(missing):,} of {len(rows):,} sentences do not have “{messages.escape(word)}” as written.")
     if not chosen:
         raise InputError(f"No sentence has “{word}” as written.", "At least one was expected.", "Choose another word.")
-    labels = [rows[every.tokens[at].sentence].sense for at in chosen]
+    labels = [rows[every.tokens[token_row].sentence].sense for token_row in chosen]
     return token_set.choose(every, chosen, {"sense": labels})
 
 
@@ -173,11 +169,11 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
     if made is None:
         return
     drawing, options = made
-    found = drawing.maps[layer]
+    layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
     figures.figure(
         scatter.token_map(
-            found.points,
+            layer_map.points,
             scatter.PointTexts([""] * len(rows), pictures.texts(occurrences, rows).long),
             scatter.Colours(by, groups=occurrences.category(by)),
             f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
@@ -191,12 +187,12 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
             {
                 by: occurrences.category(by),
                 "sentence": [occurrences.texts[token.sentence] for token in occurrences.tokens],
-                **{axis: found.points[:, at] for at, axis in enumerate("xyz"[: found.points.shape[1]])},
+                **{axis: layer_map.points[:, column] for column, axis in enumerate("xyz"[: layer_map.points.shape[1]])},
             }
         ),
         on_select=lambda: selection.pick(occurrences, "senses_map", rows),
     )
-    pictures.trust(found)
+    pictures.trust(layer_map)
     selection.selection(occurrences, selection.selected(occurrences), [layer], find=False)
 
 
@@ -204,15 +200,9 @@ def _unlabelled(backend: Backend) -> None:
     """A word of the corpus that nobody labelled: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
     st.caption(f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences; change it on the Search page.")
-    st.session_state["w_sense_text"] = state.get("sense_word")
-    st.text_input(
-        "Word",
-        key="w_sense_text",
-        placeholder="court",
-        max_chars=100,
-        on_change=lambda: state.put("sense_word", st.session_state["w_sense_text"] or ""),
-    )
-    word = state.get("sense_word").strip()
+    word = controls.bind(
+        "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100
+    ).strip()
     if not word:
         st.info(
             "**No word yet.** Type one that has several senses, such as court, strike or fire.", icon=":material/edit:"
@@ -238,8 +228,8 @@ def _unlabelled(backend: Backend) -> None:
     )
     for number, group in enumerate(groups, start=1):
         lines = [f"**Group {number}**, {len(group.members)}"]
-        for at in group.typical:
-            context = every.in_context(int(at), 90)
+        for token_row in group.typical:
+            context = every.in_context(int(token_row), 90)
             before, text, after = (messages.escape(part) for part in (context.before, context.text, context.after))
             lines.append(f"- {before}**{text}**{after}")
         st.markdown("\n".join(lines))
@@ -247,14 +237,14 @@ def _unlabelled(backend: Backend) -> None:
     _map(backend, grouped, "group", word, backend.facts.layers)
 
 
-def _all_words(backend: Backend, found: SenseFile) -> None:
+def _all_words(backend: Backend, labelled: SenseFile) -> None:
     """Every ready-made word at its best layer, when somebody asks."""
     panel = st.expander("All ready-made words", icon=":material/table:", key="all_words", on_change="rerun")
     if not panel.open:
         return
     with panel:
-        key = (backend.spec.key, backend.revision, found.content_hash)
-        table = pd.DataFrame(caching.sense_overview(key, backend, found))
+        key = (backend.spec.key, backend.revision, labelled.content_hash)
+        table = pd.DataFrame(caching.sense_overview(key, backend, labelled))
         percent = st.column_config.NumberColumn(format="percent")
         st.dataframe(
             table,

@@ -96,12 +96,12 @@ def catalog() -> None:
         facts = spec.facts
         if facts is None:
             continue
-        here = spec.source == "embedded" or hub.cached_folder(spec.key) is not None
+        on_disk = spec.source == "embedded" or hub.cached_folder(spec.key) is not None
         rows.append(
             {
                 "model": spec.title,
                 "name": spec.key,
-                "here": "yes" if here else "download",
+                "here": "yes" if on_disk else "download",
                 "parameters": f"{facts.parameters:,}",
                 "blocks": facts.layers,
                 "heads": facts.heads,
@@ -152,9 +152,9 @@ def vector(backend: Backend, trace: Trace) -> None:
         trace.sentences, chosen, "chips_vector", rows=[row], unknown_id=backend.tokenization.unknown_id
     )
     layer = controls.layer(trace.n_layers)
-    place = chosen[row]
-    values = trace.token_vectors(row, [place])[layer, 0]
-    piece = trace.sentences[row].tokens[place].piece
+    position = chosen[row]
+    values = trace.token_vectors(row, [position])[layer, 0]
+    piece = trace.sentences[row].tokens[position].piece
     norm = float(np.linalg.norm(values.astype(np.float64)))
     first, second, third = st.columns(3)
     first.metric("Norm", f"{norm:.3f}")
@@ -203,7 +203,7 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
     if len(chosen) < 2:
         st.info("Add a second sentence to compare the parts of one word in two places.")
         return
-    names = [sentence.word_text(place) for sentence, place in zip(trace.sentences, chosen, strict=True)]
+    names = [sentence.word_text(position) for sentence, position in zip(trace.sentences, chosen, strict=True)]
     every = list(combinations(range(len(chosen)), 2))
     pairs = every[:SHOWN_PAIRS]
     cosines = parts_analysis.part_cosines(trace, list(chosen), pairs)

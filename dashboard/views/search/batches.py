@@ -8,25 +8,25 @@ import pandas as pd
 import streamlit as st
 
 from components.errors import InputError
-from components.model.trace import Pooling
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.paraphrases import most_similar_pairs
-from dashboard import caching, state
-from dashboard.corpora import current
+from dashboard import caching
 from dashboard.jobs import embedding
 from dashboard.ui import figures, messages, wording
+from dashboard.views.search.request import vectors_key
 from dashboard.views.search.results import READY_QUERIES, SIMILARITY_NAMES, TIE
 
 if TYPE_CHECKING:
-    from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from dashboard.views.search.request import SearchRequest
 
 MOST_QUERIES = 1_000
 
 
-def queries(backend: Backend) -> None:
+def queries(request: SearchRequest) -> None:
     """Many queries at once."""
-    found = current.corpus()
-    index = embedding.index_of(backend, found, "queries")
+    corpus, similarity = request.corpus, request.similarity
+    index = embedding.index_of(request.backend, corpus, "queries")
     st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
     st.text_area("Queries, one a line", key="w_queries_text", height=180)
     st.session_state["_queries_text"] = st.session_state["w_queries_text"]
@@ -41,80 +41,67 @@ def queries(backend: Backend) -> None:
         )
     if index is None or not lines:
         return
-    layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
-    info = index.info
-    key = (info.model, info.revision, info.options.layers, info.options.poolings, info.options.max_length)
-    vectors = caching.many_query_vectors(key, tuple(lines), backend, info)[layer, pooling]
-    hits = index.engine(layer, pooling).search(vectors, state.get("k"), state.get("similarity"))
+    layer, pooling = request.cell(index)
+    key = vectors_key(index.info)
+    vectors = caching.many_query_vectors(key, tuple(lines), request.backend, index.info)[layer, pooling]
+    hits = index.engine(layer, pooling).search(vectors, request.k, similarity)
     rows = [
         {
             "query": line,
             "rank": rank,
-            "number": int(at),
-            state.get("similarity"): round(float(score), 5),
-            "text": found.texts[at],
+            "number": int(row),
+            similarity: round(float(score), 5),
+            "text": corpus.texts[row],
         }
         for line, best, scores in zip(lines, hits.indices, hits.scores, strict=True)
-        for rank, (at, score) in enumerate(zip(best, scores, strict=True), start=1)
+        for rank, (row, score) in enumerate(zip(best, scores, strict=True), start=1)
     ]
     table = pd.DataFrame(rows)
     st.markdown("**The best hit of each query**")
-    st.caption(_as_chosen(layer, pooling, similarity=True))
+    st.caption(_as_chosen(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}"))
     st.dataframe(
         table[table["rank"] == 1].drop(columns=["rank", "number"]),
         hide_index=True,
         key="queries_table",
-        column_config={state.get("similarity"): st.column_config.NumberColumn(width="small", format="%.3f")},
+        column_config={similarity: st.column_config.NumberColumn(width="small", format="%.3f")},
     )
-    st.caption(f"All {state.get('k')} hits of each are under “Data of this figure”.")
+    st.caption(f"All {request.k} hits of each are under “Data of this figure”.")
     figures.data("queries", lambda: table)
 
 
-def _as_chosen(layer: int, pooling: Pooling, similarity: bool) -> str:
-    by = f", {SIMILARITY_NAMES[state.get('similarity')].lower()}, k = {state.get('k')}" if similarity else ", cosine"
-    return f"Layer {layer}, pooling {wording.POOLING_NAMES[pooling]}{by}: change them under “Hits”."
+def _as_chosen(layer: int, pooling: Pooling, rest: str) -> str:
+    return f"Layer {layer}, pooling {wording.POOLING_NAMES[pooling]}, {rest}: change them under “Hits”."
 
 
-def _place(layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -> tuple[int, Pooling]:
-    """The layer and pooling of the results view, where the index has them."""
-    layer, pooling = state.get("layer"), state.get("pooling")
-    return (
-        int(layer) if layer in layers else layers[-1],
-        cast(Pooling, pooling if pooling in poolings else poolings[0]),
-    )
-
-
-def pairs(backend: Backend) -> None:
+def pairs(request: SearchRequest) -> None:
     """The most similar pairs of the corpus."""
-    found = current.corpus()
-    index = embedding.index_of(backend, found, "pairs")
+    corpus = request.corpus
+    index = embedding.index_of(request.backend, corpus, "pairs")
     if index is None:
         return
-    if len(found) < 2:
+    if len(corpus) < 2:
         st.info("One sentence has no other to be compared with.")
         return
-    layer, pooling = _place(index.info.options.layers, index.info.options.poolings)
-    possible = len(found) * (len(found) - 1) // 2
+    layer, pooling = request.cell(index)
+    possible = len(corpus) * (len(corpus) - 1) // 2
     count = (
         possible
         if possible <= 10
         else st.slider("Pairs", 10, min(1_000, possible), min(100, possible), key="pair_count")
     )
-    st.caption(_as_chosen(layer, pooling, similarity=False))
+    st.caption(_as_chosen(layer, pooling, "cosine"))
     key = (index.folder.name, layer, pooling, count)
     kept = caching.similar_pairs().find(str(key))
     if kept is None:
-        blocks = -(-len(found) // 2048)
-        if len(found) > 5_000 and not st.button(
-            f"Compare all {len(found) * (len(found) - 1) // 2:,} pairs", key="find_pairs", type="primary"
-        ):
+        blocks = -(-len(corpus) // 2048)
+        if len(corpus) > 5_000 and not st.button(f"Compare all {possible:,} pairs", key="find_pairs", type="primary"):
             return
         bar = st.progress(0.0, text=f"Comparing {blocks * (blocks + 1) // 2} blocks. Any click elsewhere stops it.")
         engine = index.engine(layer, pooling)
         kept = most_similar_pairs(
             engine.vectors,
             count,
-            found.texts,
+            corpus.texts,
             progress=lambda done, total: cast(
                 None, bar.progress(done / total, text=f"Compared {done} of {total} blocks")
             ),
@@ -126,8 +113,8 @@ def pairs(backend: Backend) -> None:
             {
                 "cosine": f"{pair.cosine:.4f}",
                 "numbers": f"{pair.first} – {pair.second}",
-                "first": found.texts[pair.first],
-                "second": found.texts[pair.second],
+                "first": corpus.texts[pair.first],
+                "second": corpus.texts[pair.second],
             }
             for pair in kept
         ]

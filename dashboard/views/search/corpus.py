@@ -1,4 +1,4 @@
-"""The Search page's corpus view: choose a corpus, and see what it holds."""
+"""The Search page's corpus view: choose a corpus, see what it holds and what is kept on disk, upload word vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.charts import bars
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import caching, state
-from dashboard.corpora import current
+from dashboard.corpora import chooser, current, uploads
 from dashboard.jobs import embedding
 from dashboard.ui import controls, figures, messages
 
@@ -20,22 +20,20 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
 
-from dashboard.corpora.chooser import choose
-
 
 def corpus(backend: Backend) -> None:
     """Choose a corpus, and see what it holds."""
-    choose()
+    chooser.choose()
     if state.get("corpus"):
         st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
-    found = current.corpus()
-    st.subheader(messages.escape(found.name), anchor=False)
-    _report(found)
-    lengths = caching.corpus_lengths(found.content_hash, backend.spec.key, backend.revision, found, backend)
+    searched = current.corpus()
+    st.subheader(messages.escape(searched.name), anchor=False)
+    _report(searched)
+    lengths = caching.corpus_lengths(searched.content_hash, backend.spec.key, backend.revision, searched, backend)
     limit = backend.own_max_length
-    facts = corpus_facts(found, lengths, limit)
+    facts = corpus_facts(searched, lengths, limit)
     left, middle, right = st.columns(3)
-    left.metric("Sentences", f"{len(found):,}")
+    left.metric("Sentences", f"{len(searched):,}")
     middle.metric("Tokens in a sentence (median)", f"{np.median(lengths):.0f}")
     right.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
     counts, edges = facts.histogram()
@@ -49,15 +47,15 @@ def corpus(backend: Backend) -> None:
         table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
     )
     st.markdown("**The first sentences**")
-    shown = {"text": list(found.texts[:8])}
+    shown = {"text": list(searched.texts[:8])}
     rows = range(len(shown["text"]))
-    st.dataframe(pd.DataFrame(shown | figures.beside(shown, found.columns, rows)), key="corpus_examples")
-    embedding.index_of(backend, found, "corpus")
+    st.dataframe(pd.DataFrame(shown | figures.beside(shown, searched.columns, rows)), key="corpus_examples")
+    embedding.index_of(backend, searched, "corpus")
     _kept()
 
 
-def _report(found: Corpus) -> None:
-    report = found.report
+def _report(corpus: Corpus) -> None:
+    report = corpus.report
     if len(report.text_column.split()) > 3:
         st.warning(
             f"The first line was taken for the name of the column: “{messages.escape(report.text_column[:120])}”. If it is a "
@@ -101,15 +99,12 @@ def _kept() -> None:
             help="Without a file, the model's own input embeddings serve.",
         )
         if file is None:
-            st.session_state.pop("_static", None)
-        else:
-            key = f"{file.name} {file.size} {file.file_id}"
-            if caching.static_vectors().find(key) is None:
-                vectors = read_static_vectors(file.getvalue(), file.name)
-                caching.static_vectors().put(key, vectors)
-                st.session_state["_static"] = key
-            found = caching.static_vectors().find(key)
-            if found is not None:
-                st.caption(
-                    f"{len(found.places):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."
-                )
+            uploads.forget("static")
+            return
+        vectors = uploads.kept(
+            "static", caching.static_vectors(), file, lambda file: read_static_vectors(file.getvalue(), file.name)
+        )
+        if vectors is not None:
+            st.caption(
+                f"{len(vectors.places):,} words of {vectors.matrix.shape[1]} numbers; {vectors.bad_lines:,} bad lines."
+            )

@@ -104,17 +104,17 @@ def _row(hit: Hit, bar: float, decimals: int) -> dict[str, Any]:
 
 def _parts(text: str, shared: Sequence[Span]) -> list[dict[str, Any]]:
     """The text cut at the words to highlight, and at the end where it is very long."""
-    parts, at = [], 0
+    parts, done = [], 0
     for start, end in sorted(shared):
         if start >= SHOWN_CHARACTERS:
             break
-        if start > at:
-            parts.append({"text": text[at:start], "shared": False})
-        if end > max(at, start):
-            parts.append({"text": text[max(at, start) : end], "shared": True})
-        at = max(at, end)
-    if at < len(text):
-        rest = text[at : max(at, SHOWN_CHARACTERS)] + (" …" if len(text) > SHOWN_CHARACTERS else "")
+        if start > done:
+            parts.append({"text": text[done:start], "shared": False})
+        if end > max(done, start):
+            parts.append({"text": text[max(done, start) : end], "shared": True})
+        done = max(done, end)
+    if done < len(text):
+        rest = text[done : max(done, SHOWN_CHARACTERS)] + (" …" if len(text) > SHOWN_CHARACTERS else "")
         parts.append({"text": rest, "shared": False})
     return parts
 

@@ -9,7 +9,6 @@ import streamlit as st
 
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching
-from dashboard.corpora import current
 from dashboard.ui import figures
 
 if TYPE_CHECKING:
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from components.retrieval.corpora.corpus import Corpus
+    from dashboard.views.search.request import SearchRequest
 
 
 def judgements(corpus: Corpus) -> Judgements:
     """What the session's person said of this corpus's sentences."""
-    found = st.session_state.get("_judgements", {}).get(corpus.content_hash)
-    return found or Judgements()
+    return st.session_state.get("_judgements", {}).get(corpus.content_hash) or Judgements()
 
 
 def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> None:
@@ -31,18 +30,18 @@ def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> Non
     kept[corpus_hash] = kept.get(corpus_hash, Judgements()).mark(query, index, relevant)
 
 
-def precision(rankings: Sequence[tuple[str, np.ndarray]], query: str) -> None:
+def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest) -> None:
     """P@5 and P@10 of every judged query, of each ranking on screen: its title and its first ten hits."""
-    corpus = current.corpus()
-    found = judgements(corpus)
+    corpus, query = request.corpus, request.query
+    judged_so_far = judgements(corpus)
     kept = st.session_state.setdefault("_judged_rankings", {}).setdefault(corpus.content_hash, {})
-    if query in found.marks:
+    if query in judged_so_far.marks:
         kept[query] = tuple((title, tuple(map(int, hits))) for title, hits in rankings)
     rows = [
         {"query": asked, "ranking": title, "P@5": five.value, "P@10": ten.value, "not judged of 10": ten.unjudged}
-        for asked in found.marks
+        for asked in judged_so_far.marks
         for title, best in kept.get(asked, ())
-        for five, ten in [tuple(found.precision(asked, best, k) for k in (5, 10))]
+        for five, ten in [tuple(judged_so_far.precision(asked, best, k) for k in (5, 10))]
     ]
     if not rows:
         st.caption("Mark hits with ✓ and ✗: precision of your queries is counted here.")
@@ -59,13 +58,13 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], query: str) -> None:
             "Of the rankings that were on screen with each query last: "
             "judge the first ten of both lists before you compare them."
         )
-        figures.data("precision", lambda: _judged(found, corpus, table))
+        figures.data("precision", lambda: _judged(judged_so_far, corpus, table))
 
 
-def _judged(found: Judgements, corpus: Corpus, table: pd.DataFrame) -> pd.DataFrame:
+def _judged(judged_so_far: Judgements, corpus: Corpus, table: pd.DataFrame) -> pd.DataFrame:
     rows = [
-        {"query": query, "number": at, "relevant": relevant, "text": corpus.texts[at]}
-        for query, marks in found.marks.items()
-        for at, relevant in sorted(marks.items())
+        {"query": query, "number": row, "relevant": relevant, "text": corpus.texts[row]}
+        for query, marks in judged_so_far.marks.items()
+        for row, relevant in sorted(marks.items())
     ]
     return pd.DataFrame(rows).merge(table, on="query", how="left")

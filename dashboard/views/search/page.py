@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import navigation, state
+from dashboard import navigation
 from dashboard.corpora import current
-from dashboard.ui import controls, messages, model_gate
-from dashboard.views.search import batches, corpus, results, why
+from dashboard.ui import messages
+from dashboard.views.search import batches, corpus, results
+from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -23,38 +23,24 @@ VIEWS = {
 }
 
 
-def render() -> None:
-    st.title("Which sentences come closest?")
-    st.markdown(
-        "Every sentence of a corpus is one vector; so is the query. The nearest vectors are the hits. Change the layer, the "
-        "pooling or the method, and see what each of them takes for near."
-    )
-
-    @st.fragment
-    def body() -> None:
-        backend = model_gate.main_model()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice("search_view", "Look at", VIEWS, show_label=False)
-        if view != "corpus":
-            found = current.corpus()
-            st.caption(f"Corpus: **{messages.escape(found.name)}**, {len(found):,} sentences")
-        messages.guarded(partial(_view, backend, view), "searching")
-        state.write_address("search")
-
-    body()
-    navigation.next_step("search")
-
-
 def _view(backend: Backend, view: str) -> None:
-    if view != "corpus":
-        messages.cross_encoder_note([backend])
-    if view == "results":
-        results.results(backend, why=partial(why.why, backend), notes=why.notes)
-    elif view == "queries":
-        batches.queries(backend)
-    elif view == "pairs":
-        batches.pairs(backend)
-    else:
+    if view == "corpus":
         corpus.corpus(backend)
+        return
+    searched = current.corpus()
+    st.caption(f"Corpus: **{messages.escape(searched.name)}**, {len(searched):,} sentences")
+    if view == "results":
+        results.results(backend, searched)
+    else:
+        draw = batches.queries if view == "queries" else batches.pairs
+        draw(SearchRequest.of_session(backend, searched))
 
 
-render()
+navigation.show(
+    "search",
+    "Every sentence of a corpus is one vector; so is the query. The nearest vectors are the hits. Change the layer, the "
+    "pooling or the method, and see what each of them takes for near.",
+    VIEWS,
+    _view,
+    "searching",
+)

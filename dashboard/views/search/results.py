@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -11,17 +11,17 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import histogram
-from components.model.trace import POOLINGS, Pooling
+from components.model.trace import Pooling
 from components.retrieval.search import words
 from components.retrieval.search.exact import top
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, state
-from dashboard.corpora import current
 from dashboard.jobs import embedding, rankers
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import POOLING_NAMES
-from dashboard.views.search import judging
+from dashboard.views.search import judging, why
 from dashboard.views.search.hit_list import Hit, hit_list
+from dashboard.views.search.request import SearchRequest, vectors_key
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -41,8 +41,8 @@ SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
 SIMILARITY_HELP = (
     "Cosine: how far two vectors point the same way, whatever their length. Dot product: cosine times both lengths."
 )
-BESIDE = {"none": "Nothing", "setting": "Another setting", "model": "Second model", **TITLES}
-BESIDE_NOTES = {
+COMPARISONS = {"none": "Nothing", "setting": "Another setting", "model": "Second model", **TITLES}
+COMPARISON_NOTES = {
     "bow": "Bag of words: cosine of the counts of words. No meaning, no order.",
     "tfidf": "TF-IDF: as bag of words, but a rare word counts more.",
     "lsa": "LSA: TF-IDF reduced to the main directions in which words occur together, so that related words help.",
@@ -66,66 +66,48 @@ class Ranked:
     first_ten: np.ndarray  # int64 [hit]: the same for k = 10, which precision is counted of
 
 
-def vector_scores(
-    backend: Backend, index: VectorIndex, query: str, layer: int, pooling: Pooling, similarity: Similarity
-) -> np.ndarray:
-    """Every sentence's score for a query, float32 [sentence]."""
-    info = index.info
-    key = (info.model, info.revision, info.options.layers, info.options.poolings, info.options.max_length)
-    vectors = caching.query_vectors(key, (query,), backend, info)
-    return index.engine(layer, pooling).scores(vectors[layer, pooling][0], similarity)
-
-
-def results(backend: Backend, why: Callable[[], None], notes: Callable[[], None]) -> None:
-    """The query, the hits as it is typed, and what stands beside them.
-
-    `why` draws the hit that was clicked, `notes` what one should know of the scores.
-    """
-    corpus = current.corpus()
-    query = _query()
-    k, similarity, beside = _choices()
+def results(backend: Backend, corpus: Corpus) -> None:
+    """The query, the hits as it is typed, what stands beside them, and why the hit that was clicked came."""
+    _query_controls()
+    request = SearchRequest.of_session(backend, corpus)
     index = embedding.index_of(backend, corpus, "main")
-    if not query.strip():
+    if not request.query.strip():
         st.info("**Nothing to look for yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
         return
     rankings: list[Ranked] = []
-    layer, pooling = backend.facts.layers, POOLINGS[0]
     if index is not None:
         layer, pooling = _layer_and_pooling(index, "", "layer", "pooling")
         messages.head_note([backend], pooling, layer)
-        if _unknown(backend, query):
+        request = replace(request, layer=layer, pooling=pooling)
+        if _unknown(request):
             st.warning(
                 "The model knows no piece of this query, so its vector says nothing about it: nor do these hits."
             )
-        scores = vector_scores(backend, index, query, layer, pooling, similarity)
-        title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
-        rankings.append(Ranked(title, similarity, scores, top(scores, k), top(scores, 10)))
-    if beside != "none":
-        other = _beside(backend, index, corpus, query, beside, k)
-        if other is not None:
-            rankings.append(other)
+        rankings.append(_by_vectors(request, backend, index, layer, pooling, request.similarity))
+    other = _compared(request, index)
+    if other is not None:
+        rankings.append(other)
     if not rankings:
         return
-    _side_by_side(rankings, corpus, query)
-    why()
-    notes()
-    judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], query)
+    _side_by_side(request, rankings)
+    why.why(request)
+    why.notes()
+    judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], request)
     for number, ranked in enumerate(rankings):
         if len(ranked.best):
             _spread(ranked, corpus, number)
 
 
-def _query() -> str:
-    if st.session_state.get("w_query") != state.get("query"):
-        st.session_state["w_query"] = state.get("query")
-    st.text_input(
+def _query_controls() -> None:
+    controls.bind(
+        "query",
+        st.text_input,
         "Look for",
-        key="w_query",
+        then=lambda: state.put("why", None),  # what was explained belonged to the last query
         live=True,
         type="search",
         max_chars=1_000,
         placeholder="Type a few words; hits follow as you type",
-        on_change=lambda: _asked(st.session_state["w_query"] or ""),
     )
     st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
     st.pills(
@@ -133,135 +115,137 @@ def _query() -> str:
         READY_QUERIES,
         key="w_ready_query",
         label_visibility="collapsed",
-        on_change=lambda: _asked(st.session_state["w_ready_query"] or state.get("query")),
+        on_change=_ready_query,
     )
-    return str(state.get("query"))
-
-
-def _asked(query: str) -> None:
-    """Another query: what was explained belonged to the last one."""
-    if query != state.get("query"):
-        state.put("why", None)
-    state.put("query", query)
-
-
-def _unknown(backend: Backend, query: str) -> bool:
-    """Whether the model knows no piece of the query."""
-    unknown = backend.tokenization.unknown_id
-    (asked,) = backend.tokenize([query], max_length=backend.own_max_length)
-    pieces = [token.id for token in asked.tokens if not token.special]
-    return unknown is not None and all(piece == unknown for piece in pieces)
-
-
-def _choices() -> tuple[int, Similarity, str]:
     left, middle, right = st.columns([3, 3, 4])
     with left:
-        st.session_state["w_k"] = state.get("k")
-        st.slider("Hits (k)", 1, 100, key="w_k", on_change=lambda: state.put("k", st.session_state["w_k"]))
+        controls.number("k", "Hits (k)", 1, 100, 10)
     with middle:
-        similarity = controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
+        controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
     with right:
-        beside = controls.pick(
+        controls.pick(
             "beside",
-            "Beside it",
-            BESIDE,
+            "Compare with",
+            COMPARISONS,
             "A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, a ranking "
             "by words alone (bag of words, TF-IDF, LSA, BM25, a language model), or by one fixed vector a word.",
         )
-    return int(state.get("k")), cast("Similarity", similarity), beside
+
+
+def _ready_query() -> None:
+    query = st.session_state["w_ready_query"]
+    if query in READY_QUERIES:  # another one: what was explained belonged to the last
+        state.put("query", query)
+        state.put("why", None)
+
+
+def _unknown(request: SearchRequest) -> bool:
+    """Whether the model knows no piece of the query."""
+    unknown = request.backend.tokenization.unknown_id
+    (asked,) = request.backend.tokenize([request.query], max_length=request.max_length)
+    pieces = [token.id for token in asked.tokens if not token.special]
+    return unknown is not None and all(piece == unknown for piece in pieces)
 
 
 def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_key: str) -> tuple[int, Pooling]:
     """Pickers of what the index has; where it has one, there is nothing to pick."""
     layers, poolings = index.info.options.layers, index.info.options.poolings
     left, right = st.columns([3, 2])
-    chosen = state.get(layer_key)
-    if chosen is not None and chosen not in layers:
-        state.put(layer_key, None)
-        st.warning(f"Layer {chosen} was asked for, but the index has {', '.join(map(str, layers))}.")
-        chosen = None
-    layer = layers[-1] if chosen is None else chosen
+    layer, words = layers[-1], caching.glossary()
     if len(layers) > 1:
-        widget = f"w_{layer_key}"
-        st.session_state[widget] = layer
-        left.select_slider(
-            f"Layer{suffix}",
-            layers,
-            key=widget,
-            on_change=lambda: state.put(layer_key, st.session_state[widget]),
-            help=caching.glossary()["layer"],
+        layer = controls.bind(
+            layer_key, left.select_slider, f"Layer{suffix}", options=layers, default=layer, help=words["layer"]
         )
     with right:
         pooling = controls.pooling(pooling_key, f"Sentence vector (pooling){suffix}", POOLING_NAMES, poolings)
     return int(layer), pooling
 
 
-def _beside(
-    backend: Backend, index: VectorIndex | None, corpus: Corpus, query: str, beside: str, k: int
-) -> Ranked | None:
-    if beside == "setting" and index is not None:
+def _by_vectors(
+    request: SearchRequest,
+    backend: Backend,
+    index: VectorIndex,
+    layer: int,
+    pooling: Pooling,
+    similarity: Similarity,
+    title: str = "",
+) -> Ranked:
+    """The corpus by the scores of a model's vectors at a layer and pooling."""
+    vectors = caching.query_vectors(vectors_key(index.info), (request.query,), backend, index.info)
+    scores = index.engine(layer, pooling).scores(vectors[layer, pooling][0], similarity)
+    title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
+    return Ranked(title, similarity, scores, top(scores, request.k), top(scores, 10))
+
+
+def _compared(request: SearchRequest, index: VectorIndex | None) -> Ranked | None:
+    """The second ranking that was asked for; None where there is none, or none yet."""
+    if request.compare_with == "setting" and index is not None:
         layer, pooling = _layer_and_pooling(index, ", right", "layer2", "pooling2")
         similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
-        scores = vector_scores(backend, index, query, layer, pooling, similarity)
-        title = f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
-        return Ranked(title, similarity, scores, top(scores, k), top(scores, 10))
-    if beside == "model":
-        second = model_gate.second_model()
-        if second is None:
-            if not state.get("model2"):
-                st.info("Choose a second model under “Compare with” in the sidebar.")
-            return None
-        messages.cross_encoder_note([second], after=[backend])
-        other = embedding.index_of(second, corpus, "second")
-        if other is None:
-            return None
-        layer, pooling = _layer_and_pooling(other, ", right", "layer2", "pooling2")
-        scores = vector_scores(second, other, query, layer, pooling, "cosine")
-        title = f"{messages.escape(second.spec.title)}, layer {layer}"
-        return Ranked(title, "cosine", scores, top(scores, k), top(scores, 10))
-    if beside in TITLES:
-        ranker = rankers.word_ranker(backend, corpus, beside)
-        scores = ranker.scores(query)
-        unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(beside, "cosine")
-        best = _hits(scores, k, beside, corpus, query)
-        return Ranked(ranker.title, unit, scores, best, _hits(scores, 10, beside, corpus, query))
+        return _by_vectors(request, request.backend, index, layer, pooling, similarity)
+    if request.compare_with == "model":
+        return _by_second_model(request)
+    if request.compare_with in TITLES:
+        kind = request.compare_with
+        ranker = rankers.word_ranker(request.backend, request.corpus, kind)
+        scores = ranker.scores(request.query)
+        unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
+        return Ranked(ranker.title, unit, scores, _hits(request, scores, request.k), _hits(request, scores, 10))
     return None
 
 
-def _hits(scores: np.ndarray, k: int, kind: str, corpus: Corpus, query: str) -> np.ndarray:
+def _by_second_model(request: SearchRequest) -> Ranked | None:
+    second = model_gate.second_model()
+    if second is None:
+        if not state.get("model2"):
+            st.info("Choose a second model under “Compare with” in the sidebar.")
+        return None
+    index = embedding.index_of(second, request.corpus, "second")
+    if index is None:
+        return None
+    layer, pooling = _layer_and_pooling(index, ", right", "layer2", "pooling2")
+    title = f"{messages.escape(second.spec.title)}, layer {layer}"
+    return _by_vectors(request, second, index, layer, pooling, "cosine", title)
+
+
+def _hits(request: SearchRequest, scores: np.ndarray, k: int) -> np.ndarray:
     """The first k of a lexical or static ranking that have anything in common with the query."""
     best = top(scores, k)
-    if kind != "jm":
+    if request.compare_with != "jm":
         return best[scores[best] > 0]
     floor = scores.min()  # the log-probability of sentences without any of the query's words
-    return np.array([at for at in best if scores[at] > floor or words.shared_words(query, corpus.texts[at])], np.int64)
+    texts = request.corpus.texts
+    return np.array(
+        [row for row in best if scores[row] > floor or words.shared_words(request.query, texts[row])], np.int64
+    )
 
 
-def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> None:
+def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
+    corpus, query = request.corpus, request.query
     marks = judging.judgements(corpus).of(query)
     if len(rankings) == 2:
-        st.caption(f"▲ ▼ = : its rank against the list beside; “only here”: not among the {state.get('k')} hits there.")
-    places = [{int(at): rank for rank, at in enumerate(ranked.best, start=1)} for ranked in rankings]
+        st.caption(f"▲ ▼ = : its rank against the list beside; “only here”: not among the {request.k} hits there.")
+    ranks = [{int(row): rank for rank, row in enumerate(ranked.best, start=1)} for ranked in rankings]
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
-        others = places[1 - number] if len(rankings) == 2 else None
+        others = ranks[1 - number] if len(rankings) == 2 else None
         hits = [
             Hit(
                 rank=rank,
-                index=int(at),
-                text=corpus.texts[at],
-                score=float(ranked.scores[at]),
-                tag=_tag(corpus, int(at)),
-                shared=words.shared_words(query, corpus.texts[at]),
-                other_rank=None if others is None else others.get(int(at), 0),
-                relevant=marks.get(int(at)),
-                picked=state.get("why") == int(at),
+                index=int(row),
+                text=corpus.texts[row],
+                score=float(ranked.scores[row]),
+                tag=_tag(corpus, int(row)),
+                shared=words.shared_words(query, corpus.texts[row]),
+                other_rank=None if others is None else others.get(int(row), 0),
+                relevant=marks.get(int(row)),
+                picked=request.explained == int(row),
             )
-            for rank, at in enumerate(ranked.best, start=1)
+            for rank, row in enumerate(ranked.best, start=1)
         ]
         with column:
             st.markdown(f"**{ranked.title}**")
-            if number and state.get("beside") in BESIDE_NOTES:
-                st.caption(BESIDE_NOTES[state.get("beside")])
+            if number and request.compare_with in COMPARISON_NOTES:
+                st.caption(COMPARISON_NOTES[request.compare_with])
             if not len(ranked.best):
                 st.info("No sentence shares a word with the query.")
                 continue
@@ -269,7 +253,7 @@ def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> Non
             hit_list(
                 hits,
                 f"hits_{number}",
-                on_pick=lambda at: state.put("why", None if state.get("why") == at else at),
+                on_pick=_explain,
                 on_mark=_marker(corpus.content_hash, query),
                 pick_hint="Click to see why it came",
                 answer=".st-key-why",
@@ -278,9 +262,14 @@ def _side_by_side(rankings: Sequence[Ranked], corpus: Corpus, query: str) -> Non
             figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
 
 
+def _explain(row: int) -> None:
+    """A click opens the explanation of a hit, a second one closes it."""
+    state.put("why", None if state.get("why") == row else row)
+
+
 def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
     """What a mark does. Made apart: a widget keeps its callback, and must not keep a corpus with it."""
-    return lambda at, relevant: judging.mark(corpus_hash, query, at, relevant)
+    return lambda row, relevant: judging.mark(corpus_hash, query, row, relevant)
 
 
 def _ties(ranked: Ranked) -> None:
@@ -296,8 +285,8 @@ def _ties(ranked: Ranked) -> None:
         )
 
 
-def _tag(corpus: Corpus, at: int) -> str:
-    return next((corpus.columns[name][at] for name in TAGS if name in corpus.columns), "")
+def _tag(corpus: Corpus, row: int) -> str:
+    return next((corpus.columns[name][row] for name in TAGS if name in corpus.columns), "")
 
 
 def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
@@ -305,7 +294,7 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
         "rank": range(1, len(ranked.best) + 1),
         "number": ranked.best,
         ranked.unit: ranked.scores[ranked.best].round(6),
-        "text": [corpus.texts[at] for at in ranked.best],
+        "text": [corpus.texts[row] for row in ranked.best],
     }
     return pd.DataFrame(own | figures.beside(own, corpus.columns, ranked.best))
 

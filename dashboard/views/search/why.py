@@ -12,54 +12,53 @@ from components.analysis import late_interaction
 from components.charts import matrices
 from components.retrieval.search import words
 from dashboard import caching, state
-from dashboard.corpora import current
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.late_interaction import MaxSim
-    from components.model.backend import Backend
     from components.model.trace import TokenizedSentence
+    from dashboard.views.search.request import SearchRequest
 
 
 MOST_CHARACTERS = 15_000
 
 
-def why(backend: Backend) -> None:
+def why(request: SearchRequest) -> None:
     """The hit that was clicked; nothing where none was."""
-    corpus = current.corpus()
-    at, query = state.get("why"), str(state.get("query"))
-    if at is None or not query.strip():
+    backend, corpus, query, row = request.backend, request.corpus, request.query, request.explained
+    if row is None:
         return
-    if at >= len(corpus):
+    if row >= len(corpus):
         state.put("why", None)
         return
     with st.container(border=True, key="why"):
         left, right = st.columns([6, 1], vertical_alignment="center")
-        left.subheader(f"Why no. {at}?", anchor=False)
+        left.subheader(f"Why no. {row}?", anchor=False)
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
-        text = corpus.texts[at]
         # What is longer than the model reads is cut here: a row of a file may be a whole book.
-        text = text[:MOST_CHARACTERS]
-        trace = backend.trace([query, text], max_length=backend.own_max_length)
-        layer = min(state.get("layer") if state.get("layer") is not None else trace.n_layers, trace.n_layers)
+        text = corpus.texts[row][:MOST_CHARACTERS]
+        trace = backend.trace([query, text], max_length=request.max_length)
+        layer = trace.n_layers if request.layer is None else min(request.layer, trace.n_layers)
         try:
-            found = late_interaction.of_trace(trace, layer)
+            similarity = late_interaction.of_trace(trace, layer)
         except ValueError:
             st.info("The query or the sentence has no tokens of its own to compare.")
             return
         asked, hit = trace.sentences
-        _marked(found, hit)
+        _marked(similarity, hit)
         spans = words.shared_words(query, text)
         shared = words.common(spans, text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
-        _best_table(found, asked, hit)
-        rows = matrices.axis_labels([asked.tokens[p].piece for p in found.query_positions], found.query_positions)
+        _best_table(similarity, asked, hit)
+        rows = matrices.axis_labels(
+            [asked.tokens[p].piece for p in similarity.query_positions], similarity.query_positions
+        )
         columns = matrices.axis_labels(
-            [hit.tokens[p].piece for p in found.document_positions], found.document_positions
+            [hit.tokens[p].piece for p in similarity.document_positions], similarity.document_positions
         )
         figures.figure(
             matrices.token_matrix(
-                found.matrix,
+                similarity.matrix,
                 rows,
                 columns,
                 f"Query and sentence, layer {layer}",
@@ -71,44 +70,47 @@ def why(backend: Backend) -> None:
             ),
             key="why_matrix",
             alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",
-            message=f"MaxSim is the sum of each query token's best cosine: {found.total:.2f} in all, {found.mean:.2f} on "
-            f"average. Two unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
+            message=f"MaxSim is the sum of each query token's best cosine: {similarity.total:.2f} in all, "
+            f"{similarity.mean:.2f} on average. "
+            f"Two unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
             read="Every row is a query token; its brightest cell is the token that answers it ([Khattab and Zaharia 2020]"
             "(https://arxiv.org/abs/2004.12832)).",
             not_shown="How the hit was found: that was one vector for each sentence. And it is one-sided: what the sentence "
             "says beyond the query costs nothing.",
-            table=lambda: pd.DataFrame(found.matrix.round(4), columns=columns).assign(query=rows)[["query", *columns]],
+            table=lambda: pd.DataFrame(similarity.matrix.round(4), columns=columns).assign(query=rows)[
+                ["query", *columns]
+            ],
         )
 
 
-def _marked(found: MaxSim, hit: TokenizedSentence) -> None:
+def _marked(similarity: MaxSim, hit: TokenizedSentence) -> None:
     """The sentence with the tokens that answer the query marked, the more the closer."""
     low = 0.3
-    pieces, at = [], 0
-    for position, weight in zip(found.document_positions, found.weights, strict=True):
+    pieces, end = [], 0
+    for position, weight in zip(similarity.document_positions, similarity.weights, strict=True):
         token = hit.tokens[position]
-        if token.start >= at and weight > 0:
+        if token.start >= end and weight > 0:
             strength = max(0.12, (float(weight) - low) / (1 - low))
-            pieces.append(html.escape(hit.text[at : token.start]))
+            pieces.append(html.escape(hit.text[end : token.start]))
             pieces.append(
                 f'<span style="background: rgba(230, 159, 0, {0.75 * strength:.2f}); border-radius: 3px">'
                 f"{html.escape(hit.text[token.start : token.end])}</span>"
             )
-            at = token.end
-    pieces.append(html.escape(hit.text[at:]))
+            end = token.end
+    pieces.append(html.escape(hit.text[end:]))
     st.html(f'<p style="font-size: 1.15rem; line-height: 1.6; margin: 0">{"".join(pieces)}</p>')
 
 
-def _best_table(found: MaxSim, asked: TokenizedSentence, hit: TokenizedSentence) -> None:
+def _best_table(similarity: MaxSim, asked: TokenizedSentence, hit: TokenizedSentence) -> None:
     st.dataframe(
         pd.DataFrame(
             [
                 {
                     "query token": asked.tokens[position].piece,
-                    "is answered by": hit.tokens[found.document_positions[column]].piece,
-                    "cosine": float(found.matrix[row, column]),
+                    "is answered by": hit.tokens[similarity.document_positions[column]].piece,
+                    "cosine": float(similarity.matrix[row, column]),
                 }
-                for row, (position, column) in enumerate(zip(found.query_positions, found.best, strict=True))
+                for row, (position, column) in enumerate(zip(similarity.query_positions, similarity.best, strict=True))
             ]
         ),
         hide_index=True,

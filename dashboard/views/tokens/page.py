@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
-from dashboard import navigation, state
-from dashboard.ui import controls, messages, model_gate
+from dashboard import navigation
+from dashboard.ui import controls, messages
 from dashboard.views.tokens import sections
 
 if TYPE_CHECKING:
@@ -21,26 +18,6 @@ VIEWS = {
     "vocabulary": "Vocabulary",
     "compare": "Another tokenizer",
 }
-
-
-def render() -> None:
-    st.title("How does text become numbers?")
-    st.markdown(
-        "A tokenizer cuts text into pieces it knows and gives each its number. The model sees only these numbers; "
-        "what the vocabulary lacks it never sees."
-    )
-    if messages.needs_sentences():
-        return
-
-    @st.fragment
-    def body() -> None:
-        backend = model_gate.main_model()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice("tokens_view", "Look at", VIEWS, show_label=False)
-        messages.guarded(partial(_view, backend, view), "drawing the tokens")
-        state.write_address("tokens")
-
-    body()
-    navigation.next_step("tokens")
 
 
 def _view(backend: Backend, view: str) -> None:
@@ -61,4 +38,12 @@ def _view(backend: Backend, view: str) -> None:
         sections.another_tokenizer(backend, sentences)
 
 
-render()
+navigation.show(
+    "tokens",
+    "A tokenizer cuts text into pieces it knows and gives each its number. The model sees only these numbers; "
+    "what the vocabulary lacks it never sees.",
+    VIEWS,
+    _view,
+    "drawing the tokens",
+    of_sentences=True,
+)

@@ -230,13 +230,12 @@ def vocabulary(backend: Backend) -> None:
     """Size of the vocabulary and a search over it."""
     pieces_known = backend.tokenization.vocabulary
     st.metric("Vocabulary size", f"{len(pieces_known):,}")
-    st.session_state["w_vocabulary_query"] = state.get("vocabulary_query")
     by_id = state.get("vocabulary_mode") == "id"
-    st.text_input(
+    query = controls.bind(
+        "vocabulary_query",
+        st.text_input,
         "Search the vocabulary",
-        key="w_vocabulary_query",
         placeholder="2924, or 100-110" if by_id else "bank, or ##ing",
-        on_change=lambda: state.put("vocabulary_query", st.session_state["w_vocabulary_query"]),
         max_chars=100,
     )
     mode = controls.choice(
@@ -245,7 +244,6 @@ def vocabulary(backend: Backend) -> None:
         {"begins with": "begins with", "contains": "contains", "id": "has the id"},
         show_label=False,
     )
-    query = state.get("vocabulary_query")
     if not query:
         st.caption(
             "Type something to search. In BERT's vocabularies ## marks a piece that continues a word; in RoBERTa's, Ġ "

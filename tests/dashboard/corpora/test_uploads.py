@@ -1,0 +1,81 @@
+"""Keeping uploads: read once by content, shared by its hash, remembered by the session, explained when bad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from components.errors import InputError
+from components.jobs import Cache
+from dashboard.corpora import uploads
+
+
+@dataclass
+class Upload:
+    name: str
+    content: bytes
+    file_id: str
+
+    def getbuffer(self) -> bytes:
+        return self.content
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr("streamlit.session_state", {})
+    import streamlit as st
+
+    return st.session_state  # type: ignore[return-value]
+
+
+def test_a_file_is_read_once_and_remembered(session: dict[str, Any]) -> None:
+    cache: Cache[int] = Cache(6)
+    reads: list[str] = []
+
+    def read(file: Upload) -> int:
+        reads.append(file.name)
+        return len(file.content)
+
+    for file in (Upload("a.txt", b"12345", "1"), Upload("a.txt", b"12345", "1"), Upload("a.txt", b"12345", "2")):
+        assert uploads.kept("things", cache, file, read) == 5
+    assert reads == ["a.txt"]  # the same content, uploaded again by whomever
+    assert uploads.kept("things", cache, None, read) == 5  # the uploader is on another page
+    assert uploads.kept("others", cache, None, read) is None
+    assert uploads.kept("things", cache, Upload("a.txt", b"123", "3"), read) == 3
+    uploads.forget("things")
+    assert uploads.kept("things", cache, None, read) is None
+
+
+def test_what_made_room_for_others_is_read_again_while_its_file_is_there(session: dict[str, Any]) -> None:
+    cache: Cache[str] = Cache(1)
+    file = Upload("a.txt", b"1", "1")
+    assert uploads.kept("things", cache, file, lambda file: "first") == "first"
+    cache.put("another", "x")
+    assert uploads.kept("things", cache, None, lambda file: "never") is None
+    assert uploads.kept("things", cache, file, lambda file: "again") == "again"
+
+
+def test_several_files_are_one_thing_in_any_order(session: dict[str, Any]) -> None:
+    cache: Cache[int] = Cache(6)
+    first, second = Upload("a", b"1", "1"), Upload("b", b"2", "2")
+    key = uploads.added(cache, [first, second], len)
+    assert key is not None
+    assert uploads.added(cache, [second, first], len) == key
+    assert cache.get(key) == 2
+
+
+def test_a_bad_file_is_explained_and_the_last_good_one_stays(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[Exception] = []
+    monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: said.append(problem))
+    cache: Cache[str] = Cache(6)
+
+    def refuse(file: Upload) -> str:
+        raise InputError("Bad.", "Good was expected.", "Mend it.")
+
+    assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file: "good") == "good"
+    assert uploads.kept("things", cache, Upload("b", b"2", "2"), refuse) == "good"
+    assert [type(problem) for problem in said] == [InputError]

@@ -1,0 +1,104 @@
+"""Binding widgets to settings: what was not offered is refused on the server, whatever comes over the websocket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.testing.v1 import AppTest
+
+from dashboard import settings, state
+from tests.dashboard.conftest import Open, texts
+
+
+def forge(widget: Any, *values: str, text: str | None = None) -> None:
+    """Make a widget send what no browser would: some values of its own, or a text."""
+    sent = WidgetState(id=widget.id)
+    if text is None:
+        sent.string_array_value.data[:] = values
+    else:
+        sent.string_value = text
+    widget.__class__ = type("Forged", (type(widget),), {"_widget_state": sent})
+
+
+def test_an_empty_segmented_control_changes_nothing(open_page: Open) -> None:
+    app = open_page("layers")
+    forge(app.segmented_control(key="w_layers_view"))
+    app.run()
+    assert not app.exception
+    assert not app.error
+    assert "layers_view" not in app.session_state
+    app.segmented_control(key="w_layers_view").set_value("sentences").run()
+    assert app.query_params["view"] == "sentences"
+
+
+def test_a_choice_that_no_list_offers_changes_nothing(open_page: Open) -> None:
+    app = open_page("model", view="vectors")
+    forge(app.selectbox(key="w_sentence"), text="evil")
+    app.run()
+    assert not app.exception
+    assert not app.error
+    assert "sentence" not in app.session_state
+    assert app.selectbox(key="w_sentence").value == 0
+    app.selectbox(key="w_sentence").set_value(2).run()
+    assert app.query_params["n"] == "2"
+
+
+def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Open) -> None:
+    app = open_page("attention", view="matrix", agg="mean", bs=["1", "4"])
+    forge(app.multiselect(key="w_chosen_blocks"), "evil", "1")
+    app.run()
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["chosen_blocks"] == (1, 4)
+    app.multiselect(key="w_chosen_blocks").set_value([5, 0]).run()
+    assert app.session_state["chosen_blocks"] == (0, 5)
+
+
+def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> None:
+    app = open_page("layers", view="sentences", l="99", s=[f"sentence {number}" for number in range(9)])
+    assert "Layer 99 was asked for, but there is only 0 to 6 here." in texts(app)
+    assert app.session_state["layer"] is None
+    app = open_page("heatmaps", sa="7")
+    assert "Sentence A 8 was asked for, but it is not offered here." in texts(app)
+    app.run()
+    assert "was asked for" not in texts(app)
+
+
+def bound() -> None:
+    import streamlit as st
+
+    from dashboard.ui import controls
+
+    st.session_state.setdefault("runs", ("bm25",))
+    controls.bind("runs", st.multiselect, "Runs", options=["bm25", "jm", "lsa"], max_selections=2)
+    controls.bind("k", st.number_input, "Hits", min_value=1, max_value=100)
+    controls.bind("query", st.text_input, "Look for", max_chars=20)
+
+
+def test_more_than_may_be_chosen_is_refused() -> None:
+    app = AppTest.from_function(bound).run()
+    forge(app.multiselect[0], "bm25", "jm", "lsa")
+    app.run()
+    assert app.session_state["runs"] == ("bm25",)
+    app.multiselect[0].set_value(["lsa", "jm"]).run()
+    assert app.session_state["runs"] == ("lsa", "jm")
+
+
+def test_numbers_and_texts_are_bound_too() -> None:
+    app = AppTest.from_function(bound).run()
+    app.number_input[0].set_value(7)
+    app.text_input[0].set_value("rain").run()
+    assert (app.session_state["k"], app.session_state["query"]) == (7, "rain")
+    app.session_state["query"] = "snow"  # by a button, say
+    assert app.run().text_input[0].value == "snow"
+
+
+@pytest.mark.parametrize("page", settings.PAGES)
+def test_a_value_that_cannot_be_written_stays_out_of_the_address(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for bad in (None, "evil", 3.5, object(), ("evil", None)):
+        session = {setting.name: bad for setting in settings.SETTINGS}
+        monkeypatch.setattr("streamlit.session_state", session)
+        written, _ = state.address_of(page)
+        assert all(isinstance(text, str) for values in written.values() for text in values)

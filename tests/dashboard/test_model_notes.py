@@ -48,9 +48,9 @@ def dense(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def backend(folder: str) -> Any:
-    job = caching.shelf().request(parse_model(folder))
+    job = caching.models().request(parse_model(folder))
     assert job.finished.wait(60)
-    return job.backend
+    return job.result
 
 
 def settled(app: AppTest) -> AppTest:

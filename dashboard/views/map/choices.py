@@ -113,10 +113,11 @@ def ready(job: Job) -> bool:
     """Whether a job has its vectors; else its progress, or its error, is drawn."""
     jobs, person = caching.token_jobs(), caching.person()
     is_stopped = job.is_stopped_for(person)
-    if not is_stopped and job.finished.wait(0.4) and job.error is None:
+    is_over = is_stopped or job.finished.wait(0.4)
+    if is_over and not is_stopped and job.error is None:
         return True
-    if is_stopped or job.finished.is_set():
-        if is_stopped:
+    if is_over:
+        if is_stopped or job.is_cancelled:
             st.info("Stopped.")
         else:
             messages.explain(job.error or RuntimeError("no error given"), "reading tokens")

@@ -209,9 +209,10 @@ def test_a_corpus_by_a_sample_of_its_tokens(open_page: Open) -> None:
     corpus = current.demo()
     job = choices.request_tokens(backend(), corpus.content_hash, corpus.texts, corpus.name, max_tokens=500)
     assert job.finished.wait(60)
+    shown = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
+    assert caching.maps().request(shown, MapOptions("pca"), [0, 6]).wait(60)  # a page waits three seconds only
     app = open_page("map", src="corpus", n="500", by="pca", col="topic")
     assert not app.error
-    shown = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
     expected = layer_map(shown.at(6), MapOptions("pca"), start_map(shown.vectors, MapOptions("pca")))
     np.testing.assert_allclose(places(figures(app)[1]), expected, atol=1e-4)
     assert "500 of" in texts(app)
@@ -231,12 +232,15 @@ def test_tokens_are_the_backends_taken_once_for_all_who_ask() -> None:
         return choices.request_tokens(backend(), corpus, sentences, "A corpus", word, count)
 
     assert again() is job
-    assert len({again(), again("another"), again(word="bank"), again(count=6)}) == 4
+    different = {again(), again("another"), again(word="bank"), again(count=6)}
+    assert len(different) == 4
+    assert all(one.finished.wait(30) for one in different)
 
 
 def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any) -> None:
     def until_stopped(*_: Any, cancelled: Any, **__: Any) -> None:
-        while not cancelled():
+        end = time.monotonic() + 20
+        while not cancelled() and time.monotonic() < end:
             time.sleep(0.01)
         raise Cancelled
 
@@ -247,10 +251,11 @@ def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any)
     assert [info.value for info in app.info] == ["Stopped."]
     monkeypatch.setattr(backend(), "token_vectors", real)
     app.button(key="tokens_again").click().run()
-    for job in caching.token_jobs().under_way():
-        assert job.finished.wait(60)
-    app.run()
-    assert len(figures(app)) == 2
+    corpus = current.demo()
+    job = choices.request_tokens(backend(), corpus.content_hash, corpus.texts, corpus.name)
+    assert job.finished.wait(60)
+    assert job.error is None
+    assert "Stopped." not in texts(app.run())
 
 
 def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
@@ -278,6 +283,11 @@ def test_another_word_and_an_unknown_one(open_page: Open) -> None:
 
 
 def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
+    corpus = current.demo()
+    job = choices.request_tokens(
+        backend(), corpus.content_hash, corpus.texts, corpus.name, "court", senses.MOST_OCCURRENCES
+    )
+    assert job.finished.wait(60)
     app = open_page("map", view="senses", ws="corpus", w="court", by="pca")
     assert not app.error
     assert "occurrences in" in texts(app)

@@ -26,15 +26,14 @@ def ready(
     `doing` completes "Something went wrong while ..."; `unit` names what `total` counts where that tells people
     something; `resumes` says that a job which is started again continues where it stopped.
     """
-    person = caching.person()
-    if not job.is_stopped_for(person):
-        job.finished.wait(0.5)
-    if job.finished.is_set() and job.error is None:
+    is_stopped = job.is_stopped_for(caching.person())
+    is_over = job.finished.wait(0.0 if is_stopped else 0.5)  # asked once: it may end while this page is drawn
+    if is_over and job.error is None:
         return True
-    if is_awaited(job):
-        _under_way(jobs, job, stop_key, unit, resumes)
-    else:
+    if is_over or is_stopped:
         _ended(jobs, job, doing, again_key, unit, resumes)
+    else:
+        _under_way(jobs, job, stop_key, unit, resumes)
     return False
 
 

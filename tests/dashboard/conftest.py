@@ -38,7 +38,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     yield opened
     # Work that a page began must not count as the next test's.
     for job in caching.queue().under_way():
-        assert job.finished.wait(60)
+        assert job.finished.wait(150), job  # the first map of all compiles UMAP
 
 
 def figures(app: AppTest) -> list[dict[str, Any]]:

@@ -130,7 +130,7 @@ def test_at_the_last_layer_there_is_nothing_to_warn_of(open_page: Open, dense: s
 def test_a_link_to_an_own_vector_that_the_model_has_not(open_page: Open, page: str, view: str) -> None:
     app = settled(open_page(page, view=view, pool="own"))
     assert "Model's own" in texts(app) or "model's own vector” was asked for" in texts(app)
-    assert "there is only" in texts(app)
+    assert "is not offered here" in texts(app)
     assert app.session_state["pooling"] == "mean"
 
 

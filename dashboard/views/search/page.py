@@ -27,6 +27,7 @@ def _view(backend: Backend, view: str) -> None:
     if view == "corpus":
         corpus.corpus(backend)
         return
+    messages.cross_encoder_note([backend])
     searched = current.corpus()
     st.caption(f"Corpus: **{messages.escape(searched.name)}**, {len(searched):,} sentences")
     if view == "results":

@@ -200,6 +200,7 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
         if not state.get("model2"):
             st.info("Choose a second model under “Compare with” in the sidebar.")
         return None
+    messages.cross_encoder_note([second], after=[request.backend])
     index = embedding.index_of(second, request.corpus, "second")
     if index is None:
         return None

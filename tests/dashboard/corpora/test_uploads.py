@@ -63,7 +63,7 @@ def test_several_files_are_one_thing_in_any_order(session: dict[str, Any]) -> No
     key = uploads.added(cache, [first, second], len)
     assert key is not None
     assert uploads.added(cache, [second, first], len) == key
-    assert cache.get(key) == 2
+    assert cache.find(key) == 2
 
 
 def test_a_bad_file_is_explained_and_the_last_good_one_stays(

@@ -746,7 +746,7 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
 
 @pytest.mark.parametrize(
     ("address", "panel", "figure"),
-    [({}, "published_retrieval", "46.86"), ({"view": "similarity"}, "published_similarity", "59.30")],
+    [({}, "published_retrieval", "46.86"), ({"view": "similarity"}, "published_similarity", "59.32")],
 )
 def test_published_figures_stand_apart(open_page: Open, address: dict[str, str], panel: str, figure: str) -> None:
     app = ready(open_page("evaluate", **address))

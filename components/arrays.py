@@ -1,4 +1,4 @@
-"""Array types that records, analyses and charts share, and what is done to any array."""
+"""Array types that records, analyses and charts share, and operations on any array."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def unit(vectors: NDArray[F]) -> NDArray[F]:
-    """Vectors along the last axis scaled to length 1, in the precision they come in.
+    """Vectors scaled to length 1 along the last axis, in their own precision.
 
-    One rule everywhere: a zero vector has no direction and stays zero, so that its cosine with any other is 0. A vector
-    that is missing is NaN, and so are its cosines. Cast float16 first: its squares overflow.
+    One rule everywhere: a zero vector has no direction and stays zero, so that its cosine with any other is 0. A missing
+    vector is NaN, and so are its cosines. Convert float16 first: its squares overflow.
     """
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(lengths == 0, 1, lengths), vectors.dtype)

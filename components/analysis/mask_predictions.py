@@ -62,7 +62,7 @@ def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tup
         raise ValueError(f"k is {k}; expected 1 or more")
     predictions = []
     # One mask at a time: float64 of a whole vocabulary for hundreds of masks would take hundreds of megabytes.
-    for (sentence, position), logits in zip(trace.mask_logits.places, trace.mask_logits.logits, strict=True):
+    for (sentence, position), logits in zip(trace.mask_logits.positions, trace.mask_logits.logits, strict=True):
         probabilities = softmax(logits)
         best = np.argsort(-probabilities, kind="stable")[:k]
         top = tuple(

@@ -46,7 +46,7 @@ FEWEST = 4  # points: with three there is nothing to lay out, and umap-learn rai
 FEWEST_PACMAP = 6  # points: it wants further neighbours as well
 FEW = 20  # points: up to here PCA says as much
 FITTED = 5_000  # points a map is made of; more are placed into it
-_PLACED = 5_000  # points placed at once, between two looks at `cancelled`
+_PLACED = 5_000  # points placed at once, between two looks at `is_cancelled`
 _NEAREST = 5  # neighbours a point is placed by, where the method cannot place points itself
 _RATE = 0.5  # UMAP's learning rate: half its default, for maps that start near their end
 
@@ -69,19 +69,19 @@ class MapOptions:
         return self if self.method == "umap" else replace(self, min_dist=0.1)
 
 
-def start_map(vectors: NDArray[Any], options: MapOptions, cancelled: Callable[[], bool] = lambda: False) -> Float32:
+def start_map(vectors: NDArray[Any], options: MapOptions, is_cancelled: Callable[[], bool] = lambda: False) -> Float32:
     """The common start of all layers' maps, from vectors [layer, token, dim]: the map of the mean directions."""
     total = np.zeros(vectors.shape[1:], np.float32)
     for layer in vectors:  # one at a time: the array may be a file of many layers
         total += unit(np.asarray(layer, np.float32))
-    return _normal(place(total, options, None, cancelled=cancelled))
+    return _normal(place(total, options, None, is_cancelled=is_cancelled))
 
 
 def layer_map(
     vectors: NDArray[Any],
     options: MapOptions,
     start: Float32 | None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Float32:
     """The map of one layer's vectors [token, dim], float32 [token, dims]; aligned to `start` where there is one.
@@ -90,7 +90,7 @@ def layer_map(
     and start give the same map. `progress(done, total)` counts points. Raises InputError for fewer than 4 points,
     Cancelled.
     """
-    points = _normal(place(np.asarray(vectors, np.float32), options, start, cancelled, progress))
+    points = _normal(place(np.asarray(vectors, np.float32), options, start, is_cancelled, progress))
     return points if start is None else align(points, start)
 
 
@@ -118,7 +118,7 @@ def place(
     vectors: Float32,
     options: MapOptions,
     start: Float32 | None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Float32:
     """The method's own coordinates, float32 [token, dims], neither centred nor aligned.
@@ -128,7 +128,7 @@ def place(
     """
     count = len(vectors)
     check_count(count, options.method)
-    if cancelled():
+    if is_cancelled():
         raise Cancelled
     if not np.ptp(vectors, axis=0).any():  # the same vector throughout: one place
         return np.zeros((count, options.dims), np.float32)
@@ -146,7 +146,7 @@ def place(
     result[rows] = fitted
     others = np.setdiff1d(np.arange(count), rows)
     for first in range(0, len(others), _PLACED):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         if progress is not None:
             progress(FITTED + first, count)

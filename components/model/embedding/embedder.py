@@ -93,7 +93,10 @@ class Embedder:
         precision: Precision = "auto",
         role: Role | None = None,
     ) -> EmbedOptions:
-        """The options in full: what is left out gets the model's own (see components.model.files.sentence_config)."""
+        """Everything that `embed` is to do. Left out: the last layer, the model's own pooling and maximum length.
+
+        `role` puts the model's own prompt for queries or documents in front, if it has one. Raises InputError.
+        """
         model = self.model
         last = model.facts.layers
         chosen = (last,) if layers is None else tuple(sorted(set(layers)))
@@ -123,33 +126,19 @@ class Embedder:
         resolved = self.best_precision() if precision == "auto" else precision
         return EmbedOptions(chosen, wanted, length, resolved, prompt_for(model.sentence_config, role))
 
-    def embed(
-        self,
-        texts: Sequence[str],
-        options: EmbedOptions,
-        token_budget: int | None = None,
-        progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> Float32:
-        """All vectors in memory, float32 [layer, pooling, sentence, dim], in the order of the texts, not normalised."""
-        dim = self.model.vector_size(options.poolings)
-        result = np.empty((len(options.layers), len(options.poolings), len(texts), dim), np.float32)
-
-        def keep(rows: Int64, vectors: Float32) -> None:
-            result[:, :, rows] = vectors
-
-        self.stream(texts, options, keep, token_budget, progress, cancelled)
-        return result
-
     def embed_weighted(
         self,
         texts: Sequence[str],
         weights: Float32,
         options: EmbedOptions,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
-        """Means weighted by `weights[token id]`, float32 [layer, sentence, dim]; the plain mean where they sum to 0."""
+        """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
+
+        `weights` is float32 [vocabulary], by token id, none negative; special tokens have weights too. A text whose
+        weights sum to 0 gets its plain mean. The poolings of the options are ignored. Raises as `Backend.embed` does.
+        """
         if weights.shape != (self.model.facts.vocabulary_size,) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"{self.model.facts.vocabulary_size} weights, none negative, were expected")
         shares = torch.tensor(weights, dtype=torch.float32, device=self.model.device)
@@ -159,7 +148,7 @@ class Embedder:
             result[:, rows] = vectors[:, 0]
 
         means = replace(options, poolings=("mean",))
-        self.stream(texts, means, keep, None, progress, cancelled, partial(self._forward, weights=shares))
+        self.stream(texts, means, keep, None, progress, is_cancelled, partial(self._forward, weights=shares))
         return result
 
     def stream(
@@ -169,12 +158,12 @@ class Embedder:
         sink: Sink,
         token_budget: int | None = None,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
         forward: _Forward | None = None,
     ) -> EmbedReport:
         """Hand `sink(rows [n], vectors [layer, pooling, n, dim])` each batch; rows are places in `texts`.
 
-        `progress(done, total)` is told sentences after each batch. Raises Cancelled once `cancelled()`
+        `progress(done, total)` is told sentences after each batch. Raises Cancelled once `is_cancelled()`
         says so, asked before each batch; errors of `sink` pass through. `forward` makes the vectors of a batch.
         """
         started = time.monotonic()
@@ -184,7 +173,7 @@ class Embedder:
             ids, cut = self.model.tokenization.encode_many(block, options.max_length)
             truncated += sum(cut)
             for rows in self._batches([len(row) for row in ids], token_budget):
-                for part, vectors in self._run(rows, ids, options, cancelled, forward or self._forward):
+                for part, vectors in self._run(rows, ids, options, is_cancelled, forward or self._forward):
                     sink(part + start, vectors)
                     done += len(part)
                     tokens += sum(len(ids[row]) for row in part)
@@ -219,11 +208,11 @@ class Embedder:
         rows: Int64,
         ids: Sequence[Sequence[int]],
         options: EmbedOptions,
-        cancelled: Callable[[], bool],
+        is_cancelled: Callable[[], bool],
         forward: _Forward,
     ) -> Iterator[tuple[Int64, Float32]]:
         """One batch; in halves where it does not fit the accelerator's memory."""
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         vectors = None
         try:
@@ -240,7 +229,7 @@ class Embedder:
         self._release()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
-            yield from self._run(part, ids, options, cancelled, forward)
+            yield from self._run(part, ids, options, is_cancelled, forward)
 
     def _release(self) -> None:
         if self.model.device.type == "cuda":

@@ -68,17 +68,21 @@ def token_vectors(
     seed: int = 0,
     folder: Path | None = None,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> TokenVectors:
     """The vectors of a seeded sample of the corpus's tokens, or of the occurrences of `word`.
 
     At most `max_tokens`; special tokens are never chosen. With `folder` the array is a nameless file on that
     disk, mapped into memory. `progress(done, total)` counts sentences that go through the model. Raises InputError
-    where there is nothing to choose, Cancelled once `cancelled()` is true.
+    where there is nothing to choose, Cancelled once `is_cancelled()` is true.
     """
     model = embedder.model
     wanted = embedder.options(layers if layers is not None else range(model.facts.layers + 1)).layers
-    places = _Places.of_tokens(model, texts, cancelled) if word is None else _occurrences(model, texts, word, cancelled)
+    places = (
+        _Places.of_tokens(model, texts, is_cancelled)
+        if word is None
+        else _occurrences(model, texts, word, is_cancelled)
+    )
     if not len(places):
         raise InputError(
             f"No token was found{f' for the word {word!r}' if word else ''} in {len(texts):,} sentences.",
@@ -90,7 +94,7 @@ def token_vectors(
         order = np.sort(np.random.default_rng(seed).choice(len(places), max_tokens, replace=False))
     chosen = [places[at] for at in order]  # (sentence, which of its tokens or words)
     vectors = _array((len(wanted), len(chosen), model.facts.hidden_size), folder)
-    tokens = _fill(embedder, texts, chosen, word is not None, wanted, vectors, progress, cancelled)
+    tokens = _fill(embedder, texts, chosen, word is not None, wanted, vectors, progress, is_cancelled)
     if isinstance(vectors, np.memmap):
         vectors.flush()
     vectors.flags.writeable = False
@@ -138,10 +142,10 @@ class _Places(Sequence[tuple[int, int]]):
         self._ends = np.cumsum(np.asarray(counts, np.int64)) if len(counts) else np.zeros(1, np.int64)
 
     @classmethod
-    def of_tokens(cls, model: LoadedModel, texts: Sequence[str], cancelled: Callable[[], bool]) -> _Places:
+    def of_tokens(cls, model: LoadedModel, texts: Sequence[str], is_cancelled: Callable[[], bool]) -> _Places:
         counts: list[int] = []
         for start in range(0, len(texts), BLOCK):
-            if cancelled():
+            if is_cancelled():
                 raise Cancelled
             ids, _ = model.tokenization.encode_many(texts[start : start + BLOCK], model.own_max_length)
             counts += [len(item) - model.tokenization.frame_length for item in ids]
@@ -156,13 +160,13 @@ class _Places(Sequence[tuple[int, int]]):
 
 
 def _occurrences(
-    model: LoadedModel, texts: Sequence[str], word: str, cancelled: Callable[[], bool]
+    model: LoadedModel, texts: Sequence[str], word: str, is_cancelled: Callable[[], bool]
 ) -> list[tuple[int, int]]:
     """(sentence, which of its words) for every occurrence of the word."""
     places: list[tuple[int, int]] = []
     folded = word.strip().casefold()
     for start in range(0, len(texts), BLOCK):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         for row, text in enumerate(texts[start : start + BLOCK]):
             if folded not in text.casefold():  # cheap, and spares the records of most sentences
@@ -184,7 +188,7 @@ def _fill(
     layers: Sequence[int],
     vectors: NDArray[np.float16],
     progress: Progress | None,
-    cancelled: Callable[[], bool],
+    is_cancelled: Callable[[], bool],
 ) -> list[ChosenToken]:
     by_sentence: dict[int, list[tuple[int, int]]] = {}
     for row, (number, which) in enumerate(chosen):
@@ -194,7 +198,7 @@ def _fill(
     queue = sorted(by_sentence, key=lambda at: len(texts[at]))  # taken from its end, the longest first
     done = 0
     while queue:
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         batch: list[int] = []
         sentences: list[TokenizedSentence] = []

@@ -139,7 +139,7 @@ def download(
     repo_id: str,
     revision: str | None = None,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
     """Fetch a model's files into the hub's cache and return their folder.
 
@@ -150,14 +150,14 @@ def download(
     if not is_reachable(fresh=True):
         raise offline(repo_id)
     try:
-        return _download(repo_id, revision, progress, cancelled)
+        return _download(repo_id, revision, progress, is_cancelled)
     except ModelError:
         raise
     except Exception as problem:
         raise explain(problem, repo_id) from problem
 
 
-def _download(repo_id: str, revision: str | None, progress: Progress | None, cancelled: Callable[[], bool]) -> Path:
+def _download(repo_id: str, revision: str | None, progress: Progress | None, is_cancelled: Callable[[], bool]) -> Path:
     from fnmatch import fnmatch
 
     from huggingface_hub import HfApi, hf_hub_download
@@ -176,7 +176,7 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
     total, before = sum(files.values()), 0
 
     def report(done: int) -> None:
-        if cancelled():
+        if is_cancelled():
             raise _cancelled(repo_id)
         if progress is not None:
             progress(min(before + done, total), total)
@@ -184,7 +184,7 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, can
     folder: Path | None = None
     # Small files first: a repository that is no encoder is found out before its weights are fetched.
     for name, size in sorted(files.items(), key=lambda item: item[1]):
-        if cancelled():
+        if is_cancelled():
             raise _cancelled(repo_id)
         path = hf_hub_download(
             repo_id,

@@ -32,7 +32,7 @@ _checked: set[tuple[str, int, int]] = set()
 def find_files(
     spec: ModelSpec,
     progress: hub.Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> ModelFiles:
     """The files of a model, fetched from the hub if need be. Raises ModelError."""
     if spec.source == "embedded":
@@ -41,10 +41,10 @@ def find_files(
         return _folder(Path(spec.key))
     folder = hub.cached_folder(spec.key)
     if folder is None:
-        folder = hub.download(spec.key, progress=progress, cancelled=cancelled)
+        folder = hub.download(spec.key, progress=progress, is_cancelled=is_cancelled)
     elif hub.lacks_modules(folder) and hub.is_reachable():
         try:  # the same commit: only what is missing is fetched
-            folder = hub.download(spec.key, folder.name, progress, cancelled)
+            folder = hub.download(spec.key, folder.name, progress, is_cancelled)
         except ModelError as problem:
             if problem.kind == "cancelled":
                 raise

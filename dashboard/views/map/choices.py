@@ -75,7 +75,7 @@ def request_tokens(
             max_tokens=max_tokens,
             folder=caching.token_folder(),
             progress=report_progress,
-            cancelled=is_cancelled,
+            is_cancelled=is_cancelled,
         )
 
     key = (backend.spec.key, backend.revision, corpus, word, str(max_tokens))

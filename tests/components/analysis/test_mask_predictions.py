@@ -118,7 +118,7 @@ def test_attentions_and_predictions_come_from_one_pass(masked_lm):
     after = backend.trace([masked.text], [masked.pair], attentions=True, mask_logits=True)
     assert backend.forward_passes == passes + 2
     assert after.sentences == (masked.sentence,)
-    assert before.mask_logits.places == ()
+    assert before.mask_logits.positions == ()
     assert after.attentions.shape == before.attentions.shape == (3, 1, 4, 9, 9)
     assert np.abs(after.attentions - before.attentions).max() > 0.01
     np.testing.assert_allclose(after.attentions.sum(-1), 1, atol=1e-5)

@@ -129,7 +129,7 @@ def test_a_cancelled_job_stops_before_the_next_batch(embedded):
             embedded.embed_options(precision="float32"),
             lambda part, vectors: got.extend(part.tolist()),
             token_budget=100,
-            cancelled=lambda: len(got) > 10,
+            is_cancelled=lambda: len(got) > 10,
         )
     assert 10 < len(got) < len(TEXTS)
 
@@ -250,7 +250,7 @@ def test_no_token_is_said_and_a_cancel_is_heard(embedded):
     with pytest.raises(InputError, match="zeppelin"):
         embedded.token_vectors(TEXTS, word="zeppelin")
     with pytest.raises(Cancelled):
-        embedded.token_vectors(TEXTS, cancelled=lambda: True)
+        embedded.token_vectors(TEXTS, is_cancelled=lambda: True)
 
 
 def test_what_did_not_fit_is_let_go_before_the_next_try(tiny_folder, monkeypatch):

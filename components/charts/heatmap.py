@@ -1,4 +1,4 @@
-"""Matrices as colour."""
+"""Matrices as coloured cells."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def similarity_heatmap(
 ) -> go.Figure:
     """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty.
 
-    Rows carry number and label, columns the number alone. Numbers (1, 2, ..., or `numbers`) keep equal labels
-    apart. `limits` fixes the colours.
+    Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
+    apart. `limits` fixes the colour scale.
     """
     names = [
         f"{number}  {theme.plain(label, 24)}"
@@ -47,7 +47,7 @@ def similarity_heatmap(
         )
     )
     figure.update_yaxes(title="sentence or word", autorange="reversed", showgrid=False)
-    figure.update_xaxes(title="the same, by number", showgrid=False, type="category", tickangle=0)
+    figure.update_xaxes(title="sentence or word (number)", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)), scale)
 
 
@@ -59,7 +59,7 @@ def layer_heatmap(
     limits: tuple[float, float] | None = None,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Many curves as rows of colour: values [curve, layer 0..L], a column for each layer; NaN stays empty."""
+    """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
     low, high = theme.limits_of(values, limits)
     figure = go.Figure(
         go.Heatmap(

@@ -88,9 +88,9 @@ def read_head(folder: Path | None, modules: Sequence[PublishedModule], hidden_si
     modes = modules[pooling_index].pooling_modes
     if len(modes) > 1 or modes[0] not in POOLINGS:
         raise HeadNotApplied("it needs a pooling that is not applied here")
-    others = [kind for kind in (*kinds[1:pooling_index], *kinds[pooling_index + 1 :]) if kind not in {"Dense", "Normalize", *_UNCHANGED}]
+    others = {*kinds[1:pooling_index], *kinds[pooling_index + 1 :]} - {"Dense", "Normalize", *_UNCHANGED}
     if others:
-        raise HeadNotApplied(f"it needs modules that are not applied here ({', '.join(others)})")
+        raise HeadNotApplied(f"it needs modules that are not applied here ({', '.join(sorted(others))})")
     layers: list[torch.nn.Module] = []
     size = hidden_size
     for module in modules[pooling_index + 1 :]:
@@ -108,7 +108,7 @@ def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
 
     config, module_folder = module.config, folder / module.path
     if config is None or not is_inside(module.path):
-        raise HeadNotApplied(f"its configuration ({module.path}/config.json) is missing or damaged")
+        raise HeadNotApplied(f"its configuration ({module.path}/config.json) is not on this machine, or is damaged")
     if not (module_folder / WEIGHTS).exists():
         raise HeadNotApplied(
             f"{module.path} has no {WEIGHTS}: its weights are missing, or were published only as a pickle ({PICKLE}), which is "
@@ -119,7 +119,9 @@ def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
         raise HeadNotApplied("its input is not the pooled vector")
     # The default of sentence-transformers if the configuration names none.
     activation_name = str(config.get("activation_function") or "torch.nn.modules.activation.Tanh")
-    activation = _ACTIVATIONS.get(activation_name.rpartition(".")[2]) if activation_name.startswith("torch.nn.") else None
+    activation = (
+        _ACTIVATIONS.get(activation_name.rpartition(".")[2]) if activation_name.startswith("torch.nn.") else None
+    )
     if activation is None:
         raise HeadNotApplied(f"its activation function {activation_name[:80]} is unknown")
     try:

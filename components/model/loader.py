@@ -31,7 +31,9 @@ class ModelLoader:
         """`after_load` runs in the loading thread, after those who wait have received the model."""
         self.store = store
         self._after_load = after_load
-        self._stamps: dict[Hashable, object] = {}  # by the model's key: the state of its folder's files when they were read
+        self._stamps: dict[
+            Hashable, object
+        ] = {}  # by the model's key: the state of its folder's files when they were read
         # A failure is remembered for a moment, so that a page that is drawn again does not retry at once.
         self.jobs = Jobs(queue, LANE, keep=capacity, retry_seconds=FAILURE_KEPT_SECONDS, is_stale=self._is_saved_anew)
 

@@ -195,7 +195,7 @@ class Tokenization:
         least = self._extra[is_pair] + 1
         if not least <= limit <= self.max_length:
             raise InputError(
-                f"The maximum length {limit} is outside this model's range.",
+                f"The maximum length of {limit} tokens is outside this model's range.",
                 f"A length from {least} to {self.max_length} tokens was expected, special tokens included.",
                 "Choose a length in this range.",
             )

@@ -437,7 +437,7 @@ def test_mask_logits_equal_the_published_heads(masked_lm_folder):
 def test_without_a_mask_token_there_are_no_logits(masked_lm_folder):
     backend = Backend.load(str(masked_lm_folder), device_name="cpu")
     logits = backend.trace(["the cat sat"], mask_logits=True).mask_logits
-    assert logits.places == ()
+    assert logits.positions == ()
     assert logits.logits.shape == (0, backend.facts.vocabulary_size)
 
 

@@ -228,7 +228,7 @@ def test_progress_can_be_read_while_it_loads(loader, loads):
     loads.then = then
     job = loader.request(spec_of("a"))
     assert half.wait(10)
-    assert (job.fraction, progress_message(spec_of("a"), job)) == (0.5, "Fetching title of a: 30 of 60 MB")
+    assert (job.fraction, progress_message(spec_of("a"), job)) == (0.5, "Downloading title of a: 30 of 60 MB")
     go_on.set()
     finished(job)
     assert (job.fraction, progress_message(spec_of("a"), job)) == (1.0, "Loading title of a into memory")

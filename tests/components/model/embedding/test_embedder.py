@@ -214,7 +214,7 @@ def test_a_sample_of_tokens_has_the_traces_vectors(embedded):
     trace = embedded.trace(TEXTS, max_length=256)
     assert found.vectors.shape == (7, 120, 384)
     assert found.vectors.dtype == np.float16
-    assert found.found == int((~trace.special_mask & trace.attention_mask.astype(bool)).sum())
+    assert found.candidates == int((~trace.special_mask & trace.attention_mask.astype(bool)).sum())
     for row, token in enumerate(found.tokens):
         (place,) = token.positions
         expected = trace.hidden_states[:, token.sentence, place]
@@ -304,8 +304,8 @@ def test_one_long_unknown_string_does_not_widen_a_batch(embedded, monkeypatch):
 
 
 def test_a_sample_is_drawn_from_every_sentence_alike():
-    from components.model.embedding.token_vectors import _Places
+    from components.model.embedding.token_vectors import _CorpusTokens
 
-    places = _Places([3, 0, 2, 1])
+    places = _CorpusTokens([3, 0, 2, 1])
     assert [places[at] for at in range(len(places))] == [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (3, 0)]
-    assert len(_Places([])) == 0
+    assert len(_CorpusTokens([])) == 0

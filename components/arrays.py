@@ -19,6 +19,12 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def arrays_of(*records: object) -> list[np.ndarray]:
+    """The arrays among the fields of some records; a record that is None has none."""
+    fields = [value for record in records if record is not None for value in vars(record).values()]
+    return [value for value in fields if isinstance(value, np.ndarray)]
+
+
 def unit(vectors: NDArray[F]) -> NDArray[F]:
     """Vectors scaled to length 1 along the last axis, in their own precision.
 

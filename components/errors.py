@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 ModelErrorKind = Literal[
-    "offline",  # the hub is out of reach and the model is not on this machine
+    "offline",  # the hub cannot be reached and the model is not on this machine
     "not_found",  # no such repository, revision or folder
     "gated",  # the repository requires a login or an accepted licence
     "no_safetensors",  # weights only in formats that can run code when they are read

@@ -135,10 +135,6 @@ def _band(values: Float64) -> Band:
     kept = [row[~np.isnan(row)] for row in values]
     low, mean, high = (
         np.array([statistic(row) if len(row) else np.nan for row in kept])
-        for statistic in (
-            lambda row: np.percentile(row, 5),
-            np.mean,
-            lambda row: np.percentile(row, 95),
-        )
+        for statistic in (lambda row: np.percentile(row, 5), np.mean, lambda row: np.percentile(row, 95))
     )
     return Band(read_only(mean), read_only(low), read_only(high))

@@ -29,16 +29,13 @@ def similarity_heatmap(
         f"{number}  {theme.plain(label, 24)}"
         for number, label in zip(numbers or range(1, len(labels) + 1), labels, strict=True)
     ]
-    low, high = theme.limits_of(matrix, limits)
     figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(matrix, np.float32),
-            x=[name.split("  ")[0] for name in names],
-            y=names,
-            zmin=low,
-            zmax=high,
-            colorscale=theme.SEQUENTIAL,
-            colorbar=theme.colour_bar("cosine"),
+        theme.heatmap(
+            matrix,
+            [name.split("  ")[0] for name in names],
+            names,
+            "cosine",
+            limits,
             texttemplate="%{z:.2f}" if show_values else None,
             customdata=np.broadcast_to(np.array(names, dtype=object), matrix.shape),
             hovertemplate="%{y}<br>%{customdata}<br>cosine %{z:.4f}<extra></extra>",
@@ -60,16 +57,14 @@ def layer_heatmap(
     scale: float = 1.0,
 ) -> go.Figure:
     """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
-    low, high = theme.limits_of(values, limits)
+    names = [f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)]
     figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(values, np.float32),
-            x=list(range(values.shape[1])),
-            y=[f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)],
-            zmin=low,
-            zmax=high,
-            colorscale=theme.SEQUENTIAL,
-            colorbar=theme.colour_bar("cosine"),
+        theme.heatmap(
+            values,
+            list(range(values.shape[1])),
+            names,
+            "cosine",
+            limits,
             hovertemplate="%{y}<br>layer %{x}: %{z:.4f}<extra></extra>",
         )
     )

@@ -13,12 +13,7 @@ BINS = 60
 
 
 def score_histogram(
-    scores: np.ndarray,
-    chosen: Sequence[int] | np.ndarray,
-    title: str,
-    *,
-    value: str = "cosine",
-    scale: float = 1.0,
+    scores: np.ndarray, chosen: Sequence[int] | np.ndarray, title: str, *, value: str = "cosine", scale: float = 1.0
 ) -> go.Figure:
     """A histogram of all scores [sentence]; the `chosen` ones are marked below it.
 

@@ -42,16 +42,14 @@ def token_matrix(
     """
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
-    low, high = theme.limits_of(matrix, limits)
     figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(matrix, np.float32),
-            x=column_names,
-            y=row_names,
-            zmin=low,
-            zmax=high,
+        theme.heatmap(
+            matrix,
+            column_names,
+            row_names,
+            value,
+            limits,
             colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
-            colorbar=theme.colour_bar(value),
             texttemplate="%{z:.2f}" if show_values else None,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
         )

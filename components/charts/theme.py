@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import html
 import textwrap
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -25,11 +27,7 @@ TITLE_WIDTH = 42  # characters: fits the width of a phone
 
 def line_style(index: int) -> dict[str, str | float]:
     """Colour and dash of the n-th curve; the first 28 are all different."""
-    return {
-        "color": PALETTE[index % len(PALETTE)],
-        "dash": DASHES[(index // len(PALETTE)) % len(DASHES)],
-        "width": 2.5,
-    }
+    return {"color": PALETTE[index % len(PALETTE)], "dash": DASHES[(index // len(PALETTE)) % len(DASHES)], "width": 2.5}
 
 
 def plain(text: str, limit: int = 60) -> str:
@@ -49,8 +47,18 @@ def limits_of(values: np.ndarray, limits: tuple[float, float] | None = None) -> 
     return limits or ((float(known.min()), float(known.max())) if len(known) else (0.0, 1.0))
 
 
-def colour_bar(title: str) -> dict[str, object]:
-    return {"title": {"text": title, "side": "right"}, "thickness": 14}
+def heatmap(
+    matrix: np.ndarray,
+    x: Sequence[object],
+    y: Sequence[str],
+    value: str,
+    limits: tuple[float, float] | None,
+    **options: Any,
+) -> go.Heatmap:
+    """A matrix [row, column] as coloured cells; `value` names the quantity, `limits` fixes the colours, NaN stays empty."""
+    low, high = limits_of(matrix, limits)
+    colours = {"colorscale": SEQUENTIAL, "colorbar": {"title": {"text": value, "side": "right"}, "thickness": 14}}
+    return go.Heatmap(z=np.asarray(matrix, np.float32), x=x, y=y, zmin=low, zmax=high, **colours | options)
 
 
 def layer_axis(figure: go.Figure, layers: int) -> None:

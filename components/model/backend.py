@@ -182,10 +182,7 @@ class Backend:
         return read_only(weights.view())
 
     def run(
-        self,
-        texts: Sequence[str],
-        pairs: Sequence[str | None] | None = None,
-        options: TraceOptions = TraceOptions(),
+        self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, options: TraceOptions = TraceOptions()
     ) -> Trace:
         """The forward pass itself, neither searched for nor kept in the store."""
         sentences = self.tokenize(texts, pairs, options.max_length)
@@ -270,6 +267,5 @@ class Backend:
         positions = np.argwhere(ids == self.tokenization.mask_id)  # [mask, (sentence, token)]
         rows, columns = torch.from_numpy(positions.T).to(self.device)
         return MaskLogits(
-            tuple((int(sentence), int(token)) for sentence, token in positions),
-            numpy_of(output.logits[rows, columns]),
+            tuple((int(sentence), int(token)) for sentence, token in positions), numpy_of(output.logits[rows, columns])
         )

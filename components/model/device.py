@@ -18,10 +18,9 @@ DEVICE_VARIABLE = "BERT_INTERNALS_DEVICE"
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of memory: of this process, of the machine, and of the accelerator if there is one."""
+    """Bytes of memory: of this process, and of the accelerator if there is one."""
 
     process: int
-    machine_total: int
     device_used: int | None
     device_total: int | None
 
@@ -59,4 +58,4 @@ def memory(device: torch.device) -> Memory:
         free, total = torch.cuda.mem_get_info(device)
         used = total - free
     process = psutil.Process().memory_info().rss
-    return Memory(process, psutil.virtual_memory().total, used, total)
+    return Memory(process, used, total)

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from components.arrays import Float32, read_only
+from components.arrays import Float32, arrays_of, read_only
 from components.model.architecture import BlockModules, block_modules
 from components.model.catalog import ModelFacts
 from components.model.loaded import numpy_of, stacked
@@ -85,15 +85,8 @@ class InsideBlocks:
         for block in range(len(norms)):
             norms[block] = np.linalg.norm(self.value_contributions(block), axis=-1)
         object.__setattr__(self, "value_norms", norms)
-        for array in self._arrays():
+        for array in arrays_of(self):
             read_only(array)
-
-    def _arrays(self) -> list[Float32]:
-        arrays = [
-            *(self.hidden_states, self.attention_output, self.after_attention, self.feed_forward_output),
-            *(self.queries, self.keys, self.values, self.value_norms),
-        ]
-        return arrays if self.attentions is None else [*arrays, self.attentions]
 
     @property
     def n_blocks(self) -> int:
@@ -103,7 +96,7 @@ class InsideBlocks:
     @property
     def nbytes(self) -> int:
         """Memory the arrays take, in bytes, without the projection."""
-        return sum(array.nbytes for array in self._arrays())
+        return sum(array.nbytes for array in arrays_of(self))
 
     def value_contributions(self, block: int) -> Float32:
         """f_h(x_j) of one block, float32 [head, token, dim]: the result for a query that attends to one token only.

@@ -27,12 +27,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         architecture.check_supported(config, name)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
         model, report = AutoModel.from_pretrained(
-            folder,
-            config=config,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-            **strict,
+            folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **strict
         )
     except ModelError:
         raise

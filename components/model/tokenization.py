@@ -33,9 +33,7 @@ def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None)
         )
     if len(texts) > MAX_SENTENCES:
         raise InputError(
-            f"There are {len(texts)} sentences.",
-            f"At most {MAX_SENTENCES} can be shown at once.",
-            "Remove some lines.",
+            f"There are {len(texts)} sentences.", f"At most {MAX_SENTENCES} can be shown at once.", "Remove some lines."
         )
     if pairs is not None and len(pairs) != len(texts):
         raise ValueError(f"{len(texts)} texts but {len(pairs)} pairs")

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Float32, Int64, arrays_of, read_only
 
 Pooling = Literal["mean", "cls", "max", "own"]  # how token vectors become one vector: see components.analysis.pooling
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max")  # available for every model
@@ -156,21 +156,7 @@ class Trace:
             read_only(array)
 
     def _arrays(self) -> list[np.ndarray]:
-        parts, logits = self.embedding_parts, self.mask_logits
-        candidates = [
-            self.input_ids,
-            self.attention_mask,
-            self.token_type_ids,
-            self.hidden_states,
-            self.attentions,
-            self.pooler_output,
-            self.special_mask,
-            None if parts is None else parts.word,
-            None if parts is None else parts.position,
-            None if parts is None else parts.segment,
-            None if logits is None else logits.logits,
-        ]
-        return [array for array in candidates if array is not None]
+        return arrays_of(self, self.embedding_parts, self.mask_logits)
 
     @property
     def n_layers(self) -> int:

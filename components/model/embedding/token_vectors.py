@@ -54,10 +54,6 @@ class TokenVectors:
     vectors: NDArray[np.float16]  # [layer, token, dim]
     candidates: int  # the number of tokens it was selected from
 
-    def at_layer(self, layer: int) -> Float32:
-        """The vectors at one layer, float32 [token, dim]. Raises ValueError for a layer without vectors."""
-        return np.asarray(self.vectors[self.layers.index(layer)], np.float32)
-
 
 def token_vectors(
     embedder: Embedder,

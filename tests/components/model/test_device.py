@@ -71,8 +71,7 @@ def test_a_missing_device_is_found_out_before_anything_is_loaded(only_a_cpu, mon
 
 def test_memory_of_a_cpu():
     used = memory(torch.device("cpu"))
-    assert used.machine_total == psutil.virtual_memory().total
-    assert 50e6 < used.process < used.machine_total  # torch alone takes more than 50 MB
+    assert 50e6 < used.process < psutil.virtual_memory().total  # torch alone takes more than 50 MB
     assert (used.device_used, used.device_total) == (None, None)
 
 

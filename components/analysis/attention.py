@@ -171,7 +171,7 @@ def select_pair(attention: np.ndarray, sentence: TokenizedSentence | Mask, texts
     _check_square(attention, len(second))
     if "b" in texts and not second.any():
         raise InputError(
-            "Attention from or to a second text needs two texts, but there is only one.",
+            "Attention from or to a second text needs two texts, but there is only one text.",
             "A pair of texts was expected.",
             "Choose a sentence B, or show the attention between all tokens.",
         )

@@ -131,7 +131,7 @@ class Backend:
     ) -> InsideBlocks:
         """What happens inside each block for one sentence or pair: one pass, kept in the store like a trace.
 
-        Without `attentions` the pass takes the fast path. Raises InputError where `trace` does for one sentence.
+        Without `attentions` the pass takes the fast path. Raises InputError under the same conditions as `trace`.
         """
         check_texts([text], [pair])
         key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions)

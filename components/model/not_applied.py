@@ -28,7 +28,7 @@ _APPLIED = {
 _LATE_INTERACTION = {"MultiVectorMask", "HierarchicalTokenPooling", "LambdaTokenPooling"}
 _SPARSE = {"SpladePooling", "MLMTransformer"}
 _POOLING_NAMES = {
-    "lasttoken": "last-token pooling (the last token's vector stands for the text)",
+    "lasttoken": "last-token pooling (the last token's vector represents the text)",
     "weightedmean": "weighted-mean pooling (later tokens count more)",
     "mean_sqrt_len_tokens": "pooling by the sum of the token vectors divided by the square root of their number",
     "mean": "the mean",

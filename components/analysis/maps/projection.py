@@ -74,7 +74,7 @@ def start_map(vectors: NDArray[Any], options: MapOptions, is_cancelled: Callable
     total = np.zeros(vectors.shape[1:], np.float32)
     for layer in vectors:  # one at a time: the array may be a file of many layers
         total += unit(np.asarray(layer, np.float32))
-    return _normal(place(total, options, None, is_cancelled=is_cancelled))
+    return _normal(project(total, options, None, is_cancelled=is_cancelled))
 
 
 def layer_map(
@@ -90,7 +90,7 @@ def layer_map(
     and start give the same map. `progress(done, total)` counts points. Raises InputError for fewer than 4 points,
     Cancelled.
     """
-    points = _normal(place(np.asarray(vectors, np.float32), options, start, is_cancelled, progress))
+    points = _normal(project(np.asarray(vectors, np.float32), options, start, is_cancelled, progress))
     return points if start is None else align(points, start)
 
 
@@ -114,7 +114,7 @@ def check_count(count: int, method: Method = "umap") -> None:
         )
 
 
-def place(
+def project(
     vectors: Float32,
     options: MapOptions,
     start: Float32 | None,

@@ -331,7 +331,7 @@ def test_every_pattern_is_explained():
 
 def test_only_special_tokens_give_no_scores_unless_they_count():
     empty = sentence("\x01", [])
-    with pytest.raises(InputError, match="no token that stands for text"):
+    with pytest.raises(InputError, match="contain only special tokens"):
         score_heads([even(2)], [empty])
     with pytest.raises(InputError):
         score_heads([], [])

@@ -242,7 +242,9 @@ def test_all_occurrences_of_a_word_are_whole_words(embedded, tmp_path):
     trace = embedded.trace(texts)
     for row, token in enumerate(found.tokens):
         expected = trace.hidden_states[6, token.sentence, list(token.positions)].mean(axis=0)
-        np.testing.assert_allclose(np.float32(found.vectors[found.layers.index(6), row]), expected, atol=2e-3, rtol=1e-3)
+        np.testing.assert_allclose(
+            np.float32(found.vectors[found.layers.index(6), row]), expected, atol=2e-3, rtol=1e-3
+        )
         assert texts[token.sentence][token.start : token.end] == token.text
 
 

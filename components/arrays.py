@@ -1,4 +1,4 @@
-"""Array types that records, analyses and charts share, and what is done to any array."""
+"""Array types that records, analyses and charts share, and operations on any array."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def unit(vectors: NDArray[F]) -> NDArray[F]:
-    """Vectors along the last axis scaled to length 1, in the precision they come in.
+def arrays_of(*records: object) -> list[np.ndarray]:
+    """The arrays among the fields of some records; a record that is None has none."""
+    fields = [value for record in records if record is not None for value in vars(record).values()]
+    return [value for value in fields if isinstance(value, np.ndarray)]
 
-    One rule everywhere: a zero vector has no direction and stays zero, so that its cosine with any other is 0. A vector
-    that is missing is NaN, and so are its cosines. Cast float16 first: its squares overflow.
+
+def unit(vectors: NDArray[F]) -> NDArray[F]:
+    """Vectors scaled to length 1 along the last axis, in their own precision.
+
+    One rule everywhere: a zero vector has no direction and stays zero, so that its cosine with any other is 0. A missing
+    vector is NaN, and so are its cosines. Convert float16 first: its squares overflow.
     """
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(lengths == 0, 1, lengths), vectors.dtype)

@@ -1,7 +1,7 @@
 """The errors that people are meant to read.
 
 Domain code raises one of these (or a plain ValueError for a programming mistake); the dashboard turns them
-into a message. Each says what was given, what was expected, and how to fix it.
+into a message. Each says what is wrong, what was expected, and how to fix it.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Literal
 
 ModelErrorKind = Literal[
-    "offline",  # the hub is out of reach and the model is not on this machine
+    "offline",  # the hub cannot be reached and the model is not on this machine
     "not_found",  # no such repository, revision or folder
-    "gated",  # the repository wants a login or an accepted licence
+    "gated",  # the repository requires a login or an accepted licence
     "no_safetensors",  # weights only in formats that can run code when they are read
-    "damaged",  # files incomplete, truncated or with another checksum than expected
-    "unsupported",  # not a BERT-family encoder, or it needs code of its own
-    "not_allowed",  # the operator has switched free model names off
+    "damaged",  # files incomplete, truncated or with an unexpected checksum
+    "unsupported",  # not a BERT-family encoder, or one that needs its own code
+    "not_allowed",  # the operator allows only the models of the list
     "disk",  # no room to store the files
     "cancelled",  # a person stopped the download
-    "failed",  # anything else; the log tells more
-    "device",  # the device asked for is not there
+    "failed",  # anything else; the log has the details
+    "device",  # the chosen device is not available
 ]
 
 

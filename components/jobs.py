@@ -1,9 +1,9 @@
 """The one core for work that takes time and for results that are kept.
 
-A `Job` is one piece of work: its progress, how to stop it, and what came of it. A `Queue` runs jobs in the background, in
-named lanes: each lane has its own workers, so that a short piece of work never waits for a long one. `Jobs` holds the jobs
-of one kind by key: whoever asks for the same thing gets the same job, and the last finished ones are kept. A `Cache` keeps
-results that are computed at once, in the thread that asks.
+A `Job` is one piece of work: its progress, how to stop it, and its outcome. A `Queue` runs jobs in the background, in
+named lanes: each lane has its own workers, so that a short job never waits for a long one. `Jobs` holds the jobs of one
+kind by key: everybody who requests the same thing gets the same job, and the last finished ones are kept. A `Cache`
+keeps results that are computed at once, in the thread that needs them.
 
 A new kind of work is a function `work(report_progress, is_cancelled)` given to `Jobs.request`. It calls
 `report_progress(done, total)` and raises `Cancelled` once `is_cancelled()` is true.
@@ -27,13 +27,13 @@ ReportProgress = Callable[[int, int], None]  # done, total
 IsCancelled = Callable[[], bool]
 Work = Callable[[ReportProgress, IsCancelled], Any]
 Value = TypeVar("Value")
-PAUSE_SECONDS = 0.05  # how often work that gives way looks whether it may go on
+PAUSE_SECONDS = 0.05  # how often paused work checks whether it may continue
 FAILED_KEPT = 64  # failures that are remembered: they take little memory, and no room from results
 log = logging.getLogger(__name__)
 
 
 class Cancelled(Exception):
-    """Somebody stopped the work. Whatever it had handed out before is complete."""
+    """Somebody stopped the work. Everything it had handed out before is complete."""
 
 
 @dataclass(eq=False)
@@ -44,32 +44,33 @@ class Job:
     key: Hashable = None
     total: int = 0  # in the unit of the work: sentences, queries, bytes, ...
     done: int = 0
-    started: float | None = None  # time.monotonic(); None while others are before it
+    started: float | None = None  # time.monotonic(); None while it waits for its turn
     finished_at: float | None = None
     result: Any = None
     error: BaseException | None = None
     cancel: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
-    people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody asked for
-    left: set[Hashable] = field(default_factory=set)  # who pressed Stop; others may go on waiting
-    owner: Jobs | None = None  # the jobs of its kind, which stop it and start it again
-    run_again: bool = False  # cancelled, but by a lane with too many waiting, or the stop was taken back
+    people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody requested
+    stopped_by: set[Hashable] = field(default_factory=set)  # who pressed Stop; others may continue to wait
+    owner: Jobs | None = None  # the jobs of its kind, which keep it, stop it and start it again
+    run_again: bool = False  # cancelled because too many were waiting, or the stop was taken back
+    task: tuple[Work, Callable[[Job], None]] | None = None  # the work and what follows it, until it has started
     _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it ended by a stop, whatever error the work ended with then."""
+        """Whether it ended by a stop, no matter which error the work then raised."""
         return isinstance(self.error, Cancelled) or (self.error is not None and self.cancel.is_set())
 
     def is_stopped_for(self, person: Hashable) -> bool:
-        """Whether this person waits no longer: the job was stopped, or goes on for others only.
+        """Whether this person no longer waits: the job was stopped, or continues only for others.
 
-        True at once after a stop, though the work may end only at its next look; False when it was done before that.
+        True immediately after a stop, though the work ends only when it next checks; False if it was done before that.
         """
         if self.finished.is_set() and self.error is None:
             return False
         was_stopped = self.is_cancelled or (self.cancel.is_set() and not self.finished.is_set())
-        return (was_stopped and not self.run_again) or person in self.left
+        return (was_stopped and not self.run_again) or person in self.stopped_by
 
     @property
     def fraction(self) -> float | None:
@@ -78,9 +79,9 @@ class Job:
 
     @property
     def per_second(self) -> float:
-        """The pace since the first report, in units of `total`; 0 before there are two reports.
+        """The speed since the first report, in units of `total`; 0 before there are two reports.
 
-        What an earlier run had done already comes with the first report, and does not count.
+        What an earlier run had already done comes with the first report and does not count.
         """
         if self._first_report is None:
             return 0.0
@@ -89,46 +90,27 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """By the pace so far; None while that is not known."""
-        pace = self.per_second
-        # Read between the worker's two writes, `done` may be beyond the total of before.
-        return max(0, self.total - self.done) / pace if pace else None
+        """Estimated from the speed so far; None while that is not known."""
+        speed = self.per_second
+        # Read between the worker's two writes, `done` may exceed the previous total.
+        return max(0, self.total - self.done) / speed if speed else None
 
     def report_progress(self, done: int, total: int) -> None:
         if self._first_report is None:
             self._first_report = (time.monotonic(), done)
         self.done, self.total = done, total
 
-    def finish(
-        self,
-        result: Any = None,
-        error: BaseException | None = None,
-        before_waking: Callable[[Job], None] = lambda job: None,
-    ) -> None:
-        """Set the outcome and wake everybody who waits."""
+    def finish(self, result: Any = None, error: BaseException | None = None) -> None:
+        """Set the outcome, hand the job to its owner to keep, and wake everybody who waits."""
         if error is not None:
-            # Its frames hold whatever the work had in its hands: the message is kept, the rest is released.
+            # The frames hold the work's local variables: only the message is kept.
             error = error.with_traceback(None)
             error.__cause__ = error.__context__ = None
-        self.result, self.error = result, error
+        self.result, self.error, self.task = result, error, None
         self.finished_at = time.monotonic()
-        try:
-            before_waking(self)
-        finally:
-            self.finished.set()
-
-
-@dataclass(eq=False)
-class _Entry:
-    """A job in the queue, with what is to be done."""
-
-    job: Job
-    work: Work
-    before_waking: Callable[[Job], None]
-    then: Callable[[Job], None]
-
-    def end(self, result: Any = None, error: BaseException | None = None) -> None:
-        self.job.finish(result, error, self.before_waking)
+        if self.owner is not None:
+            self.owner.keep(self)
+        self.finished.set()
 
 
 @dataclass(frozen=True)
@@ -136,9 +118,9 @@ class Lane:
     """How the jobs of one lane are run."""
 
     workers: int = 1
-    newest_first: bool = False  # for work that is out of date once something newer was asked for
+    newest_first: bool = False  # for work that is out of date once something newer was requested
     most_waiting: int | None = None  # beyond it the oldest waiting jobs are cancelled
-    gives_way: bool = False  # pauses, while nobody waits for it, as long as anything else is at work
+    gives_way: bool = False  # while nobody waits for its job, it pauses as long as other work is running
 
 
 class Queue:
@@ -150,149 +132,133 @@ class Queue:
         is_busy: Callable[[], bool] = lambda: False,
         is_present: Callable[[Hashable], bool] = lambda person: True,
     ) -> None:
-        """`is_busy` says whether people are waiting for work outside the queue, for which lanes that give way pause;
-        `is_present` whether a person who asked for a job is still there."""
+        """`is_busy` says whether people wait for work outside the queue, for which lanes that give way pause;
+        `is_present` says whether a person who requested a job is still there."""
         self._lanes = dict(lanes)
         self._is_busy, self.is_present = is_busy, is_present
         self._lock = threading.Lock()
-        self._waiting: dict[str, list[_Entry]] = {name: [] for name in lanes}
+        self._waiting: dict[str, list[Job]] = {name: [] for name in lanes}  # in the order in which they will be run
         self._working: dict[str, list[Job]] = {name: [] for name in lanes}
         self._threads: dict[str, int] = dict.fromkeys(lanes, 0)
 
-    def put(
-        self,
-        job: Job,
-        work: Work,
-        lane: str,
-        before_waking: Callable[[Job], None] = lambda job: None,
-        then: Callable[[Job], None] = lambda job: None,
-    ) -> None:
+    def put(self, job: Job, work: Work, lane: str, then: Callable[[Job], None] = lambda job: None) -> None:
         """Run a job when its turn comes.
 
-        `before_waking(job)` is called when it has ended, before those who wait are woken. `then(job)` is called in the
-        worker's thread when they have its result; not after an error.
+        `then(job)` is called in the worker's thread after those who wait have the result; not after an error.
         """
-        entry = _Entry(job, work, before_waking, then)
+        job.task = (work, then)
         with self._lock:
-            is_stopped = job.cancel.is_set()  # before it could be put
-            dropped = [] if is_stopped else self._line_up(entry, lane)
-        if is_stopped:
-            entry.end(error=Cancelled())
+            was_stopped = job.cancel.is_set()  # before it could be put
+            dropped = [] if was_stopped else self._line_up(job, lane)
+        if was_stopped:
+            job.finish(error=Cancelled())
         self._drop(dropped)
 
     def put_first(self, job: Job) -> None:
         """Make a waiting job the next of its lane."""
         with self._lock:
-            for name, line in self._waiting.items():
-                for entry in [entry for entry in line if entry.job is job]:
-                    line.remove(entry)
-                    line.insert(len(line) if self._lanes[name].newest_first else 0, entry)
+            lane = self._take_out(job)
+            if lane is not None:
+                self._waiting[lane].insert(0, job)
 
     def move(self, job: Job, lane: str) -> None:
-        """Let a job that waits in another lane wait in this one, behind those that are there."""
-        dropped: list[_Entry] = []
+        """Let a job that waits in another lane wait in this one, behind the jobs already there."""
         with self._lock:
-            for line in (line for name, line in self._waiting.items() if name != lane):
-                for entry in [entry for entry in line if entry.job is job]:
-                    line.remove(entry)
-                    dropped += self._line_up(entry, lane)
+            moves = job not in self._waiting[lane] and self._take_out(job) is not None
+            dropped = self._line_up(job, lane) if moves else []
         self._drop(dropped)
 
     def cancel(self, job: Job) -> None:
-        """End a job: at once where it waits, at its next look where it is at work."""
+        """End a job: at once if it is waiting, when it next checks if it is running."""
         job.cancel.set()
         with self._lock:
-            entries = [entry for line in self._waiting.values() for entry in line if entry.job is job]
-            for line in self._waiting.values():
-                line[:] = [entry for entry in line if entry.job is not job]
-        for entry in entries:
-            entry.end(error=Cancelled())
+            was_waiting = self._take_out(job) is not None
+        if was_waiting:
+            job.finish(error=Cancelled())
 
     def under_way(self) -> tuple[Job, ...]:
-        """The jobs at work, then the waiting ones in the order in which they will be run within their lane."""
+        """The running jobs, then the waiting ones in the order in which they will be run within their lane."""
         with self._lock:
             working = [job for jobs in self._working.values() for job in jobs if not job.finished.is_set()]
-            waiting: list[Job] = []
-            for name, line in self._waiting.items():
-                jobs = [entry.job for entry in line]
-                waiting += jobs[::-1] if self._lanes[name].newest_first else jobs
-        return (*working, *waiting)
+            return (*working, *(job for line in self._waiting.values() for job in line))
 
     def before(self, job: Job) -> tuple[Job, ...]:
-        """The jobs that come before one that waits: those at work in its lane, then those of an earlier turn."""
+        """The jobs that come before a waiting one: those running in its lane, then those with an earlier turn."""
         with self._lock:
-            for name, line in self._waiting.items():
-                jobs = [entry.job for entry in line]
-                if job in jobs:
-                    in_order = jobs[::-1] if self._lanes[name].newest_first else jobs
-                    return (*self._working[name], *in_order[: in_order.index(job)])
+            for lane, line in self._waiting.items():
+                if job in line:
+                    return (*self._working[lane], *line[: line.index(job)])
         return ()
 
-    def _line_up(self, entry: _Entry, name: str) -> list[_Entry]:
-        """Put an entry into a lane's line, and take out those that are too many for it (the lock is held)."""
+    def _take_out(self, job: Job) -> str | None:
+        """Remove a job from the line it waits in; the name of its lane, or None (the lock is held)."""
+        for lane, line in self._waiting.items():
+            if job in line:
+                line.remove(job)
+                return lane
+        return None
+
+    def _line_up(self, job: Job, name: str) -> list[Job]:
+        """Add a job to a lane's line, and return the oldest ones where there are too many (the lock is held)."""
         line, lane = self._waiting[name], self._lanes[name]
-        line.append(entry)
-        too_many = 0 if lane.most_waiting is None else max(0, len(line) - lane.most_waiting)
-        dropped = line[:too_many]
-        del line[:too_many]
+        line.insert(0 if lane.newest_first else len(line), job)
+        dropped = []
+        while lane.most_waiting is not None and len(line) > lane.most_waiting:
+            dropped.append(line.pop(-1 if lane.newest_first else 0))
         if self._threads[name] < lane.workers:
             self._threads[name] += 1
             threading.Thread(target=self._work, args=(name,), name=f"jobs: {name}", daemon=True).start()
         return dropped
 
     @staticmethod
-    def _drop(entries: list[_Entry]) -> None:
-        for entry in entries:
-            entry.job.run_again = True
-            entry.end(error=Cancelled())
+    def _drop(jobs: list[Job]) -> None:
+        for job in jobs:
+            job.run_again = True
+            job.finish(error=Cancelled())
 
     def _work(self, name: str) -> None:
-        lane = self._lanes[name]
         while True:
             with self._lock:
-                line = self._waiting[name]
-                if not line:
+                if not self._waiting[name]:
                     self._threads[name] -= 1
                     return
-                entry = line.pop(-1 if lane.newest_first else 0)
-                self._working[name].append(entry.job)
+                job = self._waiting[name].pop(0)
+                self._working[name].append(job)
             try:
-                self._run(entry, lane)
-            except BaseException as problem:  # of what was to follow the work: the lane goes on
-                log.warning("after %s", entry.job.title, exc_info=problem)
+                self._run(job, self._lanes[name])
+            except BaseException as problem:  # raised by what follows the work: the lane continues
+                log.warning("after %s", job.title, exc_info=problem)
             with self._lock:
-                self._working[name].remove(entry.job)
-            del entry  # while it waits for more, a worker holds nothing
+                self._working[name].remove(job)
+            del job  # while it waits for more, a worker holds nothing
 
-    def _run(self, entry: _Entry, lane: Lane) -> None:
-        job = entry.job
-
+    def _run(self, job: Job, lane: Lane) -> None:
         def is_cancelled() -> bool:
             while lane.gives_way and not job.people and not job.cancel.is_set() and self._others_work():
                 job.cancel.wait(PAUSE_SECONDS)
             return job.cancel.is_set()
 
+        assert job.task is not None  # it has one from `put` until `finish`
+        work, then = job.task
         try:
             if is_cancelled():
                 raise Cancelled
             job.started = time.monotonic()
-            result = entry.work(job.report_progress, is_cancelled)
-        except Cancelled as stopped:
-            entry.end(error=stopped)
+            result = work(job.report_progress, is_cancelled)
         except BaseException as problem:
-            if not isinstance(problem, UserError):  # those are meant for a person, and no fault of the server
+            if not isinstance(problem, (Cancelled, UserError)):  # those are no fault of the server
                 log.warning("%s failed", job.title, exc_info=problem)
-            entry.end(error=problem)
+            job.finish(error=problem)
         else:
-            entry.end(result)
-            entry.then(job)
+            job.finish(result)
+            then(job)
 
     def _others_work(self) -> bool:
         with self._lock:
-            at_work = any(
+            others_work = any(
                 job.people or not self._lanes[name].gives_way for name, jobs in self._working.items() for job in jobs
             )
-        return at_work or self._is_busy()
+        return others_work or self._is_busy()
 
 
 class Jobs:
@@ -307,10 +273,10 @@ class Jobs:
         retry_seconds: float | None = None,
         is_stale: Callable[[Job], bool] = lambda job: False,
     ) -> None:
-        """Keeps at most `keep` results, and `keep_bytes` of them as far as they say their size (`nbytes`).
+        """Keeps at most `keep` results, and at most `keep_bytes` of those that have a size (`nbytes`).
 
-        The newest one is kept whatever it takes. A failed job stays until `forget`, or until `retry_seconds` have
-        passed; a finished one that `is_stale` says is out of date is run again by the next request.
+        The newest result is kept however large it is. A failed job stays until `forget`, or until `retry_seconds` have
+        passed; a finished one that `is_stale` calls out of date is run again by the next request.
         """
         self.queue, self._lane = queue, lane
         self._retry_seconds, self._is_stale = retry_seconds, is_stale
@@ -335,50 +301,61 @@ class Jobs:
         total: int = 0,
         then: Callable[[Job], None] = lambda job: None,
     ) -> Job:
-        """The job of this key: finished, waiting, at work, or put into its lane now.
+        """The job of this key: finished, waiting, running, or put into its lane now.
 
-        `person` is who waits for it (None: nobody in particular). After an error nothing is started until `forget`; nor
-        after a stop, unless somebody asks who was not among those who stopped it. A job that waits in another lane than
-        the one asked for moves there once a person waits for it. `then(job)` is called in the worker's thread when those
-        who wait have the result.
+        `person` is who waits for it (None: nobody in particular). After an error nothing is started until `forget`;
+        after a stop nothing is started either, unless the request comes from a person who did not stop it. A job that
+        waits in another lane than `lane` moves there once a person waits for it. For `then` see `Queue.put`.
         """
         lane = lane or self._lane
         with self._lock:
-            before = self._known(key)
+            before = self.find(key)
             job = before if before is not None and not _starts_again(before, person) else None
             is_new = job is None
             if job is None:
-                job = Job(title, key, total, owner=self, left=set() if before is None else before.left - {person})
-                self._under_way[key] = job
+                stopped_by = set() if before is None else before.stopped_by - {person}
+                job = self._under_way[key] = Job(title, key, total, owner=self, stopped_by=stopped_by)
                 self._failed.pop(key, None)
-            if person is not None and person not in job.left and not job.finished.is_set():
+            if person is not None and person not in job.stopped_by and not job.finished.is_set():
                 job.people.add(person)
         # Outside the lock: the lane may drop another kind's job, which takes that kind's lock.
         if is_new:
-            self.queue.put(job, work if before is None else _after(before, work), lane, self._keep, then)
+            self.queue.put(job, work if before is None else _after(before, work), lane, then)
         elif person in job.people and job.started is None:
             self.queue.move(job, lane)
         return job
 
     def find(self, key: Hashable) -> Job | None:
-        """The job of a key, if there is one; starts nothing."""
+        """The job of a key, unless there is none or it is to be run again; starts nothing."""
         with self._lock:
-            return self._known(key)
+            if key in self._under_way:
+                return self._under_way[key]
+            failed = self._failed.get(key)
+            if failed is not None:
+                age = time.monotonic() - (failed.finished_at or 0.0)
+                if failed.is_cancelled or self._retry_seconds is None or age <= self._retry_seconds:
+                    return failed
+                del self._failed[key]
+            job = self._finished.get(key)
+            if job is not None and self._is_stale(job):
+                del self._finished[key]
+                return None
+            return job
 
     def add(self, key: Hashable, title: str, result: Any) -> Job:
-        """Keep a result that was there already as a finished job."""
-        job = Job(title, key)
-        job.finish(result, before_waking=self._keep)
+        """Keep a result that exists already as a finished job."""
+        job = Job(title, key, owner=self)
+        job.finish(result)
         return job
 
     def stop(self, job: Job, person: Hashable = None) -> None:
-        """Take a person off a job. It ends only when nobody who is still there waits for it; without a person it ends."""
+        """Take a person off a job, which ends when nobody who is still there waits for it; without a person, end it."""
         with self._lock:
             if job.finished.is_set():
                 return
             if person is not None:
                 job.people.discard(person)
-                job.left.add(person)
+                job.stopped_by.add(person)
                 if any(self.queue.is_present(other) for other in job.people):
                     return
         self.queue.cancel(job)
@@ -386,10 +363,10 @@ class Jobs:
     def forget(self, job: Job, person: Hashable = None) -> None:
         """Let the next request start a failed or stopped job again, or let a person who left a job wait again.
 
-        Where a stopped job is still at work, the new one waits until it has ended.
+        If a stopped job is still running, the new one waits until it has ended.
         """
         with self._lock:
-            job.left.discard(person)
+            job.stopped_by.discard(person)
             if self._failed.get(job.key) is job:
                 del self._failed[job.key]
             job.run_again = job.run_again or job.cancel.is_set()
@@ -400,7 +377,7 @@ class Jobs:
             return (*self._failed.values(), *self._finished.values())
 
     def under_way(self) -> tuple[Job, ...]:
-        """The jobs of this kind that wait or are at work."""
+        """The jobs of this kind that wait or run."""
         with self._lock:
             return tuple(self._under_way.values())
 
@@ -412,25 +389,8 @@ class Jobs:
                     if kept.get(job.key) is job:
                         del kept[job.key]
 
-    def _known(self, key: Hashable) -> Job | None:
-        """The job of a key, unless it is to be run again (the lock is held)."""
-        if key in self._under_way:
-            return self._under_way[key]
-        if key in self._failed:
-            failed = self._failed[key]
-            age = time.monotonic() - (failed.finished_at or 0.0)
-            again = not failed.is_cancelled and self._retry_seconds is not None and age > self._retry_seconds
-            if not again:
-                return failed
-            del self._failed[key]
-        job = self._finished.get(key)
-        if job is not None and self._is_stale(job):
-            del self._finished[key]
-            return None
-        return job
-
-    def _keep(self, job: Job) -> None:
-        """Move a job that has ended to the finished ones, before those who wait are woken."""
+    def keep(self, job: Job) -> None:
+        """Move a job that has ended to the finished ones; called by the job, before those who wait are woken."""
         with self._lock:
             is_current = self._under_way.get(job.key) is job  # else it was stopped, and another one waits for its end
             if is_current:
@@ -447,12 +407,12 @@ def _starts_again(job: Job, person: Hashable) -> bool:
     """Whether a request by this person runs a stopped job once more."""
     is_done = job.finished.is_set() and job.error is None
     was_stopped = job.is_cancelled or job.cancel.is_set()
-    is_another_person = person is not None and bool(job.left) and person not in job.left
+    is_another_person = person is not None and bool(job.stopped_by) and person not in job.stopped_by
     return not is_done and was_stopped and (job.run_again or is_another_person)
 
 
 def _after(before: Job, work: Work) -> Work:
-    """The work, done when a stopped job has ended: never two at once for the same thing."""
+    """The work, delayed until a stopped job has ended: never two at once for the same thing."""
 
     def wait_and_work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Any:
         while not before.finished.wait(PAUSE_SECONDS):
@@ -464,41 +424,40 @@ def _after(before: Job, work: Work) -> Work:
 
 
 class Cache(Generic[Value]):
-    """Results by key, the least recently used out first; computed once for all who ask at the same time."""
+    """Results by key, the least recently used removed first; each computed once for all threads that need it."""
 
     def __init__(self, limit: int, size: Callable[[Value], int] = lambda value: 1) -> None:
-        """`limit` counts entries, or whatever `size` measures: bytes, for example. Sizes must not change."""
+        """`limit` counts entries, or the unit of `size`: bytes, for example. Sizes must not change."""
         self.limit, self._size = limit, size
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._kept: LRUCache[Hashable, Value] = LRUCache(limit, size)
         self._under_way: dict[Hashable, Future[Value]] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """The result of a key: kept, under way in another thread, or computed now.
+        """The result of a key: kept, computed by another thread, or computed now.
 
         An exception of `compute` reaches everybody who waits for it, and nothing is kept; a result larger than the
-        whole cache is handed out and not kept.
+        whole cache is returned and not kept.
         """
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
-            future = self._under_way.get(key)
-            is_mine = future is None
-            if future is None:
-                future = self._under_way[key] = Future()
-        if not is_mine:
-            return future.result()
+            theirs = self._under_way.get(key)
+            if theirs is None:
+                ours = self._under_way[key] = Future()
+        if theirs is not None:
+            return theirs.result()
         try:
             value = compute()
         except BaseException as problem:
             with self._lock:
                 del self._under_way[key]
-            future.set_exception(problem)
+            ours.set_exception(problem)
             raise
-        self.put(key, value)
         with self._lock:
+            self.put(key, value)
             del self._under_way[key]
-        future.set_result(value)
+        ours.set_result(value)
         return value
 
     def find(self, key: Hashable) -> Value | None:
@@ -512,25 +471,25 @@ class Cache(Generic[Value]):
             return key in self._kept or key in self._under_way
 
     def put(self, key: Hashable, value: Value) -> None:
-        """Keep a result, if it fits at all."""
+        """Keep a result, unless it is larger than the whole cache."""
         with self._lock:
-            self._kept.pop(key, None)  # one that does not fit must not leave an older one in its place
+            self._kept.pop(key, None)  # an older result must not stay where the new one does not fit
             if self._size(value) <= self.limit:
                 self._kept[key] = value
 
     def is_computing(self) -> bool:
-        """Whether a thread is computing a result at this moment."""
+        """Whether a thread is computing a result now."""
         with self._lock:
             return bool(self._under_way)
 
     def clear(self) -> None:
-        """Forget everything kept; computations under way are not disturbed."""
+        """Forget all results; running computations are not disturbed."""
         with self._lock:
             self._kept.clear()
 
     @property
     def used(self) -> int:
-        """What the kept results take, in the unit of `limit`."""
+        """The size of the kept results, in the unit of `limit`."""
         with self._lock:
             return int(self._kept.currsize)
 

@@ -27,8 +27,8 @@ from dashboard.ready_made import ASSETS
 if TYPE_CHECKING:
     import numpy as np
 
-    from components.analysis.attention import Which
-    from components.analysis.baseline import Baseline, Yardstick
+    from components.analysis.attention import Texts
+    from components.analysis.baseline import Baseline, Baselines
     from components.analysis.cka import LayerCKA
     from components.analysis.head_patterns import HeadPatterns
     from components.analysis.maps.drawing import MapMaker
@@ -123,21 +123,21 @@ def freeze_garbage() -> None:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _baselines() -> Cache[Baseline]:
+def _baselines() -> Cache[Baselines]:
     return Cache(8)
 
 
-def token_yardstick(backend: Backend) -> Yardstick:
+def token_yardstick(backend: Backend) -> Baseline:
     """How similar unrelated tokens are in a model; measured in the background after the model was loaded."""
     return baseline(backend).tokens
 
 
-def sentence_yardstick(backend: Backend, pooling: Pooling, include_special: bool) -> Yardstick:
+def sentence_yardstick(backend: Backend, pooling: Pooling, include_special: bool) -> Baseline:
     """How similar unrelated sentences are, by pooling."""
     return baseline(backend).sentences[pooling, include_special]
 
 
-def baseline(backend: Backend) -> Baseline:
+def baseline(backend: Backend) -> Baselines:
     """The yardsticks of unrelated tokens and sentences of a model; waits where they are being measured."""
     from components.analysis.baseline import measure_sample
 
@@ -169,13 +169,13 @@ def layer_cka(
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)  # read-only, and a record that cannot be pickled
-def head_patterns(key: tuple[str, str, tuple[object, ...]], which: Which, _trace: Trace) -> HeadPatterns:
+def head_patterns(key: tuple[str, str, tuple[object, ...]], which: Texts, _trace: Trace) -> HeadPatterns:
     """Every head's score on every pattern over a trace; keyed on model, revision, texts and the inputs' ids."""
     from components.analysis import head_patterns as analysis
     from components.analysis.attention import of_sentence
 
     attentions = [of_sentence(_trace, row) for row in range(len(_trace.sentences))]
-    return analysis.score_heads(attentions, _trace.sentences, which=which)
+    return analysis.score_heads(attentions, _trace.sentences, texts=which)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -1,1 +1,1 @@
-"""One analysis a file, from a Trace or arrays out of it to a small frozen result. Never the charts."""
+"""One analysis per file, from a Trace or its arrays to a small frozen result; charts are elsewhere."""

@@ -1,4 +1,4 @@
-"""Two tokenizations of one text side by side, matched by the characters they stand for."""
+"""Two tokenizations of one text, matched by the characters of their tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from components.model.trace import Token, TokenizedSentence
 
 @dataclass(frozen=True)
 class AlignedSpan:
-    """A stretch of text that both tokenizers cut at its ends, and the tokens of each within it."""
+    """A part of the text at whose ends both tokenizers split it, and the tokens of each within it."""
 
     start: int
     end: int
@@ -22,9 +22,9 @@ class AlignedSpan:
 def align(first: TokenizedSentence, second: TokenizedSentence) -> tuple[AlignedSpan, ...]:
     """The finest common segmentation of one text by two tokenizers, left to right.
 
-    Tokens whose character spans overlap come into one group, and groups never overlap; special tokens
-    (which stand for no characters) are left out. Only the first text of a pair is compared.
-    Raises ValueError when the two are not of the same text.
+    Tokens whose character spans overlap are in one group, and groups never overlap; special tokens
+    (which have no characters) are left out. Only the first text of a pair is compared.
+    Raises ValueError if the texts differ.
     """
     if first.text != second.text:
         raise ValueError("the two tokenizations are of different texts")

@@ -1,23 +1,22 @@
-"""How alike two layers, or the layers of two models, arrange the same tokens: linear CKA.
+"""How similarly two layers, of one model or of two, arrange the same tokens: linear CKA.
 
 Linear centred kernel alignment (Kornblith et al. 2019, "Similarity of Neural Network Representations
 Revisited", sections 2 and 3) compares the similarities between tokens, not the vectors themselves:
 
     CKA(X, Y) = ||Y^T X||^2 / (||X^T X|| ||Y^T Y||) = <K, L> / (||K|| ||L||),   K = X X^T, L = Y Y^T,
 
-with X [n, dim1] and Y [n, dim2] centred, row i of both being the same token. It is 1 when Y is X turned,
-mirrored or scaled, 0 when no direction of Y goes with any of X; widths may differ.
+with X [n, dim1] and Y [n, dim2] centred, row i of both being the same token. It is 1 if Y is X rotated,
+mirrored or scaled, and 0 if no direction of Y correlates with one of X; widths may differ.
 
-Few tokens make it meaningless. With n tokens in dim dimensions, n not far above dim, all tokens are about at
-right angles to each other, K and L are both near the unit matrix, and CKA is near 1 for vectors that have
-nothing to do with each other: dim / (n + dim) for unrelated normal vectors, so 0.5 at n = dim and 0.1 at
-n = 9 dim. Layers of real models use far fewer directions than they have. What counts is therefore measured:
-`chance` is the mean CKA over all ways to match the rows of X and Y at random, tr K tr L / ((n - 1) ||K|| ||L||)
-exactly. Values are worth reading as far as they stand above it (Murphy et al. 2024, "Correcting Biased Centered
-Kernel Alignment Measures", on this bias).
+With few tokens it is meaningless. If n is not far above dim, all n tokens are nearly orthogonal to each other, K and
+L are both close to the unit matrix, and CKA is close to 1 even for unrelated vectors: dim / (n + dim) for unrelated
+normal vectors, so 0.5 at n = dim and 0.1 at n = 9 dim. Layers of real models use far fewer directions than they
+have. The bias is therefore measured: `chance` is the mean CKA over all ways to match the rows of X and Y at random,
+exactly tr K tr L / ((n - 1) ||K|| ||L||). Only the part of a value above it is meaningful (on this bias: Murphy et
+al. 2024, "Correcting Biased Centered Kernel Alignment Measures").
 
-What it does not show: which tokens differ, or whether both layers hold the same information. A few directions
-with large variance, such as [CLS] and [SEP] standing apart, can decide the value alone (Davari et al. 2023,
+What it does not show: which tokens differ, or whether both layers contain the same information. A few directions
+with large variance, such as those of [CLS] and [SEP], can alone determine the value (Davari et al. 2023,
 "Reliability of CKA"): compare with special tokens left out.
 """
 
@@ -33,24 +32,24 @@ from components.errors import InputError
 
 Judgement = Literal["too few", "few", "enough"]
 
-TOO_FEW, FEW = 0.5, 0.1  # chance levels from which on tokens are too few, or few
-NOTHING = 0.9  # a chance level that leaves no room above it
+TOO_FEW, FEW = 0.5, 0.1  # at these chance levels or above, there are too few, or few, tokens
+MEANINGLESS = 0.9  # a chance level that leaves no room above it
 MOST_TOKENS = 1_000  # the cost grows with the square: a second for 13 layers of 768 dimensions on two cores
 SEED = 20_190
-_CHUNK = 1 << 23  # numbers in a piece of all layers' similarities, 64 MiB
+_CHUNK = 1 << 23  # numbers computed at once of all layers' similarities, 64 MiB
 
 
 @dataclass(frozen=True, eq=False)
 class LayerCKA:
     """CKA of each layer of one run with each layer of another (or the same) on the same tokens."""
 
-    matrix: Float64  # [layer_a, layer_b], 0..1; NaN for a layer whose vectors are all the same
+    matrix: Float64  # [layer_a, layer_b], 0..1; NaN for a layer whose vectors are all equal
     chance: Float64  # [layer_a, layer_b]: the mean value with tokens matched at random
     tokens: int  # rows compared
 
     @property
     def judgement(self) -> Judgement:
-        """Whether the tokens suffice, by the highest chance level of all pairs of layers."""
+        """Whether there are enough tokens, by the highest chance level of all pairs of layers."""
         known = self.chance[~np.isnan(self.chance)]
         if not len(known) or known.max() >= TOO_FEW:
             return "too few"
@@ -60,9 +59,9 @@ class LayerCKA:
 def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = MOST_TOKENS) -> LayerCKA:
     """CKA of all layers of `first` [layer, n, dim] with all of `second` (or of `first` itself).
 
-    Row i must be the same token in both (see components.analysis.matched_words for two models). Of more than
-    `most` tokens a sample drawn with a fixed seed is taken. Raises InputError when there are so few tokens
-    that even a random matching reaches 0.9 between all layers, ValueError when the numbers of rows differ.
+    Row i must be the same token in both (see components.analysis.matched_words for two models). If there are more
+    than `most` tokens, a sample with a fixed seed is used. Raises InputError if there are so few tokens
+    that even a random matching reaches 0.9 between all layers, ValueError if the numbers of rows differ.
     """
     count = first.shape[1]
     if second is not None and second.shape[1] != count:
@@ -79,23 +78,23 @@ def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = M
         traces = _traces(a)[:, None] * _traces(b)[None, :]
         chance = np.where(scale > 0, traces / ((len(rows) - 1) * scale), np.nan)
     known = chance[~np.isnan(chance)]
-    if len(rows) < 3 or (len(known) and known.min() >= NOTHING):
+    if len(rows) < 3 or (len(known) and known.min() >= MEANINGLESS):
         raise InputError(
-            f"There {'is one token' if len(rows) == 1 else f'are {len(rows)} tokens'} to compare layers by.",
-            "With so few, any two layers would look alike; a hundred or more were expected.",
-            "Add sentences, or take longer ones.",
+            f"There {'is one token' if len(rows) == 1 else f'are {len(rows)} tokens'} for comparing layers.",
+            "A hundred or more were expected: with so few, any two layers look similar.",
+            "Add sentences, or use longer ones.",
         )
     return LayerCKA(read_only(np.clip(matrix, 0.0, 1.0)), read_only(np.clip(chance, 0.0, 1.0)), len(rows))
 
 
 def _centred(vectors: np.ndarray, rows: Int64) -> Float64:
-    """[layer, n, dim] to the chosen rows in float64 with mean 0; all zero where only rounding is left."""
+    """[layer, n, dim] to the chosen rows in float64 with mean 0; zero if only rounding errors remain."""
     wide = vectors[:, rows].astype(np.float64)
-    moved = wide - wide.mean(axis=1, keepdims=True) if len(rows) else wide
-    # [CLS] at layer 0 is the same in every sentence up to rounding; without this the rounding would be compared.
-    still = np.linalg.norm(moved, axis=(1, 2)) < 1e-6 * np.linalg.norm(wide, axis=(1, 2))
-    moved[still] = 0
-    return moved
+    shifted = wide - wide.mean(axis=1, keepdims=True) if len(rows) else wide
+    # [CLS] at layer 0 is equal in all sentences except for rounding errors, which must not be compared.
+    constant = np.linalg.norm(shifted, axis=(1, 2)) < 1e-6 * np.linalg.norm(wide, axis=(1, 2))
+    shifted[constant] = 0
+    return shifted
 
 
 def _traces(vectors: Float64) -> Float64:
@@ -104,7 +103,7 @@ def _traces(vectors: Float64) -> Float64:
 
 
 def _alignments(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
-    """<K, L> of all pairs of layers, [layer_a, layer_b], and ||K||, ||L|| of each, in the cheaper of two ways."""
+    """<K, L> of all pairs of layers, [layer_a, layer_b], and ||K||, ||L|| of each, by the cheaper of two methods."""
     (layers_a, n, dim_a), (layers_b, _, dim_b) = a.shape, b.shape
     by_tokens = n * (layers_a * dim_a + layers_b * dim_b + layers_a * layers_b)
     by_dimensions = layers_a * layers_b * dim_a * dim_b + layers_a * dim_a**2 + layers_b * dim_b**2
@@ -112,7 +111,7 @@ def _alignments(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
 
 
 def _by_tokens(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
-    """By K = X X^T, some of its rows at a time, so that n x n numbers never lie in memory for all layers."""
+    """From K = X X^T, some rows at a time, so that n x n numbers for all layers are never in memory at once."""
     n = a.shape[1]
     step = max(1, _CHUNK // max(1, n * (len(a) + len(b))))
     cross = np.zeros((len(a), len(b)))
@@ -129,7 +128,7 @@ def _by_tokens(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
 
 
 def _by_dimensions(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:
-    """By ||Y^T X||^2, one pair of layers at a time."""
+    """From ||Y^T X||^2, one pair of layers at a time."""
     cross = np.array([[_square(right.T @ left) for right in b] for left in a])  # [layer_a, layer_b]
     own_a, own_b = (np.array([np.sqrt(_square(layer.T @ layer)) for layer in side]) for side in (a, b))
     return cross, own_a, own_b

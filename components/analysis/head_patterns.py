@@ -1,14 +1,14 @@
-"""What each attention head looks at: previous token, next token, separators and other simple patterns.
+"""What each attention head attends to: previous token, next token, separators and other simple patterns.
 
 A head's score on a pattern is the share of its attention that goes to the pattern's targets, averaged over the
-query tokens concerned: the queries that have a target at all ("previous" has none for the first token,
-"same_word" none for a word that occurs once). Clark et al. 2019 ("What Does BERT Look At?", sections 3 and 4) found
-heads by these shares; the entropy of a row says whether a head is focused or broad (their section 3.3).
+query tokens that have a target ("previous" has none for the first token, "same_word" none for a word that occurs
+once). Clark et al. 2019 ("What Does BERT Look At?", sections 3 and 4) classified heads by these shares; the entropy
+of a row says whether a head is focused or broad (their section 3.3).
 
-What it does not show: that the head *serves* the pattern. Scores overlap (the token before the first word is
-also the first token; the one after the last word is a separator) and are no partition; in a short sentence
-targets get much by chance, so read a score against `chance`, what evenly spread attention would give. Heads
-that find nothing tend to rest on separators (Clark et al., section 3.2). One sentence is an anecdote: take some.
+What it does not show: that the *purpose* of the head is the pattern. Scores overlap (the token before the first word
+is also the first token; the one after the last word is a separator) and do not sum to 1; in a short sentence targets
+receive much attention by chance, so compare a score with `chance`, the score of evenly spread attention. Heads
+that find no target tend to attend to separators (Clark et al., section 3.2). One sentence is not enough: use several.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.attention import Which, pair_mask
+from components.analysis.attention import Texts, pair_mask
 from components.arrays import Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence
@@ -31,7 +31,7 @@ Pattern = Literal["previous", "next", "itself", "first", "separators", "same_wor
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 Measure = Literal["entropy", "distance"]
 
-# How each pattern is defined, in words for people.
+# The definition of each pattern, for people.
 MEANING: Mapping[Pattern, str] = MappingProxyType(
     {
         "previous": "the token just before",
@@ -39,9 +39,9 @@ MEANING: Mapping[Pattern, str] = MappingProxyType(
         "itself": "the token itself",
         "first": "the first token, [CLS] in BERT",
         "separators": "the [SEP] tokens",
-        "same_word": "the same word at another place, upper and lower case alike",
+        "same_word": "the same word at another position, ignoring case",
         "punctuation": "punctuation marks",
-        "broad": "everything alike: entropy as a share of the highest possible one",
+        "broad": "all tokens equally: entropy divided by the highest possible entropy",
     }
 )
 
@@ -55,12 +55,12 @@ class RankedHead:
 
 @dataclass(frozen=True, eq=False)
 class HeadPatterns:
-    """Scores of every head. Arrays are float64 [block, head]; NaN where no query was concerned."""
+    """Scores of every head. Arrays are float64 [block, head]; NaN if no query has a target."""
 
     scores: Mapping[Pattern, Float64]  # shares of attention, 0..1
     chance: Mapping[Pattern, float]  # the score of attention spread evenly over all tokens
-    queries: Mapping[Pattern, int]  # how many query tokens a score is the mean of
-    entropy: Float64  # mean over queries, in nats: 0 for one key, log(tokens) for all alike
+    queries: Mapping[Pattern, int]  # the number of query tokens that a score is the mean of
+    entropy: Float64  # mean over queries, in nats: 0 for one key, log(tokens) for evenly spread attention
     distance: Float64  # mean of |query - key|, in tokens, weighted by attention
 
     def of(self, name: Pattern | Measure) -> Float64:
@@ -74,7 +74,7 @@ class HeadPatterns:
         return self.scores[name]
 
     def top(self, name: Pattern | Measure, k: int = 5) -> tuple[RankedHead, ...]:
-        """The k heads with the highest value, best first; the lower block, then head, first on a tie.
+        """The k heads with the highest value, highest first; on a tie the lower block, then the lower head, comes first.
 
         Heads without a value are left out.
         """
@@ -84,13 +84,13 @@ class HeadPatterns:
         ranked = [
             RankedHead(int(cell) // heads, int(cell) % heads, float(values.flat[cell])) for cell in order[: max(0, k)]
         ]
-        return tuple(entry for entry in ranked if not np.isnan(entry.score))
+        return tuple(head for head in ranked if not np.isnan(head.score))
 
     def best_pattern(self, block: int, head: int) -> tuple[Pattern, float]:
         """The pattern with the highest score, and the score; the first of PATTERNS on a tie.
 
-        A head that spreads what it does not give to a pattern is "broad" until the pattern takes some six
-        tenths of its attention: for less, rank the heads by that pattern.
+        A head that spreads the rest of its attention evenly is "broad" until a pattern receives about six
+        tenths of its attention: to find weaker heads, rank them by that pattern.
         """
         values = [self.scores[pattern][block, head] for pattern in PATTERNS]
         best = int(np.nanargmax(values))
@@ -101,59 +101,59 @@ def score_heads(
     attentions: Iterable[np.ndarray],
     sentences: Sequence[TokenizedSentence],
     include_special: bool = False,
-    which: Which = "all",
+    texts: Texts = "all",
 ) -> HeadPatterns:
     """Score every head on every pattern over one or more sentences.
 
     `attentions` has an array [block, head, query, key] for each sentence, without padding. All keys count.
-    Special tokens are left out as queries unless `include_special`: what [CLS] and [SEP] look at says little
-    about words, and in many heads they look at themselves. A query's own position is a target of "itself"
-    only. Over several sentences each score is the mean over all query tokens concerned, so that a sentence
-    weighs as much as it has such tokens; "broad" is the entropy over the logarithm of the sentence's length.
-    `which` looks at a pair's texts apart: with "ab" the tokens of A are the queries, and only what they give to
-    targets in B counts (the shares stay those of all their attention; entropy and distance are of whole rows).
-    Raises InputError when no query token is left or there is no text B, ValueError when attentions and
+    Special tokens are not queries unless `include_special`: the attention of [CLS] and [SEP] is hardly related
+    to words, and in many heads they attend to themselves. A query's own position is a target of "itself"
+    only. Over several sentences each score is the mean over all query tokens with a target, so that a sentence
+    counts by the number of such tokens; "broad" is the entropy divided by the logarithm of the sentence's length.
+    `texts` selects texts of a pair: with "ab" the tokens of A are the queries, and only attention to targets in B
+    counts (shares still refer to all their attention; entropy and distance to whole rows).
+    Raises InputError if no query token is left or there is no text B, ValueError if attentions and
     sentences do not fit.
     """
     sums: dict[str, Float64] = {}
-    even: dict[str, float] = {}
+    evenly_spread: dict[str, float] = {}
     queries: dict[str, int] = {}
     for attention, sentence in zip(attentions, sentences, strict=True):
         length = len(sentence)
         if attention.ndim != 4 or attention.shape[2:] != (length, length):
             raise ValueError(f"[block, head, {length}, {length}] was expected, not {attention.shape}")
-        asking = np.array([include_special or not token.special for token in sentence.tokens], bool)  # [query]
-        links = pair_mask(sentence, which)  # [query, key]
-        asking &= links.any(axis=1)
+        is_query = np.array([include_special or not token.special for token in sentence.tokens], bool)  # [query]
+        links = pair_mask(sentence, texts)  # [query, key]
+        is_query &= links.any(axis=1)
         weights = {
             name: weight if name == "distance" else weight * links for name, weight in _weights(sentence).items()
         }
-        stacked = np.stack([weight * asking[:, None] for weight in weights.values()]).reshape(len(weights), -1)
-        shares, entropy = _sums(attention, stacked, asking)
+        stacked = np.stack([weight * is_query[:, None] for weight in weights.values()]).reshape(len(weights), -1)
+        shares, entropy = _sums(attention, stacked, is_query)
         scores_of = dict(zip(weights, np.moveaxis(shares, -1, 0), strict=True))
         scores_of["entropy"] = entropy
-        concerned = {name: int((weight.any(axis=1) & asking).sum()) for name, weight in weights.items()}
-        concerned["distance"] = concerned["entropy"] = int(asking.sum())
-        evenly = {name: float((weight * asking[:, None]).sum()) / length for name, weight in weights.items()}
-        evenly["entropy"] = np.log(length) * concerned["entropy"]
-        # The only key of a sentence of one token gets everything: neither broad nor focused.
+        with_target = {name: int((weight.any(axis=1) & is_query).sum()) for name, weight in weights.items()}
+        with_target["distance"] = with_target["entropy"] = int(is_query.sum())
+        evenly = {name: float((weight * is_query[:, None]).sum()) / length for name, weight in weights.items()}
+        evenly["entropy"] = np.log(length) * with_target["entropy"]
+        # In a sentence of one token the only key gets all attention: this is neither broad nor focused.
         scale = np.log(length) if length > 1 else np.inf
         scores_of["broad"], evenly["broad"] = entropy / scale, evenly["entropy"] / scale
-        concerned["broad"] = concerned["entropy"] if length > 1 else 0
+        with_target["broad"] = with_target["entropy"] if length > 1 else 0
         for name, values in scores_of.items():
             sums[name] = sums[name] + values if name in sums else values
-            even[name] = even.get(name, 0.0) + evenly[name]
-            queries[name] = queries.get(name, 0) + concerned[name]
+            evenly_spread[name] = evenly_spread.get(name, 0.0) + evenly[name]
+            queries[name] = queries.get(name, 0) + with_target[name]
     if not queries.get("entropy"):
         raise InputError(
-            "The sentences have no token that stands for text.",
-            "At least one was expected, for heads are judged by what such tokens look at.",
-            "Choose another sentence, or count special tokens in.",
+            "The sentences contain only special tokens.",
+            "At least one token of the text was expected, because heads are scored by the attention of such tokens.",
+            "Choose another sentence, or include special tokens.",
         )
     return HeadPatterns(
         scores=MappingProxyType({name: _mean(sums[name], queries[name]) for name in PATTERNS}),
         chance=MappingProxyType(
-            {name: even[name] / queries[name] if queries[name] else float("nan") for name in PATTERNS}
+            {name: evenly_spread[name] / queries[name] if queries[name] else float("nan") for name in PATTERNS}
         ),
         queries=MappingProxyType({name: queries[name] for name in PATTERNS}),
         entropy=_mean(sums["entropy"], queries["entropy"]),
@@ -161,7 +161,7 @@ def score_heads(
     )
 
 
-def _sums(attention: np.ndarray, weights: Float64, asking: NDArray[np.bool_]) -> tuple[Float64, Float64]:
+def _sums(attention: np.ndarray, weights: Float64, is_query: NDArray[np.bool_]) -> tuple[Float64, Float64]:
     """Attention times weights [name, query * key], summed: [block, head, name]; entropies summed: [block, head].
 
     Block by block: in float64 all heads of a 512-token sentence at once would take 300 MB and more.
@@ -172,17 +172,17 @@ def _sums(attention: np.ndarray, weights: Float64, asking: NDArray[np.bool_]) ->
         shares.append(wide.reshape(len(wide), -1) @ weights.T)  # [head, name]
         # 0 log 0 counts as 0, which is its limit.
         entropy = -(wide * np.log(np.maximum(wide, np.finfo(np.float64).tiny))).sum(axis=-1)  # [head, query]
-        entropies.append(entropy[:, asking].sum(axis=-1))
+        entropies.append(entropy[:, is_query].sum(axis=-1))
     return np.array(shares), np.array(entropies)
 
 
 def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
-    """What each link counts for a pattern (1 for a target) or for the distance, float64 [query, key]."""
+    """The weight of each link for a pattern (1 for a target) or for the distance, float64 [query, key]."""
     tokens = sentence.tokens
     positions = np.arange(len(tokens))
     ahead = positions[None, :] - positions[:, None]  # [query, key]
     ends = {token.id for token in tokens[1:] if token.special}
-    # By id and not by flag: a [SEP] that somebody typed is one for the model as well.
+    # By id and not by flag: to the model a typed [SEP] is a separator as well.
     separator = np.array([token.position > 0 and token.id in ends for token in tokens], bool)
     mark = np.array([_is_punctuation(sentence.surface(token.position)) for token in tokens], bool)
     targets = {
@@ -199,19 +199,19 @@ def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
 
 
 def _same_word(sentence: TokenizedSentence) -> NDArray[np.bool_]:
-    """Whether query and key are of the same word at two places, bool [query, key]; marks are no words."""
+    """Whether query and key belong to the same word at two positions, bool [query, key]; not for punctuation."""
     forms: dict[str, int] = {}
-    form, home = [], []  # of each token: the number of its word's form (-1 for none), and the word's place
+    form, first = [], []  # for each token: the number of its word's form (-1 for none), and the word's first position
     for token in sentence.tokens:
         text = "" if token.word is None else sentence.word_text(token.position).casefold()
         form.append(forms.setdefault(text, len(forms)) if any(char.isalnum() for char in text) else -1)
-        home.append(sentence.word_positions(token.position)[0])
-    number, word = np.array(form), np.array(home)
+        first.append(sentence.word_positions(token.position)[0])
+    number, word = np.array(form), np.array(first)
     return (number[:, None] == number) & (word[:, None] != word) & (number[:, None] >= 0)
 
 
 def _is_punctuation(text: str) -> bool:
-    """Whether there is something and all of it is punctuation (Unicode's categories P): "," or "...", not "$"."""
+    """Whether a text is not empty and only punctuation (Unicode's categories P): "," or "...", not "$"."""
     marks = text.strip()
     return bool(marks) and all(unicodedata.category(char).startswith("P") for char in marks)
 

@@ -1,8 +1,8 @@
-"""Why a sentence matches: each query token finds its best counterpart (late interaction, ColBERT's MaxSim).
+"""Why a sentence matches: the best document token for each query token (late interaction, ColBERT's MaxSim).
 
 Khattab and Zaharia 2020, equation 3: score(q, d) = sum over query tokens i of max over document tokens j of
-cos(q_i, d_j). It is not symmetric: what the document says beyond the query costs nothing. Models of one vector a
-sentence are not trained for it; here it illustrates which tokens lie close, and is not how the hit was found.
+cos(q_i, d_j). It is not symmetric: further content of the document costs nothing. Models with one vector per
+sentence are not trained for it; here it illustrates which tokens are similar, and is not how the hit was found.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class MaxSim:
 
     @property
     def mean(self) -> float:
-        """The same for each query token: 1 where every one has its equal."""
+        """The total divided by the number of query tokens: 1 if each has an identical direction in the document."""
         return self.total / len(self.matrix)
 
     @property
     def weights(self) -> Float32:
-        """How much each document token answers, float32 [document token] in 0..1: its best cosine, where it is a best."""
+        """How well each document token matches, float32 [document token] in 0..1: its best cosine, 0 if it is no best match."""
         weights = np.zeros(self.matrix.shape[1], np.float32)
         np.maximum.at(weights, self.best, self.matrix.max(axis=1))
         return np.clip(weights, 0, 1)
@@ -53,12 +53,12 @@ def max_sim(query: Float32, document: Float32) -> Float32:
 
 
 def of_trace(trace: Trace, layer: int, query: int = 0, document: int = 1, include_special: bool = False) -> MaxSim:
-    """MaxSim of two sentences of a trace at a layer. Raises ValueError where one has no token left."""
-    places = [positions_of(trace, sentence, include_special) for sentence in (query, document)]
-    if not all(places):
+    """MaxSim of two sentences of a trace at a layer. Raises ValueError if one has no token left."""
+    all_positions = [positions_of(trace, sentence, include_special) for sentence in (query, document)]
+    if not all(all_positions):
         raise ValueError("a text without tokens of its own has nothing to match")
     vectors = [
         trace.hidden_states[layer, sentence, list(positions)]
-        for sentence, positions in zip((query, document), places, strict=True)
+        for sentence, positions in zip((query, document), all_positions, strict=True)
     ]
-    return MaxSim(max_sim(*vectors), places[0], places[1])
+    return MaxSim(max_sim(*vectors), *all_positions)

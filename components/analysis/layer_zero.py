@@ -1,8 +1,8 @@
-"""Layer 0 taken apart: the word, position and segment vectors a token's first vector is made of.
+"""The parts of layer 0: the word, position and segment vectors that a token's first vector is the sum of.
 
 layer 0 = LayerNorm(word + position [+ segment]) (Devlin et al. 2019, figure 2). The same word in two
-sentences has the same word part, but mostly another position part: so at layer 0 its two vectors are close to
-each other, but not the same.
+sentences has the same word part, but usually another position part: at layer 0 its two vectors are therefore
+similar, but not equal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PartCosines:
     """Cosines between two tokens of interest, part by part."""
 
     names: tuple[str, ...]
-    labels: tuple[str, ...]  # one for each pair of sentences
+    labels: tuple[str, ...]  # one per pair of sentences
     values: Float64  # [pair, part]
 
 
@@ -54,7 +54,7 @@ def part_norms(trace: Trace, sentence: int) -> PartNorms:
 
 
 def part_cosines(trace: Trace, positions: list[int], pairs: list[tuple[int, int]]) -> PartCosines:
-    """Cosine between the tokens at `positions` (one a sentence), for pairs of sentences, part by part."""
+    """Cosine between the tokens at `positions` (one per sentence), for pairs of sentences, part by part."""
     parts = _parts(trace)
     values = [
         [float(cosine(array[a, positions[a]], array[b, positions[b]])) for array in parts.values()] for a, b in pairs

@@ -1,11 +1,11 @@
-"""Mask a token and read what the model would put there.
+"""Mask a token and read the model's predictions for it.
 
 A masked language model was trained to fill in tokens hidden behind [MASK] (Devlin et al. 2019, section 3.1).
 Its head scores every piece of the vocabulary at each mask; softmax turns the scores into probabilities.
 `mask_token` puts the mask into the text, `top_predictions` reads the head.
 
-What it does not show: a probability is the model's, given these words, not how often people write that word;
-and with several masks each is filled in on its own, so the best pieces side by side need not fit together.
+What it does not show: how often people write a word, since a probability is the model's own, given these words;
+and with several masks each is predicted independently, so that the best pieces need not fit together.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import softmax
 
-from components.arrays import Float64
 from components.errors import InputError
 from components.model.tokenization import Tokenization
 from components.model.trace import Token, TokenizedSentence, Trace
@@ -37,7 +36,7 @@ class MaskPredictions:
 
     sentence: int
     position: int  # of the mask token in its sentence
-    top: tuple[Prediction, ...]  # most probable first; of equal ones the lower id first
+    top: tuple[Prediction, ...]  # most probable first; on a tie the lower id first
 
 
 @dataclass(frozen=True)
@@ -46,24 +45,24 @@ class MaskedText:
 
     text: str
     pair: str | None
-    positions: tuple[int, ...]  # of the mask tokens put in
-    sentence: TokenizedSentence  # its tokens: those of the text before, but for the masks
+    positions: tuple[int, ...]  # of the inserted mask tokens
+    sentence: TokenizedSentence  # its tokens: those of the original text, except for the masks
 
 
 def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tuple[MaskPredictions, ...]:
     """The `k` most probable pieces at each mask token of a trace made with mask_logits=True, in reading order.
 
-    `vocabulary` gives each id its piece (Tokenization.vocabulary); an id beyond it, from a table padded to a
-    round size, has an empty one. Raises ValueError for a trace without mask logits, or k < 1.
+    `vocabulary` lists the piece of each id (Tokenization.vocabulary); an id beyond it, from a table padded to a
+    round size, has an empty piece. Raises ValueError for a trace without mask logits, or k < 1.
     """
     if trace.mask_logits is None:
         raise ValueError("this trace has no mask logits; make it with mask_logits=True")
     if k < 1:
         raise ValueError(f"k is {k}; expected 1 or more")
     predictions = []
-    # One mask at a time: float64 of a whole vocabulary for hundreds of masks would take hundreds of megabytes.
-    for (sentence, position), logits in zip(trace.mask_logits.places, trace.mask_logits.logits, strict=True):
-        probabilities = softmax(logits)
+    # One mask at a time: whole vocabularies in float64 for hundreds of masks would take hundreds of megabytes.
+    for (sentence, position), logits in zip(trace.mask_logits.positions, trace.mask_logits.logits, strict=True):
+        probabilities = softmax(logits.astype(np.float64))
         best = np.argsort(-probabilities, kind="stable")[:k]
         top = tuple(
             Prediction(vocabulary[number] if number < len(vocabulary) else "", number, float(probabilities[number]))
@@ -73,63 +72,53 @@ def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tup
     return tuple(predictions)
 
 
-def softmax(logits: NDArray[np.floating]) -> Float64:
-    """exp(x) / sum of exp(x) along the last axis, in float64.
-
-    The largest is taken off first, which changes nothing but keeps exp from overflowing.
-    """
-    wide = logits.astype(np.float64)
-    exponentials = np.exp(wide - wide.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
-
-
 def mask_token(
     tokenization: Tokenization, sentence: TokenizedSentence, position: int, whole_word: bool = False
 ) -> MaskedText:
-    """Write the mask in place of the token at `position`, or with `whole_word` of every piece of its word.
+    """Replace the token at `position`, or with `whole_word` every piece of its word, by the mask.
 
-    The new text, cut to the old one's length if that was cut, has the same tokens at the same positions but
-    for the masks; this is checked by tokenizing it. A word of n pieces gets n masks, as in BERT's whole-word
-    masking. `sentence` is one that `tokenization` made.
+    The new text, truncated to the old length if the old text was truncated, has the same tokens at the same
+    positions except for the masks; this is checked by tokenizing it. A word of n pieces gets n masks, as in BERT's
+    whole-word masking. `sentence` must come from `tokenization`.
 
-    Raises InputError for a special token, for a tokenizer without a mask token, and where text cannot say it:
-    a piece such as "walk" of walk ##ing, since "ing" after a mask would be read as a word of its own.
-    Raises IndexError for a position that is not there.
+    Raises InputError for a special token, for a tokenizer without a mask token, and if no text gives these tokens:
+    for "walk" of walk ##ing, for example, because "ing" after a mask would be tokenized as a word of its own.
+    Raises IndexError for a position that does not exist.
     """
     if not 0 <= position < len(sentence):
         raise IndexError(f"position {position} is not within 0..{len(sentence) - 1}")
     token = sentence.tokens[position]
     if token.word is None:
         raise InputError(
-            f"{token.piece} at position {position} stands for no text.",
+            f"{token.piece} at position {position} is a special token.",
             "A token of the text was expected.",
             "Pick another token.",
         )
     if tokenization.mask_id is None:
         raise InputError(
             "This model's tokenizer has no mask token.",
-            "A model that was trained to fill in masks was expected.",
+            "A model that was trained to predict masked tokens was expected.",
             "Pick for example BERT base or RoBERTa base.",
         )
     positions = sentence.word_positions(position) if whole_word else (position,)
-    # A text that was cut has its rest behind it, and must be cut at the same place again.
+    # A truncated text still has its rest, and must be truncated at the same position again.
     length = len(sentence) if sentence.dropped else None
     for text, pair in _spellings(sentence, positions, tokenization.special_tokens["mask"][0]):
         masked = tokenization.tokenize(text, pair, length)
-        if _same_but_for(sentence, masked, positions, tokenization.mask_id):
+        if _differs_only_in_masks(sentence, masked, positions, tokenization.mask_id):
             return MaskedText(text, pair, positions, masked)
     raise InputError(
         f"{token.piece!r} at position {position} cannot be masked{' with its whole word' if whole_word else ' alone'}.",
-        "A token was expected that can be replaced in the text without changing how its neighbours are read.",
+        "A token was expected that can be replaced without changing how the text around it is split into tokens.",
         "Pick another token." if whole_word else "Mask the whole word, or pick another token.",
     )
 
 
 def _spellings(sentence: TokenizedSentence, positions: Sequence[int], mask: str) -> list[tuple[str, str | None]]:
-    """The ways to write masks at `positions`: in place of their characters, or of a space or all before them too.
+    """The ways to write masks at `positions`: instead of their characters, also of one space or all spaces before them.
 
-    Byte-level pieces ("Ġbank") hold the space in front of a word; some mask tokens swallow it, others leave it
-    behind as a token of its own.
+    Byte-level pieces ("Ġbank") contain the space before a word; some mask tokens absorb it, others leave it
+    as a token of its own.
     """
     first, last = (sentence.tokens[positions[end]] for end in (0, -1))
     source = sentence.pair if first.in_pair and sentence.pair is not None else sentence.text
@@ -139,13 +128,15 @@ def _spellings(sentence: TokenizedSentence, positions: Sequence[int], mask: str)
     return [(sentence.text, text) if first.in_pair else (text, sentence.pair) for text in written]
 
 
-def _same_but_for(old: TokenizedSentence, new: TokenizedSentence, positions: Sequence[int], mask_id: int) -> bool:
-    """Whether the model reads the same tokens, but for masks at `positions`."""
+def _differs_only_in_masks(
+    old: TokenizedSentence, new: TokenizedSentence, positions: Sequence[int], mask_id: int
+) -> bool:
+    """Whether the model's input has the same tokens, except for masks at `positions`."""
 
-    def read(token: Token) -> tuple[int, int, bool, bool]:
+    def as_input(token: Token) -> tuple[int, int, bool, bool]:
         return token.id, token.segment, token.in_pair, token.special
 
-    expected = [read(token) for token in old.tokens]
+    expected = [as_input(token) for token in old.tokens]
     for position in positions:
         expected[position] = (mask_id, *expected[position][1:])
-    return [read(token) for token in new.tokens] == expected
+    return [as_input(token) for token in new.tokens] == expected

@@ -1,11 +1,10 @@
 """The same words in two models' tokenizations of the same sentences, so that their vectors can be compared.
 
-Two tokenizers cut a text into other pieces and even into other words ("don't" is one, two or three). A matched
-word is the shortest stretch of text that is made of whole words for both, found by character spans
+Two tokenizers split a text into different pieces and even into different words ("don't" is one, two or three). A
+matched word is the shortest part of the text that consists of whole words for both, found by character spans
 (components.analysis.alignment); its vector in a model is the mean of its pieces' vectors.
 
-Special tokens stand for no text and have no partner: they are left out. So are words that only one side has, and
-words of which a side lost a piece to truncation.
+Left out are special tokens, words that only one tokenization has, and words of which one lost a piece to truncation.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from components.model.trace import TokenizedSentence, Trace
 
 @dataclass(frozen=True)
 class MatchedWord:
-    """A stretch of text that is made of whole words for both tokenizers."""
+    """A part of the text that consists of whole words for both tokenizers."""
 
     sentence: int
     text: str
@@ -33,9 +32,9 @@ class MatchedWord:
 def matched_words(
     sentences_a: Sequence[TokenizedSentence], sentences_b: Sequence[TokenizedSentence]
 ) -> tuple[MatchedWord, ...]:
-    """The words two tokenizations share, sentence by sentence and from left to right; both texts of a pair.
+    """The words that two tokenizations share, by sentence and from left to right; both texts of a pair.
 
-    Raises ValueError when the sentences are not the same texts in the same order.
+    Raises ValueError if the sentences are not the same texts in the same order.
     """
     if len(sentences_a) != len(sentences_b):
         raise ValueError(f"{len(sentences_a)} and {len(sentences_b)} sentences cannot be matched")
@@ -43,30 +42,30 @@ def matched_words(
     for row, (first, second) in enumerate(zip(sentences_a, sentences_b, strict=True)):
         if (first.text, first.pair) != (second.text, second.pair):
             raise ValueError(f"sentence {row} is of different texts in the two tokenizations")
-        for one, other in zip(_texts(first), _texts(second), strict=True):
-            for spans in _whole_words(align(one, other)):
+        for text_a, text_b in zip(_texts(first), _texts(second), strict=True):
+            for spans in _whole_words(align(text_a, text_b)):
                 start, end = spans[0].start, spans[-1].end
                 first_positions = tuple(token.position for span in spans for token in span.first)
                 second_positions = tuple(token.position for span in spans for token in span.second)
-                if first_positions and second_positions and _is_kept(end, one) and _is_kept(end, other):
-                    words.append(MatchedWord(row, one.text[start:end], first_positions, second_positions))
+                if first_positions and second_positions and _is_kept(end, text_a) and _is_kept(end, text_b):
+                    words.append(MatchedWord(row, text_a.text[start:end], first_positions, second_positions))
     return tuple(words)
 
 
-def word_vectors(trace: Trace, places: Sequence[tuple[int, Sequence[int]]]) -> Float32:
-    """The mean of some pieces' hidden states for each (sentence, positions), float32 [layer, word, dim].
+def word_vectors(trace: Trace, words: Sequence[tuple[int, Sequence[int]]]) -> Float32:
+    """The mean of the pieces' hidden states for each (sentence, positions), float32 [layer, word, dim].
 
     For matched words: `[(word.sentence, word.first) for word in words]`, and `word.second` for the other model.
     """
     layers, dim = trace.hidden_states.shape[0], trace.hidden_states.shape[-1]
-    vectors = np.empty((layers, len(places), dim), np.float32)
-    for index, (sentence, positions) in enumerate(places):
+    vectors = np.empty((layers, len(words), dim), np.float32)
+    for index, (sentence, positions) in enumerate(words):
         vectors[:, index] = trace.token_vectors(sentence, list(positions)).mean(axis=1)
     return vectors
 
 
 def _texts(sentence: TokenizedSentence) -> list[TokenizedSentence]:
-    """A sentence as one, a pair as two of a text each, for alignment looks at the first text only."""
+    """A sentence as it is, a pair as two sentences, because alignment compares first texts only."""
     if sentence.pair is None:
         return [sentence]
     return [
@@ -81,7 +80,7 @@ def _texts(sentence: TokenizedSentence) -> list[TokenizedSentence]:
 
 
 def _whole_words(spans: Sequence[AlignedSpan]) -> list[list[AlignedSpan]]:
-    """Spans in groups, as small as can be, such that no word of either side is in two groups."""
+    """Spans in the smallest possible groups such that no word of either side is in two groups."""
     ends: dict[tuple[int, int | None], int] = {}  # last span of each side's words
     for index, span in enumerate(spans):
         ends.update({word: index for word in _words(span)})
@@ -101,9 +100,9 @@ def _words(span: AlignedSpan) -> set[tuple[int, int | None]]:
 
 
 def _is_kept(end: int, sentence: TokenizedSentence) -> bool:
-    """Whether a stretch that ends there lies before the sentence's cut, and the cut is not within its last word."""
+    """Whether a part that ends at `end` was not truncated, and its last word was not truncated either."""
     if not sentence.dropped:
         return True
     cut, text = sentence.dropped[0].start, sentence.text
-    # What was cut away has no word numbers: letters on both sides of the cut are taken for one word.
+    # Truncated text has no word numbers: letters on both sides of the cut are treated as one word.
     return end < cut or (end == cut and not (text[cut - 1].isalnum() and text[cut : cut + 1].isalnum()))

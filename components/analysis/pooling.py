@@ -1,9 +1,9 @@
-"""Token vectors to one vector a sentence: mean, [CLS], max, and the model's own where it has one.
+"""Token vectors to one vector per sentence: mean, [CLS], max, and the model's own if it has one.
 
-Mean and max run over the attention mask, so padding never counts; special tokens count unless told
-otherwise, which is what sentence-transformers does (Reimers and Gurevych 2019, section 3). [CLS] is the
-first token's vector, special or not, before any pooler. "own" is the model's own vector: pooled as it was trained,
-then through the Dense layers that it was published with (components.model.head).
+Mean and max use the attention mask, so that padding never counts; special tokens count by default, as in
+sentence-transformers (Reimers and Gurevych 2019, section 3). [CLS] is the vector of the first token, special or not,
+before any pooler. "own" is the model's own vector: pooled as in its training, then passed through its published Dense
+layers (components.model.head).
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ __all__ = ["POOLINGS", "Pooling", "pool"]
 def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float32:
     """Sentence vectors at every layer, float32 [layer, sentence, dim]; for "own" dim is the head's size.
 
-    In the model's own vector special tokens always count, as in its training.
-
-    A sentence with no token left (special tokens excluded and nothing else) gives NaN.
+    In the model's own vector special tokens always count, as in its training. A sentence without tokens (only special
+    ones, and these left out) gives NaN.
     Raises ValueError for an unknown pooling.
     """
     if pooling == "own" and trace.head is not None:

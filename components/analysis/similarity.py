@@ -1,8 +1,8 @@
 """Cosine similarity of vectors at every layer, as curves for pairs of things.
 
 In BERT-family encoders cosines are high for any two tokens (Ethayarajh 2019,
-"How Contextual are Contextualized Word Representations?"), so a curve means little without the baseline of
-components.analysis.baseline beside it. It shows how close two directions are, not why.
+"How Contextual are Contextualized Word Representations?"), so that a curve must be compared with the baseline of
+components.analysis.baseline. It shows how similar two directions are, not why.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from components.arrays import Float32, Float64, Int64, cosine, unit
 class LayerCurves:
     """Cosines of pairs over the layers."""
 
-    labels: tuple[str, ...]  # one for each pair
+    labels: tuple[str, ...]  # one per pair
     pairs: tuple[tuple[int, int], ...]  # indices of the two things of each pair
-    values: Float64  # [pair, layer 0..L], NaN where a vector is missing
+    values: Float64  # [pair, layer 0..L], NaN if a vector is missing
 
     @property
     def lowest(self) -> Int64:
@@ -41,7 +41,7 @@ def turn(before: np.ndarray, after: np.ndarray) -> Float64:
 
 
 def cosine_matrix(vectors: np.ndarray) -> Float64:
-    """Cosines of all vectors with all at each layer: [layer, n, dim] to [layer, n, n]."""
+    """Cosines of all pairs of vectors at each layer: [layer, n, dim] to [layer, n, n]."""
     directions = unit(np.asarray(vectors, np.float64))
     return np.clip(directions @ np.swapaxes(directions, -1, -2), -1.0, 1.0)
 
@@ -67,10 +67,10 @@ def pair_curves(
 
 
 def centred(vectors: Float32, centre: np.ndarray) -> Float32:
-    """`vectors` [layer, n, dim] less `centre` [layer, dim].
+    """`vectors` [layer, n, dim] minus `centre` [layer, dim].
 
-    A vector that equals the centre up to rounding is missing, NaN, and so are its cosines, which would be noise: so it
-    is for [CLS] at layer 0, which is the same in every sentence.
+    A vector that equals the centre except for rounding errors becomes NaN, and so do its cosines, which would be
+    noise. This concerns [CLS] at layer 0, which is equal in all sentences.
     """
     shifted = vectors - np.asarray(centre, np.float32)[:, None, :]
     small = np.linalg.norm(shifted, axis=-1) < 1e-5 * np.linalg.norm(vectors, axis=-1)
@@ -79,5 +79,5 @@ def centred(vectors: Float32, centre: np.ndarray) -> Float32:
 
 
 def token_vectors_of(trace_vectors: Sequence[Float32]) -> Float32:
-    """One vector a token of interest: the mean of its pieces. Each item [layer, piece, dim] to [layer, n, dim]."""
+    """One vector per token of interest: the mean of its pieces. Each item [layer, piece, dim] to [layer, n, dim]."""
     return np.stack([pieces.mean(axis=1) for pieces in trace_vectors], axis=1)

@@ -1,4 +1,4 @@
-"""What tokenization did to a text: statistics, what decoding cannot bring back, a word all sentences share."""
+"""The effects of tokenization on a text: statistics, what decoding cannot restore, a word that all sentences share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class TokenStatistics:
 
     sentences: int
     tokens: int  # special tokens included: what the model reads
-    pieces: int  # tokens that stand for text
-    words: int  # as the tokenizer splits them; punctuation marks count as words of their own
+    pieces: int  # tokens that are part of the text
+    words: int  # as the tokenizer splits them; punctuation marks count as words
     split_words: int  # words of two or more pieces
-    unknown: int  # pieces the vocabulary does not have
+    unknown: int  # pieces that are not in the vocabulary
 
     @property
     def pieces_per_word(self) -> float:
@@ -50,14 +50,14 @@ def statistics(sentences: Sequence[TokenizedSentence], unknown_id: int | None) -
 
 @dataclass(frozen=True)
 class Losses:
-    """What is different in a text after encoding and decoding."""
+    """What differs in a text after encoding and decoding."""
 
     decoded: str
-    case: bool  # capital letters became small ones
-    accents: bool  # marks over or under letters are gone
-    spacing: bool  # spaces were added, merged, removed, or made of another kind
-    unknown: tuple[str, ...]  # what became the unknown token, as typed
-    truncated: int  # pieces cut away
+    case: bool  # capital letters became lower case
+    accents: bool  # marks above or below letters were removed
+    spacing: bool  # spaces were added, merged, removed, or replaced by another kind
+    unknown: tuple[str, ...]  # text that became the unknown token, as typed
+    truncated: int  # the number of truncated pieces
     other: bool  # changed in another way: characters dropped or replaced
 
     @property
@@ -66,12 +66,11 @@ class Losses:
 
 
 def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) -> Losses:
-    """Compare a sentence's text with `decoded`: its own tokens put together again, without [CLS] and the like.
+    """Compare a sentence's text with `decoded`: its own tokens decoded again, without special tokens.
 
-    The kinds are told apart by folding them away one after the other: what still differs after spaces are
-    dropped, marks are stripped and case is folded is something else. What an unknown token stood for takes no
-    part, nor do the spaces around it; the same goes for a special token somebody typed ("[MASK]"). So it does
-    not matter whether `decoded` spells these out. Spaces before and after the whole text do not count.
+    `other` is what still differs after spaces and marks are removed and case is ignored. The text of an unknown token
+    and the spaces around it are not compared; neither are those of a typed special token ("[MASK]"). It therefore
+    does not matter whether `decoded` contains these. Spaces before and after the whole text do not count.
     """
     unknown = [token for token in sentence.tokens if token.id == unknown_id and token.word is not None]
     typed_special = [
@@ -82,23 +81,23 @@ def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) ->
         and token.piece not in decoded
     ]
     known = _known_stretches(sentence, sorted({*unknown, *typed_special}, key=lambda token: token.position))
-    back = decoded
+    restored = decoded
     for piece in {token.piece for token in unknown}:
-        back = back.replace(piece, " ")
+        restored = restored.replace(piece, " ")
     typed = " ".join(known)
     return Losses(
         decoded=decoded,
-        case=_capitals(typed) > _capitals(back),
-        accents=_marks(typed) > _marks(back),
-        spacing=_spaces_differ(known, back),
+        case=_capitals(typed) > _capitals(restored),
+        accents=_marks(typed) > _marks(restored),
+        spacing=_spaces_differ(known, restored),
         unknown=tuple(dict.fromkeys(sentence.surface(token.position) for token in unknown)),
         truncated=sum(item.tokens for item in sentence.dropped),
-        other=_folded("".join(typed.split())) != _folded("".join(back.split())),
+        other=_folded("".join(typed.split())) != _folded("".join(restored.split())),
     )
 
 
 def _known_stretches(sentence: TokenizedSentence, left_out: Sequence[Token]) -> list[str]:
-    """The text (and its pair) as far as it was kept, without what some tokens stood for; trimmed, none empty."""
+    """The parts of the text (and its pair) that were not truncated, without some tokens; trimmed, none empty."""
     cut = {item.of_pair: item.start for item in sentence.dropped}
     stretches = []
     for text, in_pair in ((sentence.text, False), (sentence.pair or "", True)):
@@ -107,31 +106,31 @@ def _known_stretches(sentence: TokenizedSentence, left_out: Sequence[Token]) -> 
             if token.in_pair == in_pair:
                 stretches.append(text[begin : token.start])
                 begin = token.end
-                # The sign that colours an emoji, or an accent, belongs to what it follows.
+                # A modifier of an emoji, or an accent, belongs to the character before it.
                 while begin < len(text) and unicodedata.category(text[begin]) in {"Mn", "Me", "Cf"}:
                     begin += 1
         stretches.append(text[begin : cut.get(in_pair)])
     return [stretch.strip() for stretch in stretches if stretch.strip()]
 
 
-def _spaces_differ(known: Sequence[str], back: str) -> bool:
-    """Whether spaces within the known stretches of a text are others in its decoded form."""
-    stretches = [seen for seen in map(_seen, known) if seen]
-    there = _seen(back)
-    if "".join("".join(stretches).split()) == "".join(there.split()):
-        # No two of the pattern's gaps touch, so it cannot backtrack at length.
-        return re.fullmatch(r"\s*".join(map(re.escape, stretches)), there) is None
-    # Letters changed too: only the number of words can be compared.
-    return len(" ".join(stretches).split()) != len(there.split())
+def _spaces_differ(known: Sequence[str], restored: str) -> bool:
+    """Whether the spaces within the known parts of a text differ from those in its decoded form."""
+    stretches = [visible for visible in map(_visible, known) if visible]
+    decoded = _visible(restored)
+    if "".join("".join(stretches).split()) == "".join(decoded.split()):
+        # The gaps in the pattern never touch, so that it cannot backtrack for long.
+        return re.fullmatch(r"\s*".join(map(re.escape, stretches)), decoded) is None
+    # Letters changed too, so that only the number of words can be compared.
+    return len(" ".join(stretches).split()) != len(decoded.split())
 
 
-def _seen(text: str) -> str:
-    """What a reader sees of a text, folded: control characters would pass for letters beside its spaces."""
+def _visible(text: str) -> str:
+    """The visible characters of a text, folded: control characters would otherwise count as letters."""
     return _folded("".join(char for char in text if not _is_invisible(char))).strip()
 
 
 def _folded(text: str) -> str:
-    """Without marks and in small letters, one by one as tokenizers do (`"Σ".lower()` depends on its place)."""
+    """Without marks and in lower case, one character at a time as tokenizers do (`"Σ".lower()` depends on its context)."""
     return "".join(char.lower() for char in unicodedata.normalize("NFD", text) if not _is_mark(char))
 
 
@@ -144,7 +143,7 @@ def _marks(text: str) -> int:
 
 
 def _is_mark(char: str) -> bool:
-    """A mark on a letter; variation selectors (which make ♥ an emoji) are of the same category, but none."""
+    """Whether it is a mark on a letter; variation selectors (which make ♥ an emoji) share the category but are not."""
     return unicodedata.category(char) == "Mn" and not _is_selector(char)
 
 
@@ -165,9 +164,9 @@ class SharedWord:
 
 
 def shared_word(sentences: Sequence[TokenizedSentence]) -> SharedWord | None:
-    """The longest word that every sentence has (case ignored), at its first place in each; None if there is none.
+    """The longest word that occurs in every sentence (ignoring case), at its first position in each, or None.
 
-    Longest, because long words are seldom the grammatical ones ("the", "is"). The first wins a tie.
+    The longest, because long words are rarely function words ("the", "is"). On a tie the first is used.
     """
     positions = [_first_positions(sentence) for sentence in sentences]
     if not positions:
@@ -180,14 +179,16 @@ def shared_word(sentences: Sequence[TokenizedSentence]) -> SharedWord | None:
 
 
 def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> tuple[int, ...]:
-    """The token of interest in each sentence before anybody chose.
+    """The default token of interest in each sentence.
 
-    `focus` names a word for each sentence (case ignored); without it, or where a sentence lacks its word, it
-    is the word that all sentences share, else each sentence's longest.
+    `focus` names a word for each sentence (ignoring case); without it, or if a sentence lacks its word, it
+    is the word that all sentences share, else the longest word of each sentence.
     """
     if len(focus) == len(sentences):
-        wanted = [_first_positions(sentence).get(word.lower()) for sentence, word in zip(sentences, focus, strict=True)]
-        known = tuple(position for position in wanted if position is not None)
+        focused = [
+            _first_positions(sentence).get(word.lower()) for sentence, word in zip(sentences, focus, strict=True)
+        ]
+        known = tuple(position for position in focused if position is not None)
         if len(known) == len(sentences):
             return known
     shared = shared_word(sentences)
@@ -201,7 +202,7 @@ def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[st
 
 
 def _first_positions(sentence: TokenizedSentence) -> dict[str, int]:
-    """Each word with a letter or digit in it, to the position of its first piece."""
+    """Each word that contains a letter or digit, to the position of its first piece."""
     positions: dict[str, int] = {}
     for token in sentence.tokens:
         if token.special or token.word is None:
@@ -213,9 +214,9 @@ def _first_positions(sentence: TokenizedSentence) -> dict[str, int]:
 
 
 def position_at(sentence: TokenizedSentence, start: int, end: int, in_pair: bool = False) -> int | None:
-    """The first token whose characters overlap a span of the text; None where no token stands for it.
+    """The position of the first token whose characters overlap a span of the text, or None.
 
-    With it a choice made in one model's tokenization is found again in another's.
+    It finds the token chosen in one model's tokenization in that of another.
     """
     for token in sentence.tokens:
         if token.word is not None and token.in_pair == in_pair and token.start < end and start < token.end:

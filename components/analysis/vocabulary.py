@@ -1,4 +1,4 @@
-"""Looking a piece up in a vocabulary: by its beginning, by a part, or by id."""
+"""Searching a vocabulary for pieces: by their beginning, by a part, or by id."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class VocabularyHits:
 
 
 def search(vocabulary: Sequence[str], text: str, mode: Mode = "begins with", limit: int = 200) -> VocabularyHits:
-    """Pieces that match, upper and lower case alike.
+    """Pieces that match, ignoring case.
 
-    With mode "id", `text` is a number or a range such as 100-110. Raises InputError for anything else there.
-    Empty text matches nothing.
+    With mode "id", `text` is a number or a range such as 100-110. Raises InputError for any other text in this mode.
+    Empty text has no hits.
     """
     needle = text.strip()
     if not needle:
@@ -30,11 +30,11 @@ def search(vocabulary: Sequence[str], text: str, mode: Mode = "begins with", lim
     if mode == "id":
         numbers = _by_id(vocabulary, needle)
     else:
-        wanted = needle.lower()
+        needle = needle.lower()
         numbers = [
             number
             for number, piece in enumerate(vocabulary)
-            if piece and (piece.lower().startswith(wanted) if mode == "begins with" else wanted in piece.lower())
+            if piece and (piece.lower().startswith(needle) if mode == "begins with" else needle in piece.lower())
         ]
     shown = tuple(numbers[:limit])
     return VocabularyHits(shown, tuple(vocabulary[number] for number in shown), len(numbers))
@@ -49,6 +49,6 @@ def _by_id(vocabulary: Sequence[str], text: str) -> list[int]:
         raise InputError(
             f"{text!r} is not an id.",
             f"A number from 0 to {len(vocabulary) - 1} was expected, or a range such as 100-110.",
-            "Type a number, or search by the piece's beginning.",
+            "Type a number, or search by the beginning of a piece.",
         ) from None
     return [number for number in range(max(0, low), min(high, len(vocabulary) - 1) + 1) if vocabulary[number]]

@@ -1,13 +1,13 @@
-"""How well the senses of a word part from layer to layer, and groups of its occurrences where nobody labelled them.
+"""How well the senses of a word are separated at each layer, and groups of its occurrences without labels.
 
-Two measures over the occurrences of one word, both by cosine. The silhouette (Rousseeuw 1987): for each occurrence
-how much nearer its own sense is than the nearest other one, from -1 to 1, 0 when they lie in one heap. The accuracy
-of the nearest neighbour, each occurrence left out in turn: how often the closest other occurrence has the same sense;
-beside it stands what always saying the most frequent sense would reach. As in Wiedemann et al. (2019), "Does BERT
-make any sense?".
+Two measures over the occurrences of one word, both by cosine. The silhouette (Rousseeuw 1987): for each occurrence,
+how much closer its own sense is than the nearest other sense, from -1 to 1, and 0 if they are not separated. The
+accuracy of the nearest neighbour, leaving out each occurrence in turn: how often the most similar other occurrence
+has the same sense; compare it with the accuracy of always answering the most frequent sense. As in Wiedemann et al.
+(2019), "Does BERT make any sense?".
 
-What they do not show: that the model uses these senses; and with some ten occurrences a sense, one occurrence is worth
-several points of accuracy. At layer 0 a word's vectors differ by position alone: ties there count as guesses.
+What they do not show: that the model uses these senses. With about ten occurrences per sense, one occurrence changes
+the accuracy by several points. At layer 0 a word's vectors differ only by position: ties there count as guesses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, unit
 
-_TIE = 1e-5  # cosines this close are equal: vectors are kept in float16
+_TIE = 1e-5  # cosines this close count as equal, because vectors are stored in float16
 MOST_CLUSTERS = 6
 TYPICAL = 3
 
@@ -36,20 +36,20 @@ class SenseCurve:
 
     @property
     def best(self) -> int:
-        """The layer with the highest accuracy; of several, the one with the highest silhouette."""
+        """The layer with the highest accuracy; on a tie, the one with the highest silhouette."""
         return int(np.lexsort((self.silhouette, self.accuracy))[-1])
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Occurrences that lie together."""
+    """A group of similar occurrences."""
 
     members: Int64
-    typical: Int64  # the members nearest to the middle, nearest first
+    typical: Int64  # the members most similar to the mean, most similar first
 
 
 def sense_curve(vectors: NDArray[Any], senses: Sequence[str]) -> SenseCurve:
-    """Of vectors [layer, occurrence, dim] and each occurrence's sense.
+    """The measures for vectors [layer, occurrence, dim] and the sense of each occurrence.
 
     Raises ValueError with fewer than two senses, or fewer than two occurrences of each of them on average.
     """
@@ -70,7 +70,7 @@ def sense_curve(vectors: NDArray[Any], senses: Sequence[str]) -> SenseCurve:
 
 
 def nearest_neighbour_accuracy(directions: Float32, labels: Int64) -> float:
-    """How often the nearest other one, by cosine of unit vectors, has the same label; of several nearest, their share."""
+    """How often the nearest other vector, by cosine of unit vectors, has the same label; on a tie, the share that has."""
     cosines = directions @ directions.T
     np.fill_diagonal(cosines, -np.inf)
     nearest = cosines >= cosines.max(axis=1, keepdims=True) - _TIE
@@ -81,7 +81,7 @@ def nearest_neighbour_accuracy(directions: Float32, labels: Int64) -> float:
 def clusters(vectors: NDArray[Any], seed: int = 0) -> list[Cluster]:
     """Groups of occurrences at one layer, [occurrence, dim], largest first: k-means on directions.
 
-    How many, from 2 to 6, is what gives the best silhouette. Raises ValueError for fewer than 4 occurrences.
+    Their number, from 2 to 6, is the one with the best silhouette. Raises ValueError for fewer than 4 occurrences.
     """
     if len(vectors) < 4:
         raise ValueError(f"{len(vectors)} occurrences cannot be grouped; at least 4 were expected")
@@ -100,10 +100,10 @@ def clusters(vectors: NDArray[Any], seed: int = 0) -> list[Cluster]:
         if score > best_score + 1e-6:
             best, best_score = labels, score
     groups = [_cluster(directions, np.flatnonzero(best == label)) for label in np.unique(best)]
-    return sorted(groups, key=lambda item: -len(item.members))
+    return sorted(groups, key=lambda cluster: -len(cluster.members))
 
 
 def _cluster(directions: Float32, members: Int64) -> Cluster:
-    middle = directions[members].mean(axis=0)
-    order = np.argsort(-(directions[members] @ middle), kind="stable")
+    mean = directions[members].mean(axis=0)
+    order = np.argsort(-(directions[members] @ mean), kind="stable")
     return Cluster(members, members[order[:TYPICAL]])

@@ -1,1 +1,1 @@
-"""Figures from plain arrays and labels. Functions return a plotly Figure (or HTML); they never display it."""
+"""Figures from plain arrays and labels. Functions return a plotly Figure (or HTML) and never display it."""

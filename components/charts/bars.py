@@ -1,4 +1,4 @@
-"""Bars: a model's parameters, the norms of a token's parts, one vector's values."""
+"""Bars: a model's parameters, the norms of a token's parts, the values of one vector."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PART_COLOURS = {
 def parameter_bars(
     groups: Sequence[str], parts: Sequence[str], counts: Sequence[int], title: str, scale: float = 1.0
 ) -> go.Figure:
-    """Parameters by group (a bar each, in the order given, top down) and part (colours).
+    """Parameters by group (one bar each, from top to bottom) and part (colours).
 
     `groups`, `parts` and `counts` are aligned: one row for each part of a group.
     """
@@ -67,22 +67,22 @@ def part_norm_bars(
     quantity: str = "norm of the vector",
     logarithmic: bool = False,
 ) -> go.Figure:
-    """Values [part, token] (norms, by default) as grouped bars, a group a token; lines for more than 64 tokens.
+    """Values [part, token] (by default norms) as bars, one group per token; as lines for more than 64 tokens.
 
-    Equal tokens stay apart by position.
+    Positions keep equal tokens apart.
     """
-    places = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
+    labels = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
     colours = {**_PART_COLOURS, "sum": theme.ORANGE, "layer 0": theme.GREY}
     figure = go.Figure()
     for name, row in zip(names, values, strict=True):
         shared = {
-            "x": places,
+            "x": labels,
             "y": np.asarray(row, np.float32),
             "name": name,
             "hovertemplate": f"%{{x}}<br>{name}: %{{y:.3f}}<extra></extra>",
         }
         colour = colours.get(name, theme.PURPLE)
-        if len(tokens) > MANY_TOKENS:  # groups of bars would be thinner than a pixel
+        if len(tokens) > MANY_TOKENS:  # bars would be thinner than a pixel
             figure.add_scatter(**shared, mode="lines", line={"color": colour, "width": 1.5})
         else:
             figure.add_bar(**shared, marker_color=colour)
@@ -94,7 +94,7 @@ def part_norm_bars(
 
 
 def vector_bars(values: np.ndarray, title: str, scale: float = 1.0) -> go.Figure:
-    """The values of one vector [dim], a bar a dimension; the three largest by size carry their number."""
+    """The values of one vector [dim], one bar per dimension; the three largest in absolute value are labelled."""
     figure = go.Figure(
         go.Bar(
             x=np.arange(len(values)),
@@ -122,7 +122,7 @@ def vector_bars(values: np.ndarray, title: str, scale: float = 1.0) -> go.Figure
 def cosine_bars(
     names: Sequence[str], labels: Sequence[str], values: np.ndarray, title: str, scale: float = 1.0
 ) -> go.Figure:
-    """Cosines [pair, part] as grouped bars, one group a part, one colour a pair."""
+    """Cosines [pair, part] as bars, one group per part, one colour per pair."""
     figure = go.Figure(
         [
             go.Bar(

@@ -13,7 +13,7 @@ from components.charts import theme
 
 @dataclass(frozen=True, eq=False)
 class BandData:
-    """A yardstick to draw behind curves: arrays over layers 0..L."""
+    """A baseline to draw behind curves: arrays over layers 0..L."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -36,8 +36,8 @@ def layer_curves(
 ) -> go.Figure:
     """One line for each row of `values` [curve, layer 0..L].
 
-    `details` is a longer name of each curve for the hover. The lowest and highest layer of each curve carry
-    a triangle down and up. NaN leaves a gap.
+    `details` are longer names of the curves for the hover. Triangles pointing down and up mark the lowest and the
+    highest layer of each curve. NaN leaves a gap.
     """
     layers = np.arange(values.shape[1])
     figure = go.Figure()
@@ -65,14 +65,14 @@ MANY_LINES = 64
 
 
 def block_curves(values: np.ndarray, labels: Sequence[str], title: str, *, scale: float = 1.0) -> go.Figure:
-    """Cosines before and after every block, values [token, block]: a thin line a token, the mean thick.
+    """Cosines before and after every block, values [token, block]: a thin line per token, a thick one for the mean.
 
-    More than 64 tokens are drawn as the band that holds nine in ten of them.
+    More than 64 tokens are drawn as the band that contains 90 % of them.
     """
     blocks = np.arange(values.shape[1])
     figure = go.Figure()
     average = np.nanmean(values, axis=0)
-    if len(values) > MANY_LINES:  # a picture of hundreds of lines shows nothing but their spread
+    if len(values) > MANY_LINES:  # hundreds of lines would show only their spread
         low, high = np.nanpercentile(values, (5, 95), axis=0)
         _add_band(figure, blocks, BandData(average, low, high, f"{len(values)} tokens, 5–95 %"))
         values, labels = values[:0], labels[:0]
@@ -129,7 +129,7 @@ def _add_band(figure: go.Figure, layers: np.ndarray, band: BandData) -> None:
 
 
 def _extremes(row: np.ndarray) -> dict[str, list[str] | list[int]]:
-    """Marker symbols: down at the lowest layer, up at the highest, small dots elsewhere."""
+    """Marker symbols: triangle down at the lowest layer, up at the highest, small dots elsewhere."""
     symbols, sizes = ["circle"] * len(row), [5] * len(row)
     known = np.flatnonzero(~np.isnan(row))
     if len(known) > 1 and np.ptp(row[known]) > 0:
@@ -140,10 +140,10 @@ def _extremes(row: np.ndarray) -> dict[str, list[str] | list[int]]:
 
 
 def shared_range(*groups: np.ndarray, floor: float | None = None) -> tuple[float, float]:
-    """One y range that holds all values of several figures, with a little air; NaN is ignored."""
+    """One y range for all values of several figures, with a small margin; NaN is ignored."""
     known = np.concatenate([np.ravel(group)[~np.isnan(np.ravel(group))] for group in groups] or [np.empty(0)])
     if not len(known):
         return -1.0, 1.0
     low, high = float(known.min()), float(known.max())
-    air = max(0.04 * (high - low), 0.01)
-    return (low - air if floor is None else max(floor, low - air)), min(high + air, 1.0 + air)
+    margin = max(0.04 * (high - low), 0.01)
+    return (low - margin if floor is None else max(floor, low - margin)), min(high + margin, 1.0 + margin)

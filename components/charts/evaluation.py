@@ -1,4 +1,4 @@
-"""Figures of evaluations: a measure for every layer and pooling, recall and precision curves, quality against cost."""
+"""Figures of evaluations: a measure for every layer and pooling, recall and precision curves, quality and cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Values over k (or over levels of recall), in per cent, with an interval where there is one."""
+    """Values over k (or over levels of recall), in per cent, with an optional interval."""
 
     name: str
     values: np.ndarray  # [point]
@@ -28,12 +28,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Cost:
-    """One run's quality beside what a query takes."""
+    """One run's quality and its cost per query."""
 
     name: str
     quality: float  # per cent
-    milliseconds: float
-    megabytes: float
+    milliseconds: float  # per query
+    megabytes: float  # of the index
 
 
 def measure_grid(
@@ -51,10 +51,10 @@ def measure_grid(
     digits: int = 1,
     scale: float = 1.0,
 ) -> go.Figure:
-    """A measure [row, column] as coloured cells with their numbers; the first row is drawn at the bottom.
+    """A measure [row, column] as coloured cells with their numbers; the first row is at the bottom.
 
-    NaN stays empty. Clicks hit an invisible point in each cell, whose `customdata` is [row, column]: a heatmap itself
-    tells nobody that it was clicked. `chosen` gets a frame, `starred` a star.
+    NaN stays empty. Clicks hit an invisible point in each cell, whose `customdata` is [row, column], because a heatmap
+    itself reports no clicks. The cell `chosen` gets a frame, `starred` a star.
     """
     low, high = theme.limits_of(values, limits)
     figure = go.Figure(
@@ -95,7 +95,7 @@ def measure_grid(
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
         name="cells",
-        # Whatever was chosen looks the same: the frame shows it.
+        # A selection does not change the points: the frame shows it.
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
     )
@@ -125,7 +125,7 @@ def measure_grid(
 
 
 def grid_height(rows: int) -> int:
-    """How tall a grid of so many rows is drawn: what stands beside it is as tall."""
+    """The height in pixels of a grid with this many rows; figures next to it have the same height."""
     return 130 + 38 * max(6, rows)
 
 
@@ -142,14 +142,14 @@ def curves_over(
     height: int = 420,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Curves [run] over the same points; intervals as bands in the curve's colour. `ticks` are the numbers shown."""
+    """Curves [run] over the same points; intervals as bands in the curve's colour. `ticks` are the labelled points."""
     figure = go.Figure()
-    places = np.asarray(points, np.float32)
+    x = np.asarray(points, np.float32)
     for number, curve in enumerate(curves):
         style = theme.line_style(number)
         if curve.low is not None and curve.high is not None:
             figure.add_scatter(
-                x=np.concatenate([places, places[::-1]]),
+                x=np.concatenate([x, x[::-1]]),
                 y=np.concatenate([curve.high, curve.low[::-1]]).astype(np.float32),
                 fill="toself",
                 fillcolor=_faint(str(style["color"])),
@@ -161,22 +161,22 @@ def curves_over(
     for number, curve in enumerate(curves):
         name = theme.plain(curve.name, 44)
         figure.add_scatter(
-            x=places,
+            x=x,
             y=np.asarray(curve.values, np.float32),
-            mode="lines+markers" if len(places) <= 20 else "lines",
+            mode="lines+markers" if len(x) <= 20 else "lines",
             marker={"size": 6},
             line=theme.line_style(number),
             name=name,
             hovertemplate=f"{theme.plain(curve.name, 100)}<br>{x_title} %{{x}}: %{{y:.3f}}<extra></extra>",
-            connectgaps=True,  # one method may have no value at another one's point
+            connectgaps=True,  # a run may have no value at some points of another one
         )
-    figure.update_xaxes(title=x_title, zeroline=False, **_ticks(places, logarithmic, ticks))
+    figure.update_xaxes(title=x_title, zeroline=False, **_ticks(x, logarithmic, ticks))
     figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
     return _with_legend(figure, title, height, scale, len(curves))
 
 
 def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title: str, scale: float = 1.0) -> go.Figure:
-    """(name, recall [point], precision [point]) in per cent, a line each."""
+    """(name, recall [point], precision [point]) in per cent, one line each."""
     figure = go.Figure()
     for number, (name, recall, precision) in enumerate(curves):
         figure.add_scatter(
@@ -195,16 +195,16 @@ def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title
 
 
 def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: float = 1.0) -> go.Figure:
-    """A point a run: quality against the time of a query (logarithmic); the area shows the index's size."""
+    """A point per run: quality against time per query (logarithmic); the area shows the size of the index."""
     most = max((cost.megabytes for cost in costs), default=1) or 1
     figure = go.Figure()
-    alone = _apart(costs)
+    has_room = _has_room(costs)
     for number, cost in enumerate(costs):
         figure.add_scatter(
             x=[cost.milliseconds],
             y=[cost.quality],
             mode="markers+text",
-            text=[theme.plain(cost.name, 22) if alone[number] else ""],
+            text=[theme.plain(cost.name, 22) if has_room[number] else ""],
             textposition="top center",
             cliponaxis=False,
             marker={
@@ -214,18 +214,18 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
                 "opacity": 0.85,
             },
             name=theme.plain(cost.name, 44),
-            hovertemplate=f"{theme.plain(cost.name)}<br>{quality} %{{y:.2f}}<br>%{{x:.2f}} ms a query<br>"
-            f"{cost.megabytes:,.2f} MB of index<extra></extra>",
+            hovertemplate=f"{theme.plain(cost.name)}<br>{quality} %{{y:.2f}}<br>%{{x:.2f}} ms per query<br>"
+            f"{cost.megabytes:,.2f} MB index<extra></extra>",
         )
     times = [cost.milliseconds for cost in costs if cost.milliseconds > 0] or [1.0]
     qualities = [cost.quality for cost in costs] or [0.0]
-    # Room for the names beside the outermost points.
-    air = max(0.25, 0.12 * float(np.log10(max(times) / min(times))))
+    # Room for the names at the outermost points.
+    margin = max(0.25, 0.12 * float(np.log10(max(times) / min(times))))
     span = max(4.0, float(np.ptp(qualities)))
     figure.update_xaxes(
-        title="milliseconds a query (logarithmic)",
+        title="milliseconds per query (logarithmic)",
         type="log",
-        range=[np.log10(min(times)) - air, np.log10(max(times)) + air],
+        range=[np.log10(min(times)) - margin, np.log10(max(times)) + margin],
         dtick="D2" if max(times) / min(times) < 30 else 1,
     )
     figure.update_yaxes(
@@ -235,8 +235,8 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
     return figure.update_layout(legend_itemsizing="constant")
 
 
-def _apart(costs: Sequence[Cost]) -> list[bool]:
-    """Which runs have room for their name beside their point; the others are told by the legend."""
+def _has_room(costs: Sequence[Cost]) -> list[bool]:
+    """Whether each run has room for its name at its point; the others are identified by the legend."""
     if not costs:
         return []
     times = np.log10([max(cost.milliseconds, 1e-6) for cost in costs])
@@ -261,7 +261,7 @@ def agreement_curves(
     y_title: str,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Correlations [pooling, layer] as curves, and values that have no layers (`flat`) as thin dotted lines across."""
+    """Correlations [pooling, layer] as curves, and values without layers (`flat`) as thin horizontal lines."""
     layers = list(range(values.shape[1]))
     figure = go.Figure()
     for number, (row, label) in enumerate(zip(values, labels, strict=True)):
@@ -292,19 +292,19 @@ def agreement_curves(
     return _with_legend(figure, title, 440, scale, len(labels) + len(flat))
 
 
-def predicted_against_gold(
-    predicted: np.ndarray, gold: np.ndarray, texts: Sequence[str], title: str, *, unit: str, scale: float = 1.0
+def predicted_against_people(
+    predicted: np.ndarray, given: np.ndarray, texts: Sequence[str], title: str, *, unit: str, scale: float = 1.0
 ) -> go.Figure:
-    """A point a pair: what people said against the model's score; `texts` are shown on hover."""
+    """A point per pair: the score `given` by people and the model's score; `texts` are shown on hover."""
     figure = go.Figure(
         go.Scatter(
-            x=np.asarray(gold, np.float32),
+            x=np.asarray(given, np.float32),
             y=np.asarray(predicted, np.float32),
             mode="markers",
             marker={
-                "size": 8 if len(gold) <= 400 else 5,
+                "size": 8 if len(given) <= 400 else 5,
                 "color": theme.BLUE,
-                "opacity": 0.6 if len(gold) > 60 else 0.85,
+                "opacity": 0.6 if len(given) > 60 else 0.85,
             },
             text=list(texts),
             hovertemplate=f"%{{text}}<br>people %{{x:.2f}}, {unit} %{{y:.3f}}<extra></extra>",
@@ -324,14 +324,11 @@ def _with_legend(figure: go.Figure, title: str, height: int, scale: float, entri
 def _ticks(points: np.ndarray, logarithmic: bool, ticks: Sequence[float] | None) -> dict[str, object]:
     if not logarithmic:
         return {}
-    shown = (
-        list(ticks)
-        if ticks is not None
-        else [mark for mark in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if mark <= points[-1]]
-    )
-    return {"type": "log", "tickvals": shown, "ticktext": [str(mark) for mark in shown], "tickangle": 0}
+    if ticks is None:
+        ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if tick <= points[-1]]
+    return {"type": "log", "tickvals": list(ticks), "ticktext": [str(tick) for tick in ticks], "tickangle": 0}
 
 
 def _faint(colour: str) -> str:
-    red, green, blue = (int(colour[first : first + 2], 16) for first in (1, 3, 5))
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.16)"

@@ -1,4 +1,4 @@
-"""The input tensors as aligned grids of numbers, in HTML. Everything that comes from people is escaped."""
+"""The input tensors as aligned grids of numbers, in HTML. All text from people is escaped."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def tensor_grids(
     first_row: int = 0,
     total: int | None = None,
 ) -> str:
-    """Several tensors [sentence, token] under each other, columns aligned, padding grey.
+    """Several tensors [sentence, token], one below the other, with aligned columns and grey padding.
 
-    `pieces` are each sentence's tokens, shown as the cell's tooltip. Where these are some rows of a larger
-    tensor, `first_row` numbers the sentences on and `total` is its number of rows.
+    `pieces` are each sentence's tokens, shown as the tooltip of a cell. If these are only some rows of a larger
+    tensor, the numbers of the sentences start after `first_row`, and `total` is its number of rows.
     """
     rows, width = mask.shape
     head = "".join(f'<th scope="col">{column}</th>' for column in range(width))

@@ -1,4 +1,4 @@
-"""Matrices as colour."""
+"""Matrices as coloured cells."""
 
 from __future__ import annotations
 
@@ -22,23 +22,20 @@ def similarity_heatmap(
 ) -> go.Figure:
     """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty.
 
-    Rows carry number and label, columns the number alone. Numbers (1, 2, ..., or `numbers`) keep equal labels
-    apart. `limits` fixes the colours.
+    Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
+    apart. `limits` fixes the colour scale.
     """
     names = [
         f"{number}  {theme.plain(label, 24)}"
         for number, label in zip(numbers or range(1, len(labels) + 1), labels, strict=True)
     ]
-    low, high = theme.limits_of(matrix, limits)
     figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(matrix, np.float32),
-            x=[name.split("  ")[0] for name in names],
-            y=names,
-            zmin=low,
-            zmax=high,
-            colorscale=theme.SEQUENTIAL,
-            colorbar=theme.colour_bar("cosine"),
+        theme.heatmap(
+            matrix,
+            [name.split("  ")[0] for name in names],
+            names,
+            "cosine",
+            limits,
             texttemplate="%{z:.2f}" if show_values else None,
             customdata=np.broadcast_to(np.array(names, dtype=object), matrix.shape),
             hovertemplate="%{y}<br>%{customdata}<br>cosine %{z:.4f}<extra></extra>",
@@ -47,7 +44,7 @@ def similarity_heatmap(
         )
     )
     figure.update_yaxes(title="sentence or word", autorange="reversed", showgrid=False)
-    figure.update_xaxes(title="the same, by number", showgrid=False, type="category", tickangle=0)
+    figure.update_xaxes(title="sentence or word (number)", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)), scale)
 
 
@@ -59,17 +56,15 @@ def layer_heatmap(
     limits: tuple[float, float] | None = None,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Many curves as rows of colour: values [curve, layer 0..L], a column for each layer; NaN stays empty."""
-    low, high = theme.limits_of(values, limits)
+    """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
+    names = [f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)]
     figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(values, np.float32),
-            x=list(range(values.shape[1])),
-            y=[f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)],
-            zmin=low,
-            zmax=high,
-            colorscale=theme.SEQUENTIAL,
-            colorbar=theme.colour_bar("cosine"),
+        theme.heatmap(
+            values,
+            list(range(values.shape[1])),
+            names,
+            "cosine",
+            limits,
             hovertemplate="%{y}<br>layer %{x}: %{z:.4f}<extra></extra>",
         )
     )

@@ -1,4 +1,4 @@
-"""How scores are spread, and where the chosen ones lie."""
+"""The distribution of scores, with some of them marked."""
 
 from __future__ import annotations
 
@@ -13,17 +13,12 @@ BINS = 60
 
 
 def score_histogram(
-    scores: np.ndarray,
-    chosen: Sequence[int] | np.ndarray,
-    title: str,
-    *,
-    value: str = "cosine",
-    scale: float = 1.0,
+    scores: np.ndarray, chosen: Sequence[int] | np.ndarray, title: str, *, value: str = "cosine", scale: float = 1.0
 ) -> go.Figure:
     """A histogram of all scores [sentence]; the `chosen` ones are marked below it.
 
-    Only the counts travel, not the scores: a million are as quick as a hundred. The counts' axis is logarithmic, for
-    a few hits stand against very many others.
+    Only the counts are sent, not the scores: a million are as fast as a hundred. The axis of the counts is logarithmic,
+    because there are few hits and very many other sentences.
     """
     counts, edges = np.histogram(scores, bins=BINS) if len(scores) else (np.zeros(1), np.array([0.0, 1.0]))
     middle = (edges[:-1] + edges[1:]) / 2
@@ -41,7 +36,7 @@ def score_histogram(
         x=np.asarray(scores, np.float64)[list(chosen)],
         y=np.full(len(chosen), 0.75),
         mode="markers",
-        name=f"the {len(chosen)} shown",
+        name=f"the {len(chosen)} hits shown",
         marker={"symbol": "line-ns-open", "size": 18, "line": {"width": 2.5}, "color": theme.ORANGE},
         customdata=np.arange(1, len(chosen) + 1),
         hovertemplate=f"rank %{{customdata}}: {value} %{{x:.4f}}<extra></extra>",

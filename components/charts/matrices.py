@@ -1,7 +1,6 @@
 """Token by token matrices: cosines between layers, attention of a head.
 
-Up to 512 x 512 cells travel as float32 (some 2 MB as text). Labels are thinned out on the axes and stay whole
-on hover.
+Up to 512 x 512 cells are sent as float32 (about 2 MB as text). The axes show only some labels, the hover all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ MAX_TICKS = 40
 
 
 def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
-    """Labels that differ even where tokens are the same: position, then token. Plain text, as typed."""
+    """Labels that differ even for equal tokens: position, then token. Plain text, as typed."""
     numbers = range(len(tokens)) if positions is None else positions
     return [f"{position} {token[:24]}" for position, token in zip(numbers, tokens, strict=True)]
 
@@ -38,32 +37,30 @@ def token_matrix(
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty.
 
-    `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique in each
+    `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale.
     """
-    down, across = [theme.plain(label, 26) for label in row_labels], [theme.plain(label, 26) for label in column_labels]
+    row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
-    low, high = theme.limits_of(matrix, limits)
     figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(matrix, np.float32),
-            x=across,
-            y=down,
-            zmin=low,
-            zmax=high,
+        theme.heatmap(
+            matrix,
+            column_names,
+            row_names,
+            value,
+            limits,
             colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
-            colorbar=theme.colour_bar(value),
             texttemplate="%{z:.2f}" if show_values else None,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
         )
     )
     figure.update_xaxes(
-        title=columns, type="category", showgrid=False, tickangle=-60, **_ticks(across), constrain="domain"
+        title=columns, type="category", showgrid=False, tickangle=-60, **_ticks(column_names), constrain="domain"
     )
     figure.update_yaxes(
-        title=rows, type="category", showgrid=False, autorange="reversed", **_ticks(down), constrain="domain"
+        title=rows, type="category", showgrid=False, autorange="reversed", **_ticks(row_names), constrain="domain"
     )
-    # Never so low that the colour scale's numbers meet.
+    # Never so low that the numbers of the colour scale overlap.
     return theme.finish(figure, title, max(330, min(760, 230 + 20 * min(len(row_labels), MAX_TICKS))), scale)
 
 
@@ -73,7 +70,7 @@ def _ticks(labels: Sequence[str]) -> dict[str, object]:
 
 
 def side_by_side_limits(*matrices: np.ndarray) -> tuple[float, float]:
-    """One colour scale for several matrices: the smallest and the largest of all values."""
+    """One colour scale for several matrices: the smallest and largest of all values."""
     return theme.limits_of(np.concatenate([matrix.ravel() for matrix in matrices] or [np.empty(0)]))
 
 
@@ -94,9 +91,9 @@ def palette_bytes() -> bytes:
 
 
 def shrink(values: np.ndarray, factor: int) -> np.ndarray:
-    """[block, head, row, column] with smaller tiles: each cell is the largest of `factor` x `factor`.
+    """[block, head, row, column] with fewer cells: each is the maximum of `factor` x `factor` cells.
 
-    The last cells are of what is left at the edge. A block at a time: all heads at 512 tokens are 151 MB.
+    The last ones combine the cells remaining at the edge. One block at a time: all heads at 512 tokens are 151 MB.
     """
     starts = np.arange(0, values.shape[-1], factor)
     return np.stack(
@@ -105,7 +102,7 @@ def shrink(values: np.ndarray, factor: int) -> np.ndarray:
 
 
 def key_bars(values: np.ndarray, labels: Sequence[str], title: str, scale: float = 1.0) -> go.Figure:
-    """One value for each key token [key], as bars."""
+    """One value per key token [key], as bars."""
     names = [theme.plain(label, 26) for label in labels]
     figure = go.Figure(
         go.Bar(

@@ -1,7 +1,7 @@
-"""Numbers as single bytes for a page to draw, with a known error.
+"""Numbers as single bytes for drawing, with a known error.
 
-A screen shows 256 steps of a colour or an opacity, so a byte loses nothing that could be seen. It is all done in
-numpy: turning millions of floats into text would hold Python's lock for half a second.
+A screen shows 256 steps of a colour or an opacity, so that a byte loses nothing visible. Everything is done in
+numpy: converting millions of floats to text would hold Python's lock for half a second.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import numpy as np
 
 WEIGHT_ERROR = 1 / 510  # half a step of 1/255
 VECTOR_ERROR = 1 / 254  # half a step of 1/127, times the largest absolute value of the vector
-_CLIPPED = 1e-3  # how far a weight may lie outside 0..1 before it is no weight: rounding errors of sums do
+_CLIPPED = 1e-3  # how far rounding errors may take a weight outside 0..1
 
 
 def quantise_weights(weights: np.ndarray) -> np.ndarray:
     """Weights 0..1 as uint8 0..255 of the same shape; value / 255 is within WEIGHT_ERROR of the weight.
 
-    Raises ValueError where a weight is not a number from 0 to 1.
+    Raises ValueError if a weight is not a number from 0 to 1.
     """
     low, high = float(weights.min()), float(weights.max())
     if not (low >= -_CLIPPED and high <= 1 + _CLIPPED):  # NaN fails too
-        raise ValueError(f"attention weights lie from 0 to 1, these from {low:g} to {high:g}")
+        raise ValueError(f"attention weights must be from 0 to 1, but these are from {low:g} to {high:g}")
     return np.rint(np.clip(weights, 0, 1) * 255).astype(np.uint8)
 
 
 def quantise_vectors(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors [..., dim] as int8 of the same shape and float32 scales [...]; value * scale gives them back.
+    """Vectors [..., dim] as int8 of the same shape and float32 scales [...]; value * scale approximates them.
 
-    Each element is then within VECTOR_ERROR of the largest absolute value of its vector. Raises ValueError where
-    one is not finite.
+    The error of each element is at most VECTOR_ERROR times the largest absolute value of its vector. Raises ValueError
+    if an element is not finite.
     """
     scales = np.abs(vectors).max(axis=-1) / 127
     if not np.isfinite(scales).all():

@@ -1,6 +1,6 @@
-"""Maps of tokens: points in two or three dimensions, coloured by what they are, alone or moving through the layers.
+"""Maps of tokens: points in two or three dimensions, coloured by a property, for one layer or moving through the layers.
 
-Every point carries its row as `customdata`, by which a selection is told. Axes have no numbers: they have no meaning.
+The `customdata` of every point is its row, which identifies a selection. Axes have no numbers, which would be meaningless.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
-LABELLED = 80  # points: up to here each has its text beside it
+LABELLED = 80  # points: up to this number each is labelled
 SVG_POINTS = 1_500  # points: more are drawn by WebGL
-TEXT_ON_HOVER = 12_000  # points: beyond, hovering tells the token without its sentence
-GROUPS = 12  # colours a legend can hold; the rest is one group
+TEXT_ON_HOVER = 12_000  # points: with more, the hover shows the token without its sentence
+GROUPS = 12  # colours in a legend; all further groups share one
 REST = "all others"
 SELECTED = "#D6246E"
 HUES = (*theme.PALETTE, "#5B6BC0", "#A8683F", "#6A9A1F", "#C2477F", "#2A8F8F")
@@ -29,17 +29,17 @@ Renderer = Literal["svg", "webgl"]
 
 @dataclass(frozen=True, eq=False)
 class Colours:
-    """What the points are coloured by: a group each (`groups`), or a number each (`numbers`)."""
+    """The colouring of the points: by a group each (`groups`), or by a number each (`numbers`)."""
 
     title: str
     groups: Sequence[str] | None = None
     numbers: np.ndarray | None = None
-    hues: Sequence[str] = HUES  # one a group, by the order of the legend
+    hues: Sequence[str] = HUES  # one per group, in the order of the legend
 
 
 @dataclass(frozen=True, eq=False)
 class PointTexts:
-    """What is written at the points."""
+    """The texts of the points."""
 
     short: Sequence[str]  # the token
     long: Sequence[str]  # shown on hover
@@ -58,7 +58,7 @@ def token_map(
     height: int = 520,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; else it fits."""
+    """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; by default it fits."""
     figure = go.Figure()
     for trace in _traces(points, texts, colours, selected, renderer, symbol, scale):
         figure.add_trace(trace)
@@ -78,7 +78,7 @@ def moving_map(
     height: int = 620,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order. All share their axes."""
+    """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes."""
     layers = sorted(maps)
     first = maps[layers[0]]
     dims = first.shape[1]
@@ -99,16 +99,16 @@ def moving_map(
         )
         for layer in layers
     ]
-    redraw = kind != "scatter"  # only SVG points glide; the others jump, and have to be drawn anew
-    glide = {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"}
+    redraw = kind != "scatter"  # only SVG points can be animated; the others are redrawn
+    transition = {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"}
     play = {
         "frame": {"duration": _STEP_MS, "redraw": redraw},
-        "transition": glide,
+        "transition": transition,
         "fromcurrent": True,
         "mode": "immediate",
     }
     stop = {"frame": {"duration": 0, "redraw": redraw}, "mode": "immediate", "transition": {"duration": 0}}
-    above = {"y": 1.0, "yanchor": "bottom"}  # the legend is below, and may need several lines
+    above = {"y": 1.0, "yanchor": "bottom"}  # because the legend is below and may need several lines
     figure.update_layout(
         updatemenus=[
             {
@@ -135,19 +135,23 @@ def moving_map(
                 "pad": {"b": 8},
                 "currentvalue": {"prefix": "Layer ", "font": {"size": theme.FONT_SIZE * scale}},
                 "steps": [
-                    {"label": str(layer), "method": "animate", "args": [[str(layer)], {**stop, "transition": glide}]}
+                    {
+                        "label": str(layer),
+                        "method": "animate",
+                        "args": [[str(layer)], {**stop, "transition": transition}],
+                    }
                     for layer in layers
                 ],
             }
         ],
     )
-    # Left to itself the title would lie in the middle of that margin, on the buttons.
+    # By default the title would be in the middle of this margin, over the buttons.
     figure.update_layout(margin_t=figure.layout.margin.t + round(124 * scale), title_y=0.99, title_yanchor="top")
     return figure
 
 
 def fitting(*maps: np.ndarray) -> float:
-    """Half the axes' length so that all points of these maps are within, with a little air."""
+    """Half the axes' length that contains all points of these maps, with a small margin."""
     return 1.08 * max((float(np.abs(points).max()) for points in maps if points.size), default=1.0) or 1.0
 
 
@@ -164,7 +168,7 @@ def _traces(
     result = []
     few = len(points) <= LABELLED
     for name, rows, marker in _groups(colours, len(points), scale):
-        own = [number for number, row in enumerate(rows) if int(row) in chosen]
+        chosen_points = [number for number, row in enumerate(rows) if int(row) in chosen]
         size = (9 if len(points) <= 400 else 6 if len(points) <= 5_000 else 3.5) * scale
         common: dict[str, Any] = {
             "name": theme.plain(name, 28),
@@ -176,7 +180,7 @@ def _traces(
             "showlegend": colours.groups is not None and len(set(colours.groups)) > 1,
         }
         if points.shape[1] == 3:
-            # Three dimensions know no selected points: the chosen ones are drawn larger and in a colour of their own.
+            # Three-dimensional figures have no selected points: the chosen ones are larger and have their own colour.
             sizes = np.where(np.isin(rows, list(chosen)), 1.8, 1.0) * size * 0.75
             marker = marker | {"size": sizes, "opacity": 0.85, "line": {"width": 0}}
             if chosen and "colorscale" not in marker:
@@ -191,10 +195,10 @@ def _traces(
                 x=points[rows, 0],
                 y=points[rows, 1],
                 marker=marker | {"size": size, "opacity": 0.85, "symbol": symbol},
-                # Above and below in turn: neighbours in a sentence often lie side by side.
+                # Alternately above and below, because neighbours in a sentence are often close together.
                 textposition=[("top center", "bottom center")[int(row) % 2] for row in rows] if few else None,
                 textfont={"size": 11 * scale},
-                selectedpoints=own if chosen else None,
+                selectedpoints=chosen_points if chosen else None,
                 selected={"marker": {"size": size * 1.35, "opacity": 1}},
                 unselected={"marker": {"opacity": 0.15}, "textfont": {"color": "rgba(128,128,128,0.45)"}}
                 if few
@@ -205,14 +209,14 @@ def _traces(
 
 
 def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
-    """(name, rows, marker) of each trace; the frequent groups have a colour, the others share one."""
+    """(name, rows, marker) of each trace; the most frequent groups have their own colour, the others share one."""
     if colours.groups is None:
         numbers = np.zeros(count) if colours.numbers is None else colours.numbers
         bar = {"title": {"text": colours.title, "side": "right"}, "thickness": 12 * scale, "len": 0.8}
         marker = {"color": numbers, "colorscale": theme.SEQUENTIAL, "colorbar": bar, "showscale": True}
         return [(colours.title, np.arange(count), marker)]
     counted = Counter(colours.groups)
-    # Numbered groups (sentences) keep their order; others come by how many there are.
+    # Numbered groups (sentences) keep their order; others are sorted by frequency.
     named = [name for name, _ in counted.most_common(GROUPS if len(counted) <= GROUPS else GROUPS - 1)]
     if all(name.isascii() and name.isdigit() for name in named):
         named.sort(key=int)
@@ -247,7 +251,7 @@ def _finish(
         figure.update_layout(scene={**scene, "aspectmode": "cube", "camera": {"eye": {"x": 1.35, "y": 1.1, "z": 0.75}}})
     else:
         figure.update_xaxes(range=[-extent, extent], **hidden)
-        # The same length for the same distance on both axes: else every shape would be stretched.
+        # The same scale on both axes, so that shapes are not distorted.
         figure.update_yaxes(range=[-extent, extent], scaleanchor="x", **hidden)
     figure.update_layout(
         legend={
@@ -258,9 +262,9 @@ def _finish(
             "itemsizing": "constant",
             "title": {"text": f"{legend} ", "side": "left"},
         },
-        # Streamlit lets a click choose a point only while the lasso is not in hand, so panning is what a drag does.
+        # Streamlit selects a clicked point only if the lasso is not active, so that dragging pans.
         dragmode="pan" if dims == 2 else "orbit",
         hovermode="closest",
-        uirevision="map",  # where somebody zoomed or turned to holds while colours, marks and layers change
+        uirevision="map",  # zoom and rotation are kept while colours, marks and layers change
     )
     return figure

@@ -1,13 +1,15 @@
-"""The look all figures share: a colour-blind-safe palette, sizes, and text made safe for figures.
+"""The common style of all figures: a colour-blind-safe palette, sizes, and text made safe for figures.
 
-The hues follow Okabe and Ito (2008), moved towards the middle so that each can be told from white and from
-a dark page (contrast of at least 3 to both, held by a test). More curves than hues get another dash.
+The hues follow Okabe and Ito (2008), with medium lightness so that each is visible on a white and on
+a dark page (contrast of at least 3 to both, checked by a test). Further curves repeat the hues with another dash.
 """
 
 from __future__ import annotations
 
 import html
 import textwrap
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,37 +22,43 @@ SEQUENTIAL = "Cividis"
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 FONT_SIZE = 14
-TITLE_WIDTH = 42  # characters: what fits beside a phone's edge
+TITLE_WIDTH = 42  # characters: fits the width of a phone
 
 
 def line_style(index: int) -> dict[str, str | float]:
     """Colour and dash of the n-th curve; the first 28 are all different."""
-    return {
-        "color": PALETTE[index % len(PALETTE)],
-        "dash": DASHES[(index // len(PALETTE)) % len(DASHES)],
-        "width": 2.5,
-    }
+    return {"color": PALETTE[index % len(PALETTE)], "dash": DASHES[(index // len(PALETTE)) % len(DASHES)], "width": 2.5}
 
 
 def plain(text: str, limit: int = 60) -> str:
-    """Text as a figure's label: markup is shown as typed, long text is cut with an ellipsis."""
+    """Text as a label in a figure: markup is shown as typed, long text is truncated with an ellipsis."""
     short = text if len(text) <= limit else text[: limit - 1] + "…"
     return html.escape(short, quote=False)
 
 
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
-    """A title in lines short enough for a phone; markup in it is shown as typed."""
+    """A title in lines short enough for a phone; markup is shown as typed."""
     return "<br>".join(html.escape(line, quote=False) for line in textwrap.wrap(title, width))
 
 
 def limits_of(values: np.ndarray, limits: tuple[float, float] | None = None) -> tuple[float, float]:
-    """The ends of a colour scale: `limits`, else the smallest and the largest value; NaN is ignored."""
+    """The ends of a colour scale: `limits`, else the smallest and largest value; NaN is ignored."""
     known = values[~np.isnan(values)]
     return limits or ((float(known.min()), float(known.max())) if len(known) else (0.0, 1.0))
 
 
-def colour_bar(title: str) -> dict[str, object]:
-    return {"title": {"text": title, "side": "right"}, "thickness": 14}
+def heatmap(
+    matrix: np.ndarray,
+    x: Sequence[object],
+    y: Sequence[str],
+    value: str,
+    limits: tuple[float, float] | None,
+    **options: Any,
+) -> go.Heatmap:
+    """A matrix [row, column] as coloured cells; `value` names the quantity, `limits` fixes the colours, NaN stays empty."""
+    low, high = limits_of(matrix, limits)
+    colours = {"colorscale": SEQUENTIAL, "colorbar": {"title": {"text": value, "side": "right"}, "thickness": 14}}
+    return go.Heatmap(z=np.asarray(matrix, np.float32), x=x, y=y, zmin=low, zmax=high, **colours | options)
 
 
 def layer_axis(figure: go.Figure, layers: int) -> None:
@@ -60,13 +68,13 @@ def layer_axis(figure: go.Figure, layers: int) -> None:
 
 
 def legend_below(figure: go.Figure, y: float, shown: bool | None = None) -> None:
-    """The legend under the axes, in the order of the curves; `y` is its upper edge in shares of the figure's height."""
+    """The legend below the axes, in the order of the curves; `y` is its upper edge as a share of the plot's height."""
     legend = {"orientation": "h", "yanchor": "top", "y": y, "x": 0, "xanchor": "left", "traceorder": "normal"}
     figure.update_layout(legend=legend, showlegend=shown, hovermode="closest")
 
 
 def finish(figure: go.Figure, title: str, height: int, scale: float = 1.0) -> go.Figure:
-    """Title, margins and type size. `scale` enlarges the type, for a projector."""
+    """Set title, margins and font size. `scale` enlarges the font, for a projector."""
     size = FONT_SIZE * scale
     text = wrapped(title)
     figure.update_layout(

@@ -1,7 +1,8 @@
-"""What differs between the BERT-family architectures, in one place.
+"""The differences between the BERT-family architectures, in one place.
 
 Supported: BERT, DistilBERT, RoBERTa (XLM-R, CamemBERT), ELECTRA, MPNet. All are encoders whose layer 0 is
-LayerNorm(word + position [+ segment]) and whose blocks are alike. Anything else is refused with a reason.
+LayerNorm(word + position [+ segment]) and whose blocks all have the same structure. Any other model is refused with
+a reason.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "mpnet"}
 
 
 def check_supported(config: Any, name: str) -> None:
-    """Raise ModelError unless the configuration is of a supported encoder."""
+    """Raise ModelError unless the configuration belongs to a supported encoder."""
     if config.model_type not in SUPPORTED or getattr(config, "is_decoder", False):
         raise ModelError(
             "unsupported",
@@ -34,28 +35,28 @@ def check_supported(config: Any, name: str) -> None:
         raise ModelError(
             "unsupported",
             f"{name} uses {positions!r} positions.",
-            "Absolute position embeddings were expected; layer 0 is taken apart by them.",
+            "Absolute position embeddings were expected, because layer 0 is split into its parts.",
             "Pick another model.",
         )
 
 
 def check_supported_file(values: dict[str, Any], name: str) -> None:
-    """`check_supported` on the bare values of a config.json, before transformers reads it (or its weights are fetched).
+    """`check_supported` on the plain values of a config.json, before transformers reads it or the weights are fetched.
 
-    Of a type it does not know, or that needs code of its own, transformers only says that the file is at fault.
+    For a type that it does not know, or that needs its own code, transformers only says that the file is invalid.
     """
     if "model_type" in values:
         check_supported(SimpleNamespace(**values), name)
 
 
 def max_positions(config: Any) -> int:
-    """The longest input in tokens: rows of the position table, less those that belong to padding."""
+    """The longest input in tokens: the rows of the position table minus those that belong to padding."""
     rows = int(config.max_position_embeddings)
     return rows - (int(config.pad_token_id) + 1) if config.model_type in _OFFSET_POSITIONS else rows
 
 
 def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
-    """The sizes of a model, read off its configuration and its parameters."""
+    """The sizes of a model, read from its configuration and its parameters."""
     return ModelFacts(
         architecture=config.model_type,
         layers=int(config.num_hidden_layers),
@@ -84,7 +85,7 @@ class ParameterPart:
 
 
 def parameter_parts(model: torch.nn.Module) -> list[ParameterPart]:
-    """Every parameter counted once, by block and by part, in the order of the forward pass."""
+    """All parameters, each counted once, by block and part, in the order of the forward pass."""
     counts: dict[tuple[str, str], int] = {}
     for name, parameter in model.named_parameters():
         key = _part_of(name)
@@ -103,7 +104,7 @@ def _part_of(name: str) -> tuple[str, str]:
         return "Pooler", "pooler"
     steps = name.split(".")
     block = next((int(step) for step in steps if step.isdigit()), None)
-    if block is None:  # MPNet's table of relative positions, which all blocks share
+    if block is None:  # MPNet's table of relative positions, shared by all blocks
         return "Shared by the blocks", "relative positions"
     group = f"Block {block}"
     if norm:
@@ -114,7 +115,7 @@ def _part_of(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class BlockModules:
-    """The modules of one encoder block whose outputs are looked at, in the order of the forward pass.
+    """The modules of one encoder block whose outputs are recorded, in the order of the forward pass.
 
     after attention = attention_norm(block's input + attention_dense), and the block's output is
     feed_forward_norm(after attention + feed_forward_dense): all supported architectures are post-LayerNorm.
@@ -129,7 +130,7 @@ class BlockModules:
     feed_forward_norm: torch.nn.LayerNorm
 
 
-# Where each architecture keeps its blocks, and in a block the modules above, in their order.
+# The names that each architecture gives its blocks and, within a block, the modules above, in their order.
 _BLOCKS = {"distilbert": "transformer.layer"}
 _BERT_BLOCKS = "encoder.layer"
 _BERT_BLOCK = (
@@ -161,8 +162,8 @@ def embedding_parts(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """Word, position and segment vectors, each [sentence, token, dim], before they are summed.
 
-    LayerNorm of their sum is layer 0 (ELECTRA: followed by a projection where the sizes differ); a test
-    holds this for every architecture.
+    LayerNorm of their sum is layer 0 (ELECTRA: followed by a projection if the sizes differ); a test
+    checks this for every architecture.
     """
     table = model.embeddings
     word = table.word_embeddings(input_ids)

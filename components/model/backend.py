@@ -1,6 +1,6 @@
 """A loaded encoder and its forward pass: the one narrow contract between models and everything else.
 
-Put together of the model itself (components.model.loaded), its bulk path (components.model.embedding) and the store of
+It combines the model itself (components.model.loaded), its bulk path (components.model.embedding) and the store of
 traces. One lock covers every forward pass, because hooks placed on a shared model fire for everybody.
 """
 
@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from components.arrays import Float32, read_only
+from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
 from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
-from components.model.embedding.embedder import Embedder, EmbedOptions, EmbedReport, Precision, Sink
-from components.model.embedding.token_vectors import TokenVectors, token_vectors
+from components.model.embedding.embedder import Embedder, EmbedOptions
+from components.model.embedding.token_vectors import token_vectors
 from components.model.files import sources
 from components.model.files.hub import Progress
-from components.model.files.sentence_config import Role
 from components.model.inside import InsideBlocks, OutputProjection
-from components.model.loaded import LoadedModel
+from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
 from components.model.tokenization import check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
@@ -32,7 +32,7 @@ from components.model.trace import EmbeddingParts, MaskLogits, Pooling, Tokenize
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """What a trace is asked for besides hidden states; part of its key in the store."""
+    """What a trace contains besides hidden states; part of its key in the store."""
 
     attentions: bool = False
     max_length: int | None = None  # tokens; None: the model's maximum
@@ -40,11 +40,11 @@ class TraceOptions:
 
 
 class Backend:
-    """A model ready to be asked. Safe to share between threads; results are read-only.
+    """A loaded model with its traces and its bulk path. Safe to share between threads; results are read-only.
 
     `spec` is the catalog entry with its facts filled in, `revision` identifies the weights, and
     `forward_passes` counts the passes run so far (moving a slider must not change it). `poolings` are those it offers,
-    `own_pooling` the one it was published with, `not_applied` sentences on what of it is not used here, and
+    `own_pooling` the one it was published with, `not_applied` sentences on what of the model is not used here, and
     `is_cross_encoder` says that it was trained to score texts, not to make vectors.
     """
 
@@ -59,14 +59,15 @@ class Backend:
         store: TraceStore | None = None,
         folder: Path | None = None,
     ) -> None:
-        loaded = LoadedModel(spec, revision, model, tokenizer, folder)
-        self.loaded = loaded
+        # A part and not a base class: models that are dropped could not be freed if the embedder pointed back to us,
+        # because objects alive at `gc.freeze()` are never searched for circles.
+        self.loaded = loaded = LoadedModel(spec, revision, model, tokenizer, folder)
         self.spec = loaded.spec
         self.facts: ModelFacts = loaded.facts
         self.revision = loaded.revision
         self.encoder = loaded.encoder
         self.device: torch.device = loaded.device
-        self.lock = loaded.lock  # held around hook, forward, remove
+        self.lock = loaded.lock  # held from placing a hook, through the pass, to removing it
         self.tokenization = loaded.tokenization
         self.sentence_config = loaded.sentence_config
         self.poolings: tuple[Pooling, ...] = loaded.poolings
@@ -74,15 +75,17 @@ class Backend:
         self.not_applied: tuple[str, ...] = loaded.not_applied
         self.is_cross_encoder: bool = loaded.is_cross_encoder
         self.own_max_length = loaded.own_max_length
+        self.vector_size = loaded.vector_size
         self.has_pooler = getattr(model, "pooler", None) is not None
         self.parameter_parts = tuple(architecture.parameter_parts(model))
         self.store = TraceStore() if store is None else store
         self.embedder = Embedder(loaded)
+        # The bulk path; what each takes and gives is said there.
+        self.embed_options = self.embedder.options
+        self.embed_into = self.embedder.stream
+        self.embed_weighted = self.embedder.embed_weighted
+        self.token_vectors = partial(token_vectors, self.embedder)
         self._projection: OutputProjection | None = None
-
-    def vector_size(self, poolings: Sequence[str]) -> int:
-        """The length of the sentence vectors of these poolings: see LoadedModel.vector_size."""
-        return self.loaded.vector_size(poolings)
 
     @property
     def forward_passes(self) -> int:
@@ -96,14 +99,14 @@ class Backend:
         store: TraceStore | None = None,
         device_name: str | None = None,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Backend:
         """Load a model by catalog key, hub id or folder. Raises ModelError or InputError."""
         spec = parse_model(model) if isinstance(model, str) else model
-        target = device.choose_device(device_name)
-        files = sources.find_files(spec, progress, cancelled)
+        chosen_device = device.choose_device(device_name)
+        files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
-        return cls(spec, files.revision, encoder.to(target), tokenizer, store, files.folder)
+        return cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, files.folder)
 
     def trace(
         self,
@@ -116,7 +119,7 @@ class Backend:
         """One forward pass over a set of sentences (or pairs), kept in the store for everybody.
 
         Raises InputError for what cannot be shown: no text, more than 64 sentences or 20,000 characters,
-        half characters, a length outside the model's, a result larger than the whole store.
+        invalid characters, a length outside the model's range, a result larger than the whole store.
         """
         check_texts(texts, pairs)
         options = TraceOptions(attentions, max_length, mask_logits)
@@ -128,7 +131,7 @@ class Backend:
     ) -> InsideBlocks:
         """What happens inside each block for one sentence or pair: one pass, kept in the store like a trace.
 
-        Without `attentions` the pass takes the fast path. Raises InputError where `trace` does for one sentence.
+        Without `attentions` the pass takes the fast path. Raises InputError under the same conditions as `trace`.
         """
         check_texts([text], [pair])
         key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions)
@@ -144,20 +147,6 @@ class Backend:
             self.tokenization.tokenize(text, pair, max_length) for text, pair in zip(texts, seconds, strict=True)
         )
 
-    def embed_options(
-        self,
-        layers: Sequence[int] | None = None,
-        poolings: Sequence[str] | None = None,
-        max_length: int | None = None,
-        precision: Precision = "auto",
-        role: Role | None = None,
-    ) -> EmbedOptions:
-        """What `embed` is to do, in full. Left out: the last layer, the model's own pooling and maximum length.
-
-        `role` puts the model's own prompt for queries or documents in front, where it has one. Raises InputError.
-        """
-        return self.embedder.options(layers, poolings, max_length, precision, role)
-
     def embed(
         self,
         texts: Sequence[str],
@@ -167,59 +156,25 @@ class Backend:
         options: EmbedOptions | None = None,
         token_budget: int | None = None,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
 
-        With the pooling "own" (the model's own vector, where it was published with Dense layers) dim is the larger of
+        With the pooling "own" (the model's own vector, if it was published with Dense layers) dim is the larger of
         hidden size and head size; shorter vectors end in zeros, which changes no cosine and no dot product.
 
-        `options` (see `embed_options`) goes before `layers` and `poolings`. `progress(done, total)` counts
-        sentences. Raises InputError, and Cancelled once `cancelled()` is true.
+        `options` (see Embedder.options) replaces `layers` and `poolings`. `progress(done, total)` counts
+        sentences. Raises InputError, and Cancelled once `is_cancelled()` is true.
         """
         chosen = options or self.embed_options(layers, poolings)
-        return self.embedder.embed(texts, chosen, token_budget, progress, cancelled)
+        shape = (len(chosen.layers), len(chosen.poolings), len(texts), self.vector_size(chosen.poolings))
+        result = np.empty(shape, np.float32)
 
-    def embed_into(
-        self,
-        texts: Sequence[str],
-        options: EmbedOptions,
-        sink: Sink,
-        *,
-        token_budget: int | None = None,
-        progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> EmbedReport:
-        """The same by batches: `sink(rows [n], vectors [layer, pooling, n, dim])`, rows being places in `texts`."""
-        return self.embedder.stream(texts, options, sink, token_budget, progress, cancelled)
+        def keep(rows: Int64, vectors: Float32) -> None:
+            result[:, :, rows] = vectors
 
-    def embed_weighted(
-        self,
-        texts: Sequence[str],
-        weights: Float32,
-        options: EmbedOptions,
-        progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> Float32:
-        """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
-
-        `weights` is float32 [vocabulary], by token id, none negative; special tokens have theirs as well. A text whose
-        weights sum to 0 gets its plain mean. The poolings of the options are not read. Raises as `embed` does.
-        """
-        return self.embedder.embed_weighted(texts, weights, options, progress, cancelled)
-
-    def token_vectors(
-        self,
-        texts: Sequence[str],
-        layers: Sequence[int] | None = None,
-        word: str | None = None,
-        **options: Any,
-    ) -> TokenVectors:
-        """Vectors of a seeded sample of a corpus's tokens, or of every occurrence of `word`.
-
-        Options are those of components.model.embedding.token_vectors: a limit, a seed, a folder, progress, cancel.
-        """
-        return token_vectors(self.embedder, texts, layers, word, **options)
+        self.embed_into(texts, chosen, keep, token_budget, progress, is_cancelled)
+        return result
 
     def word_embeddings(self) -> Float32:
         """The model's static vectors, one for each piece of the vocabulary, float32 [piece, dim]; read-only."""
@@ -227,12 +182,9 @@ class Backend:
         return read_only(weights.view())
 
     def run(
-        self,
-        texts: Sequence[str],
-        pairs: Sequence[str | None] | None = None,
-        options: TraceOptions = TraceOptions(),
+        self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, options: TraceOptions = TraceOptions()
     ) -> Trace:
-        """The forward pass itself, neither looked up nor kept in the store."""
+        """The forward pass itself, neither searched for nor kept in the store."""
         sentences = self.tokenize(texts, pairs, options.max_length)
         ids, mask, segments = self.tokenization.arrays(sentences)
         self._check_size(ids.shape, options)
@@ -240,15 +192,15 @@ class Backend:
         module = self._module(options)
         with self.loaded.forward_pass():
             output = module(**tensors, output_hidden_states=True, output_attentions=options.attentions)
-            hidden = _stack(output.hidden_states)
+            hidden = stacked(output.hidden_states)
             parts = architecture.embedding_parts(self.encoder, tensors["input_ids"], tensors.get("token_type_ids"))
             pooled = self._pool(output)
-            attentions = _stack(output.attentions) if options.attentions else None
+            attentions = stacked(output.attentions) if options.attentions else None
             logits = self._mask_logits(output, ids) if options.mask_logits else None
             embeddings = EmbeddingParts(
-                _numpy(parts[0]),
-                _numpy(parts[1].expand_as(parts[0])),
-                None if parts[2] is None else _numpy(parts[2]),
+                numpy_of(parts[0]),
+                numpy_of(parts[1].expand_as(parts[0])),
+                None if parts[2] is None else numpy_of(parts[2]),
             )
         return Trace(
             model=self.spec.key,
@@ -267,38 +219,38 @@ class Backend:
 
     def _run_inside(self, text: str, pair: str | None, max_length: int | None, attentions: bool) -> InsideBlocks:
         sentences = self.tokenize([text], [pair], max_length)
-        width = len(sentences[0])
-        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, width, attentions), 1, width)
+        tokens = len(sentences[0])
+        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, tokens, attentions), 1, tokens)
         tensors = self.loaded.tensors(*self.tokenization.arrays(sentences))
         module = self._module(TraceOptions(attentions=attentions))
         with self.loaded.forward_pass():
             if self._projection is None:
                 self._projection = inside.output_projection(module)
-            found: Any = inside.run_with_hooks(module, tensors, attentions)
-        return InsideBlocks(sentence=sentences[0], projection=self._projection, **found)
+            arrays: Any = inside.run_with_hooks(module, tensors, attentions)
+        return InsideBlocks(sentence=sentences[0], projection=self._projection, **arrays)
 
     def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:
         sentences, tokens = shape
         facts = self.facts
         parts = 3 if facts.segments else 2  # of layer 0: word, position, segment
-        need = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1 + parts)
-        need += 4 * sentences * facts.hidden_size + 40 * sentences * tokens  # pooler; ids and masks
+        size = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1 + parts)
+        size += 4 * sentences * facts.hidden_size + 40 * sentences * tokens  # pooler; ids and masks
         if options.attentions:
-            need += 4 * sentences * tokens * tokens * facts.heads * facts.layers
-        if options.mask_logits:  # made for every token, though only the masks' are kept
-            need += 4 * sentences * tokens * facts.vocabulary_size
-        self._refuse_beyond_the_store(need, sentences, tokens)
+            size += 4 * sentences * tokens * tokens * facts.heads * facts.layers
+        if options.mask_logits:  # computed for every token, though only those of the masks are kept
+            size += 4 * sentences * tokens * facts.vocabulary_size
+        self._refuse_beyond_the_store(size, sentences, tokens)
 
-    def _refuse_beyond_the_store(self, need: int, sentences: int, tokens: int) -> None:
-        if need > self.store.limit:
+    def _refuse_beyond_the_store(self, size: int, sentences: int, tokens: int) -> None:
+        if size > self.store.limit:
             raise InputError(
-                f"{sentences} sentences of up to {tokens} tokens take {need / 2**20:,.0f} MiB in this model.",
-                f"At most {self.store.limit / 2**20:,.0f} MiB are kept.",
+                f"{sentences} sentences of up to {tokens} tokens take {size / 2**20:,.0f} MiB in this model.",
+                f"This server keeps at most {self.store.limit / 2**20:,.0f} MiB.",
                 "Shorten the longest sentence, lower the maximum length, or remove some sentences.",
             )
 
     def _module(self, options: TraceOptions) -> Any:
-        """The module tree that gives what is asked for."""
+        """The module tree that computes what the options ask for."""
         if options.mask_logits:
             return self.loaded.masked_lm()
         return self.loaded.eager() if options.attentions else self.encoder
@@ -309,25 +261,11 @@ class Backend:
         pooled = getattr(output, "pooler_output", None)
         if pooled is None:  # the masked-LM model leaves the pooler out
             pooled = self.encoder.pooler(output.hidden_states[-1])
-        return _numpy(pooled)
+        return numpy_of(pooled)
 
     def _mask_logits(self, output: Any, ids: np.ndarray) -> MaskLogits:
-        places = np.argwhere(ids == self.tokenization.mask_id)
-        rows = torch.from_numpy(places).to(self.device)
+        positions = np.argwhere(ids == self.tokenization.mask_id)  # [mask, (sentence, token)]
+        rows, columns = torch.from_numpy(positions.T).to(self.device)
         return MaskLogits(
-            tuple((int(sentence), int(token)) for sentence, token in places),
-            _numpy(output.logits[rows[:, 0], rows[:, 1]]),
+            tuple((int(sentence), int(token)) for sentence, token in positions), numpy_of(output.logits[rows, columns])
         )
-
-
-def _numpy(tensor: torch.Tensor) -> Float32:
-    """A tensor as a float32 array on the CPU that owns its memory."""
-    return np.array(tensor.detach().to("cpu", torch.float32).numpy(), copy=True)
-
-
-def _stack(tensors: Sequence[torch.Tensor]) -> Float32:
-    """Tensors of one shape as one float32 array with a new first axis, without a second copy of them all."""
-    stacked = np.empty((len(tensors), *tensors[0].shape), dtype=np.float32)
-    for index, tensor in enumerate(tensors):
-        stacked[index] = tensor.detach().to("cpu", torch.float32).numpy()
-    return stacked

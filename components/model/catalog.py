@@ -1,6 +1,6 @@
 """The models on offer, with the facts known about each before it is downloaded.
 
-The facts are those of the published config.json files; a test builds every architecture from its facts
+The facts come from the published config.json files; a test builds every architecture from its facts
 (without weights) and counts the parameters.
 """
 
@@ -45,7 +45,7 @@ class ModelSpec:
     source: Source
     title: str
     note: str = ""  # one line for the picker
-    licence: str | None = None  # None: not known here
+    licence: str | None = None  # None: not known
     facts: ModelFacts | None = None  # None until it is loaded
     masked_lm: bool = False  # the published weights include a masked-LM head
 
@@ -61,7 +61,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         EMBEDDED_KEY,
         "embedded",
         "all-MiniLM-L6-v2",
-        "a small BERT tuned for sentence vectors; comes with the dashboard",
+        "a small BERT trained for sentence vectors; included with the dashboard",
         "Apache-2.0",
         _MINILM_L6,
     ),
@@ -69,7 +69,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "google-bert/bert-base-uncased",
         "hub",
         "BERT base",
-        "the original English BERT, lower case",
+        "the original English BERT; lower case only",
         "Apache-2.0",
         _bert_base(30522, 109_482_240),
         masked_lm=True,
@@ -78,7 +78,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "distilbert/distilbert-base-uncased",
         "hub",
         "DistilBERT base",
-        "BERT distilled to half the blocks; no segments, no pooler",
+        "BERT distilled to half as many blocks; no segments, no pooler",
         "Apache-2.0",
         ModelFacts("distilbert", 6, 12, 768, 3072, 512, 30522, 0, 66_362_880),
         masked_lm=True,
@@ -87,7 +87,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "sentence-transformers/msmarco-bert-base-dot-v5",
         "hub",
         "MS MARCO BERT base (dot)",
-        "BERT tuned to find passages that answer a question",
+        "BERT trained to find passages that answer a question",
         None,
         _bert_base(30522, 109_482_240),
     ),
@@ -95,7 +95,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "sentence-transformers/all-MiniLM-L6-v2",
         "hub",
         "all-MiniLM-L6-v2 (hub)",
-        "the embedded model's own repository",
+        "the same model as the included one, from the hub",
         "Apache-2.0",
         _MINILM_L6,
     ),
@@ -119,7 +119,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "dmis-lab/biobert-v1.1",
         "hub",
         "BioBERT 1.1",
-        "BERT read on with biomedical papers; upper and lower case",
+        "BERT trained further on biomedical papers; upper and lower case",
         None,
         _bert_base(28996, 108_310_272),
     ),
@@ -127,9 +127,9 @@ CATALOG: tuple[ModelSpec, ...] = (
         "FacebookAI/roberta-base",
         "hub",
         "RoBERTa base",
-        "BERT trained longer; byte-level pieces",
+        "BERT trained longer and on more text; byte-level pieces",
         "MIT",
-        # 514 rows of positions, the first two of which are padding's: 512 tokens fit.
+        # 514 rows of positions, of which the first two belong to padding: 512 tokens fit.
         _bert_base(50265, 124_645_632, "roberta", segments=1),
         masked_lm=True,
     ),
@@ -146,14 +146,14 @@ CATALOG: tuple[ModelSpec, ...] = (
         "sentence-transformers/all-mpnet-base-v2",
         "hub",
         "all-mpnet-base-v2",
-        "an MPNet tuned for sentence vectors; positions relative to each other",
+        "an MPNet trained for sentence vectors; uses relative positions",
         "Apache-2.0",
         _bert_base(30527, 109_486_464, "mpnet", segments=0),
     ),
 )
 
 _BY_KEY = {spec.key: spec for spec in CATALOG}
-# The hub's older names without an owner, which people still type.
+# The hub's older names without an owner, which are still in use.
 _ALIASES = {
     "bert-base-uncased": "google-bert/bert-base-uncased",
     "distilbert-base-uncased": "distilbert/distilbert-base-uncased",
@@ -163,12 +163,12 @@ _ALIASES = {
 
 
 def catalog_spec(key: str) -> ModelSpec | None:
-    """The catalog's entry of that key (or of a hub id's older short name), if there is one."""
+    """The catalog's entry of this key (or of a hub id's older short name), or None."""
     return _BY_KEY.get(key) or _BY_KEY.get(_ALIASES.get(key, ""))
 
 
 def spec_of(key: str) -> ModelSpec:
-    """The spec of a key that `parse_model` gave before. Nothing is looked up: a folder may be gone by now."""
+    """The spec of a key that `parse_model` returned before. Nothing is looked up: a folder may no longer exist."""
     known = catalog_spec(key)
     if known is not None:
         return known
@@ -182,9 +182,9 @@ def _is_path(text: str) -> bool:
 
 
 def parse_model(text: str) -> ModelSpec:
-    """The model a person named: a catalog key, another hub id, or a folder on this machine.
+    """The model that a text names: a catalog key, another hub id, or a folder on this machine.
 
-    Nothing is looked up on the hub; a folder must exist. Raises InputError for text that is neither.
+    Nothing is looked up on the hub; a folder must exist. Raises InputError for any other text.
     """
     key = text.strip()
     known = catalog_spec(key)
@@ -194,14 +194,14 @@ def parse_model(text: str) -> ModelSpec:
         folder = _folder(key)
         if folder is None:
             raise InputError(
-                f"There is no folder {key[:80]!r}.",
+                f"The folder {key[:80]!r} does not exist.",
                 "A folder with config.json, a tokenizer and model.safetensors was expected.",
-                "Check the path, or name a model of the Hugging Face hub such as google-bert/bert-base-uncased.",
+                "Check the path, or enter a model of the Hugging Face hub such as google-bert/bert-base-uncased.",
             )
         return ModelSpec(str(folder), "folder", folder.name, "a folder on this machine")
     if not _HUB_ID.match(key) or ".." in key or "--" in key:
         raise InputError(
-            f"{text[:80]!r} is not a model's name.",
+            f"{text[:80]!r} is not the name of a model.",
             "A hub id such as google-bert/bert-base-uncased was expected, or the path of a folder.",
             "Pick a model from the list, or correct the name.",
         )
@@ -209,14 +209,14 @@ def parse_model(text: str) -> ModelSpec:
 
 
 def _folder(text: str) -> Path | None:
-    """The folder of that path, links resolved; None where there is none or nobody may look."""
+    """The folder at a path, links resolved; None if it does not exist or may not be read."""
     try:
         folder = Path(text).expanduser().resolve()
         return folder if folder.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # too long, not permitted, a loop of links, no such user, ...
+    except (OSError, RuntimeError, ValueError):  # too long, not permitted, circular links, no such user, ...
         return None
 
 
 def with_facts(spec: ModelSpec, facts: ModelFacts, masked_lm: bool) -> ModelSpec:
-    """The spec with what was learnt from the loaded model."""
+    """The spec with the facts of the loaded model."""
     return replace(spec, facts=facts, masked_lm=masked_lm)

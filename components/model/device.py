@@ -1,4 +1,4 @@
-"""Where a model runs, and how much memory there is."""
+"""The device a model runs on, and the memory in use."""
 
 from __future__ import annotations
 
@@ -18,40 +18,39 @@ DEVICE_VARIABLE = "BERT_INTERNALS_DEVICE"
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of memory: this process's, the machine's, and the accelerator's where there is one."""
+    """Bytes of memory: of this process, and of the accelerator if there is one."""
 
     process: int
-    machine_total: int
     device_used: int | None
     device_total: int | None
 
 
 def choose_device(name: str | None = None) -> torch.device:
-    """The device to compute on: `name`, else BERT_INTERNALS_DEVICE, else cuda, mps, cpu in this order.
+    """The device to compute on: `name`, else BERT_INTERNALS_DEVICE, else the first of cuda, mps and cpu available.
 
-    Raises ModelError (problem "device") when a device is asked for that this machine does not have.
+    Raises ModelError (kind "device") for a device that this machine does not have.
     """
     import torch
 
-    wanted = (name or os.environ.get(DEVICE_VARIABLE, "")).strip().lower()
+    chosen = (name or os.environ.get(DEVICE_VARIABLE, "")).strip().lower()
     has_mps = torch.backends.mps.is_available()
-    if not wanted:
+    if not chosen:
         return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
     available = ["cpu"] + ["mps"] * has_mps
     if torch.cuda.is_available():
         available += ["cuda"] + [f"cuda:{index}" for index in range(torch.cuda.device_count())]
-    if wanted not in available:
+    if chosen not in available:
         raise ModelError(
             "device",
-            f"The device {wanted!r} was asked for.",
-            f"This machine has: {', '.join(available)}.",
-            f"Set {DEVICE_VARIABLE} to one of these, or unset it to choose automatically.",
+            f"This machine has no device {chosen!r}.",
+            f"One of these was expected: {', '.join(available)}.",
+            f"Set {DEVICE_VARIABLE} to one of these, or unset it to let the dashboard choose.",
         )
-    return torch.device(wanted)
+    return torch.device(chosen)
 
 
 def memory(device: torch.device) -> Memory:
-    """Memory in use and in all, now."""
+    """The memory in use now, and the total."""
     used = total = None
     if device.type == "cuda":
         import torch
@@ -59,4 +58,4 @@ def memory(device: torch.device) -> Memory:
         free, total = torch.cuda.mem_get_info(device)
         used = total - free
     process = psutil.Process().memory_info().rss
-    return Memory(process, psutil.virtual_memory().total, used, total)
+    return Memory(process, used, total)

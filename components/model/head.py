@@ -1,15 +1,15 @@
 """The Dense layers that some sentence encoders were published with: from a pooled vector to "the model's own vector".
 
 Such a model (LaBSE, distiluse and others) was trained as encoder -> pooling -> Dense, and its vectors are meant to be
-compared after the Dense layers only:
+compared only after the Dense layers:
 
-    own = activation(W pooled + b)         for each Dense layer, one after the other
+    own = activation(W pooled + b)         for each Dense layer in turn
 
-sentence-transformers writes each to a folder with config.json and model.safetensors, and lists them in modules.json;
-modules that scale to length 1 (Normalize) among them are applied as well, so that the result is what
-`SentenceTransformer(folder).encode` gives. The layers were trained on the last layer's pooled vectors. At other layers
-the same layers are applied: that shows where the head's directions come into being, not what a model trained at
-that layer would give.
+sentence-transformers saves each to a folder with config.json and model.safetensors, and lists them in modules.json;
+modules among them that scale to length 1 (Normalize) are applied as well, so that the result equals
+`SentenceTransformer(folder).encode`. The Dense layers were trained on the pooled vectors of the last layer. At other
+layers the same Dense layers are applied: that shows where the head's directions emerge, not the result of a model
+trained at that layer.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from components.arrays import Float32
 from components.model.files.published import PublishedModule, is_inside
 from components.model.trace import POOLINGS, Pooling
 
-# By the class's name in the configuration: no class is looked up by a name that a file gives.
+# By the name of the class in the configuration: no class is looked up by a name from a file.
 _ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
     name: getattr(torch.nn, name) for name in ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "Mish", "ELU")
 }
-_UNCHANGED = {"Dropout"}  # does nothing once a model is trained
+_UNCHANGED = {"Dropout"}  # has no effect after training
 WEIGHTS = "model.safetensors"
 PICKLE = "pytorch_model.bin"
 
@@ -48,14 +48,14 @@ class DenseHead:
     layers: torch.nn.Module  # float64 on the CPU
 
     def apply(self, vectors: Float32) -> Float32:
-        """Pooled vectors, float32 [.., hidden], to the model's own, float32 [.., size]; not a number stays so."""
+        """Pooled vectors, float32 [.., hidden], to the model's own, float32 [.., size]; NaN stays NaN."""
         with torch.inference_mode():
-            # In float64, so that equal vectors give equal ones whatever batch they come in.
+            # In float64, so that equal vectors give equal results in every batch.
             result: Float32 = self.layers(torch.from_numpy(vectors).double()).float().numpy()
         return result
 
     def on(self, device: torch.device) -> torch.nn.Module:
-        """The layers on a device, in float64 where it has that number format."""
+        """The layers on a device, in float64 if the device supports it."""
         return copy.deepcopy(self.layers).to(device, torch.float32 if device.type == "mps" else torch.float64)
 
 
@@ -77,23 +77,23 @@ class _Normalise(torch.nn.Module):
 
 
 def read_head(folder: Path | None, modules: Sequence[PublishedModule], hidden_size: int) -> DenseHead | None:
-    """The Dense layers that follow a model's pooling; None where there are none.
+    """The Dense layers that follow a model's pooling, or None.
 
-    Only safetensors are read. Raises HeadNotApplied with the reason where there is a head that cannot be applied.
+    Only safetensors are read. Raises HeadNotApplied with the reason if there is a head that cannot be applied.
     """
     kinds = [module.kind for module in modules]
     if folder is None or "Dense" not in kinds or "Pooling" not in kinds[: kinds.index("Dense")]:
-        return None  # without pooling before it a Dense layer works on tokens: that is a late-interaction model
-    at = kinds.index("Pooling")
-    modes = modules[at].pooling_modes
+        return None  # without pooling before it, a Dense layer works on tokens: that is a late-interaction model
+    pooling_index = kinds.index("Pooling")
+    modes = modules[pooling_index].pooling_modes
     if len(modes) > 1 or modes[0] not in POOLINGS:
-        raise HeadNotApplied("it takes vectors of a pooling that is not applied here")
-    others = [kind for kind in (*kinds[1:at], *kinds[at + 1 :]) if kind not in {"Dense", "Normalize", *_UNCHANGED}]
+        raise HeadNotApplied("it needs a pooling that is not applied here")
+    others = {*kinds[1:pooling_index], *kinds[pooling_index + 1 :]} - {"Dense", "Normalize", *_UNCHANGED}
     if others:
-        raise HeadNotApplied(f"it works together with modules that are not applied here ({', '.join(others)})")
+        raise HeadNotApplied(f"it needs modules that are not applied here ({', '.join(sorted(others))})")
     layers: list[torch.nn.Module] = []
     size = hidden_size
-    for module in modules[at + 1 :]:
+    for module in modules[pooling_index + 1 :]:
         if module.kind == "Dense":
             layers.append(_dense(folder, module, size))
             size = int((module.config or {})["out_features"])
@@ -106,24 +106,26 @@ def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    config, place = module.config, folder / module.path
+    config, module_folder = module.config, folder / module.path
     if config is None or not is_inside(module.path):
-        raise HeadNotApplied(f"its configuration ({module.path}/config.json) is not on this machine or damaged")
-    if not (place / WEIGHTS).exists():
+        raise HeadNotApplied(f"its configuration ({module.path}/config.json) is not on this machine, or is damaged")
+    if not (module_folder / WEIGHTS).exists():
         raise HeadNotApplied(
-            f"{module.path} has no {WEIGHTS}: its weights were published only as a pickle ({PICKLE}), or are not on this "
-            "machine; a pickle can run code when it is opened and is never read"
+            f"{module.path} has no {WEIGHTS}: its weights are missing, or were published only as a pickle ({PICKLE}), which is "
+            "never read because it can run code when it is opened"
         )
     source = config.get("module_input_name", "sentence_embedding")
     if source != "sentence_embedding" or (config.get("module_output_name") or source) != source:
-        raise HeadNotApplied("it works on something else than the pooled vector")
-    # What sentence-transformers takes where the configuration says nothing.
-    named = str(config.get("activation_function") or "torch.nn.modules.activation.Tanh")
-    activation = _ACTIVATIONS.get(named.rpartition(".")[2]) if named.startswith("torch.nn.") else None
+        raise HeadNotApplied("its input is not the pooled vector")
+    # The default of sentence-transformers if the configuration names none.
+    activation_name = str(config.get("activation_function") or "torch.nn.modules.activation.Tanh")
+    activation = (
+        _ACTIVATIONS.get(activation_name.rpartition(".")[2]) if activation_name.startswith("torch.nn.") else None
+    )
     if activation is None:
-        raise HeadNotApplied(f"its activation function {named[:80]} is not known here")
+        raise HeadNotApplied(f"its activation function {activation_name[:80]} is unknown")
     try:
-        weights = load_file(place / WEIGHTS)
+        weights = load_file(module_folder / WEIGHTS)
         linear = _linear(weights, "linear", bool(config.get("bias", True)))
         residual: torch.nn.Module | None = None
         if config.get("use_residual"):
@@ -133,14 +135,14 @@ def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
         raise HeadNotApplied(f"{module.path}/{WEIGHTS} is damaged") from problem
     if (linear.in_features, linear.out_features) != (size, config.get("out_features")):
         raise HeadNotApplied(
-            f"{module.path} takes {linear.in_features} numbers and gives {linear.out_features}, which fits neither its "
-            f"configuration nor the {size} numbers before it"
+            f"{module.path} turns {linear.in_features} numbers into {linear.out_features}, but its configuration and the "
+            f"{size} numbers before it require something else"
         )
     return _Dense(linear, activation(), residual)
 
 
 def _linear(weights: dict[str, Any], name: str, bias: bool) -> torch.nn.Linear:
-    """A linear layer with weights of a file; raises KeyError or ValueError where they are not there."""
+    """A linear layer with the weights of a file; raises KeyError or ValueError if they are missing or misshapen."""
     weight = weights[f"{name}.weight"]
     if weight.dim() != 2:
         raise ValueError("a matrix was expected")

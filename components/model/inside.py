@@ -1,4 +1,4 @@
-"""Inside each block: what attention and the feed-forward part add to every token's vector, and from what.
+"""Inside each block: what attention and the feed-forward part add to every token's vector, and where it comes from.
 
 Block b of a BERT-family encoder turns layer b into layer b+1 in two steps (Vaswani et al. 2017, section 3.1;
 Devlin et al. 2019):
@@ -6,19 +6,19 @@ Devlin et al. 2019):
     after_attention = LayerNorm(layer b + attention_output)
     layer b+1       = LayerNorm(after_attention + feed_forward_output)
 
-where attention_output sums over the heads h and the keys j what query i takes from each of them:
+where attention_output sums the contributions of all keys j in all heads h to query i:
 
     attention_output[i] = sum_h sum_j attentions[h, i, j] * f_h(x_j) + output bias
     f_h(x) = (x W_V[h] + b_V[h]) W_O[h]
 
-This rewriting, and its use, is from Kobayashi et al. 2020, "Attention is Not Only a Weight" (section 3): a key
-with a high weight still adds little where the norm of f(x) is small, as it often is for [CLS], [SEP] and
-punctuation. It is exact, and the tests of this module hold it for every architecture.
+This form and its use are from Kobayashi et al. 2020, "Attention is Not Only a Weight" (section 3): a key
+with a high weight still adds little if the norm of f(x) is small, as it often is for [CLS], [SEP] and
+punctuation. It is exact, and the tests of this module check it for every architecture.
 
-What it does not show: the LayerNorms and the residual come after it, and may undo or drown what was added
-(Kobayashi et al. 2021). Norms say how much is added, not what it is good for.
+What it does not show: the residual and the LayerNorms come afterwards, and may undo or outweigh what was added
+(Kobayashi et al. 2021). Norms say how much is added, not what it is used for.
 
-All of it is read by forward hooks on stock modules, in one pass of eager attention. The hooks fire for every
+Forward hooks on the library's own modules read all of it in one pass with eager attention. The hooks fire for every
 pass of the shared module, so the caller holds the backend's lock around `run_with_hooks`.
 """
 
@@ -32,12 +32,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from components.arrays import Float32, read_only
+from components.arrays import Float32, arrays_of, read_only
 from components.model.architecture import BlockModules, block_modules
 from components.model.catalog import ModelFacts
+from components.model.loaded import numpy_of, stacked
 from components.model.trace import TokenizedSentence
 
-# One array of the record for each module hooked: [block, token, dim], and those that the heads divide up.
+# One array of the record for each hooked module: [block, token, dim], and those that are split by head.
 _WHOLE = {
     "attention_output": "attention_dense",
     "after_attention": "attention_norm",
@@ -48,9 +49,9 @@ _BY_HEAD = {"queries": "query", "keys": "key", "values": "value"}
 
 @dataclass(frozen=True, eq=False)
 class OutputProjection:
-    """A model's attention output projections, cut up by head. One copy serves all records of a model."""
+    """A model's attention output projections, split by head. All records of a model share one copy."""
 
-    weights: Float32  # [block, head, head_dim, dim]: W_O, to be multiplied from the right
+    weights: Float32  # [block, head, head_dim, dim]: W_O, multiplied from the right
     bias: Float32  # [block, dim]: belongs to no head and no token
 
     def __post_init__(self) -> None:
@@ -60,11 +61,11 @@ class OutputProjection:
 
 @dataclass(frozen=True, eq=False)
 class InsideBlocks:
-    """One forward pass over one sentence or pair, without padding, seen from inside the blocks.
+    """One forward pass over one sentence or pair, without padding, recorded inside the blocks.
 
-    Block b has index b in every array but hidden_states, which counts layers. All arrays are read-only.
-    attentions = softmax(queries keys^T / sqrt(head_dim)); MPNet alone adds a bias by the tokens' distance
-    before the softmax, the same in every block, which is in no query and no key.
+    Block b has index b in every array except hidden_states, which counts layers. All arrays are read-only.
+    attentions = softmax(queries keys^T / sqrt(head_dim)); only MPNet adds a bias for the tokens' distance
+    before the softmax; it is the same in every block and not part of the queries or keys.
     """
 
     sentence: TokenizedSentence
@@ -75,8 +76,8 @@ class InsideBlocks:
     queries: Float32  # [block, head, token, head_dim]
     keys: Float32  # [block, head, token, head_dim]
     values: Float32  # [block, head, token, head_dim]: x W_V + b_V
-    attentions: Float32 | None  # [block, head, query, key], each row sums to 1; only when asked for
-    projection: OutputProjection  # shared by all records of the model, so no part of nbytes
+    attentions: Float32 | None  # [block, head, query, key], each row sums to 1; only on request
+    projection: OutputProjection  # shared by all records of the model, so not part of nbytes
     value_norms: Float32 = field(init=False)  # [block, head, token]: Euclidean norm of value_contributions
 
     def __post_init__(self) -> None:
@@ -84,15 +85,8 @@ class InsideBlocks:
         for block in range(len(norms)):
             norms[block] = np.linalg.norm(self.value_contributions(block), axis=-1)
         object.__setattr__(self, "value_norms", norms)
-        for array in self._arrays():
+        for array in arrays_of(self):
             read_only(array)
-
-    def _arrays(self) -> list[Float32]:
-        arrays = [
-            *(self.hidden_states, self.attention_output, self.after_attention, self.feed_forward_output),
-            *(self.queries, self.keys, self.values, self.value_norms),
-        ]
-        return arrays if self.attentions is None else [*arrays, self.attentions]
 
     @property
     def n_blocks(self) -> int:
@@ -102,14 +96,14 @@ class InsideBlocks:
     @property
     def nbytes(self) -> int:
         """Memory the arrays take, in bytes, without the projection."""
-        return sum(array.nbytes for array in self._arrays())
+        return sum(array.nbytes for array in arrays_of(self))
 
     def value_contributions(self, block: int) -> Float32:
-        """f_h(x_j) of one block, float32 [head, token, dim]: what a query that looked at one token alone would get.
+        """f_h(x_j) of one block, float32 [head, token, dim]: the result for a query that attends to one token only.
 
-        Made anew at every call, since for all blocks it would take heads x hidden size for each token (226 MB
+        Computed anew in every call, since for all blocks it would take heads x hidden size for each token (226 MB
         for 512 tokens of BERT base). attentions[block] times it, summed over heads and keys, plus
-        projection.bias[block] is attention_output[block]. Raises IndexError for a block that is not there.
+        projection.bias[block] is attention_output[block]. Raises IndexError for a block that does not exist.
         """
         if not 0 <= block < self.n_blocks:
             raise IndexError(f"block {block} is not within 0..{self.n_blocks - 1}")
@@ -117,9 +111,9 @@ class InsideBlocks:
 
 
 def size_in_bytes(facts: ModelFacts, tokens: int, attentions: bool = True) -> int:
-    """What the record of a sentence of so many tokens will take (its nbytes), before anything is computed."""
+    """The size (nbytes) of the record of a sentence with this many tokens, before anything is computed."""
     vectors = (facts.layers + 1) + (len(_WHOLE) + len(_BY_HEAD)) * facts.layers  # each of the hidden size
-    by_head = (tokens if attentions else 0) + 1  # for each token a row of weights, and a norm
+    by_head = (tokens if attentions else 0) + 1  # a row of weights and a norm for each token
     return 4 * tokens * (vectors * facts.hidden_size + by_head * facts.heads * facts.layers)
 
 
@@ -130,38 +124,39 @@ def output_projection(model: Any) -> OutputProjection:
     weights = np.empty((len(denses), heads, denses[0].in_features // heads, dim), dtype=np.float32)
     bias = np.empty((len(denses), dim), dtype=np.float32)
     for block, dense in enumerate(denses):
-        # PyTorch keeps a weight as [output, input]; the heads lie one after the other in the input.
-        weights[block] = _array(dense.weight).T.reshape(weights.shape[1:])  # [head, head_dim, dim]
-        bias[block] = _array(dense.bias)
+        # PyTorch stores a weight as [output, input]; the heads follow one another in the input.
+        weights[block] = numpy_of(dense.weight).T.reshape(weights.shape[1:])  # [head, head_dim, dim]
+        bias[block] = numpy_of(dense.bias)
     return OutputProjection(weights, bias)
 
 
 def run_with_hooks(model: Any, tensors: dict[str, torch.Tensor], attentions: bool = True) -> dict[str, Float32 | None]:
     """One pass over one sentence; the arrays of InsideBlocks by name, `attentions` and `hidden_states` included.
 
-    Call it with the lock of the module tree held and in inference mode. `model` is an encoder, with eager
-    attention where `attentions` are wanted. However the pass ends, no hook stays.
+    Hold the lock of the module tree and use inference mode. `model` is an encoder, with eager
+    attention if `attentions` are requested. No hook remains, even if the pass fails.
     """
     tokens = tensors["input_ids"].shape[1]
     with _hooked(block_modules(model), int(model.config.num_attention_heads), tokens) as arrays:
         output = model(**tensors, output_hidden_states=True, output_attentions=attentions, return_dict=True)
     return {
         **arrays,
-        "hidden_states": _stack(output.hidden_states),  # [layer, token, dim]
-        "attentions": _stack(output.attentions) if attentions else None,  # [block, head, query, key]
+        "hidden_states": stacked([states[0] for states in output.hidden_states]),  # [layer, token, dim]
+        # [block, head, query, key]
+        "attentions": stacked([weights[0] for weights in output.attentions]) if attentions else None,
     }
 
 
 @contextmanager
 def _hooked(blocks: list[BlockModules], heads: int, tokens: int) -> Iterator[dict[str, Float32]]:
-    """Arrays that the passes run in this context fill in; on leaving it, every hook is removed."""
+    """Arrays that a pass within this context fills; every hook is removed at its end."""
     arrays: dict[str, Float32] = {}
     with ExitStack() as hooks:
         for name, part in (_WHOLE | _BY_HEAD).items():
             modules = [getattr(block, part) for block in blocks]
-            dim = modules[0].weight.shape[0]  # of a linear layer's output, as of a LayerNorm's
+            dim = modules[0].weight.shape[0]  # the size of the output, for a linear layer and a LayerNorm
             shape = (heads, tokens, dim // heads) if name in _BY_HEAD else (tokens, dim)
-            # Not a number, so that a place no hook wrote to can never pass for a result.
+            # NaN, so that an element that no hook wrote can never be mistaken for a result.
             arrays[name] = np.full((len(blocks), *shape), np.nan, dtype=np.float32)
             for target, module in zip(arrays[name], modules, strict=True):
                 by_token = target.swapaxes(0, 1) if name in _BY_HEAD else target  # a view: [token, head, head_dim]
@@ -172,28 +167,15 @@ def _hooked(blocks: list[BlockModules], heads: int, tokens: int) -> Iterator[dic
 def _writer(target: Float32) -> Callable[[Any, Any, torch.Tensor], None]:
     """A forward hook that copies a module's output [1, token, dim] into `target` [token, dim or head, head_dim].
 
-    Copied at once, because a later step may work in place. With chunk_size_feed_forward in its configuration
-    a model runs the feed-forward part several times over a few tokens each, in their order.
+    Copied at once, because a later step may work in place. If its configuration has chunk_size_feed_forward,
+    a model runs the feed-forward part several times, each time for the next few tokens.
     """
     written = 0
 
     def write(module: Any, arguments: Any, output: torch.Tensor) -> None:
         nonlocal written
         count = output.shape[1]
-        target[written : written + count] = _array(output[0]).reshape(count, *target.shape[1:])
+        target[written : written + count] = numpy_of(output[0]).reshape(count, *target.shape[1:])
         written += count
 
     return write
-
-
-def _stack(tensors: tuple[torch.Tensor, ...]) -> Float32:
-    """Tensors [1, ...] of the only sentence as one array with a new first axis."""
-    stacked = np.empty((len(tensors), *tensors[0].shape[1:]), dtype=np.float32)
-    for index, tensor in enumerate(tensors):
-        stacked[index] = _array(tensor[0])
-    return stacked
-
-
-def _array(tensor: torch.Tensor) -> Float32:
-    """A tensor's values on the CPU; may share its memory, so copy them before anybody keeps them."""
-    return tensor.detach().to("cpu", torch.float32).numpy()

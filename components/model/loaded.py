@@ -1,8 +1,8 @@
 """The loaded model: its weights, its tokenizer, the device they are on, and the one lock around a forward pass.
 
-What traces, bulk vectors and token vectors stand on; `Backend` puts these together. Two module trees share one set of
+Traces, bulk vectors and token vectors are computed with it; `Backend` combines them. Two module trees share one set of
 weights. The fast one uses PyTorch's fused attention, which gives no attention weights; the other (a copy whose
-parameters are the very same tensors) uses eager attention and runs only when attentions are asked for. Switching one
+parameters are the same tensors) uses eager attention and runs only when attentions are needed. Switching one
 shared model back and forth would be a race between sessions.
 """
 
@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from components.arrays import Int64
+from components.arrays import Float32, Int64
 from components.model import architecture, loading
 from components.model.catalog import ModelFacts, ModelSpec, with_facts
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config
@@ -27,17 +28,17 @@ from components.model.trace import EVERY_POOLING, POOLINGS, Pooling
 
 
 class LoadedModel:
-    """An encoder in memory with what was published beside it. Safe to share between threads.
+    """An encoder in memory with the settings it was published with. Safe to share between threads.
 
     `spec` is the catalog entry with its facts filled in, and `revision` identifies the weights. `forward_passes` counts
-    the passes run so far by whoever uses this model. `head` are the Dense layers that were published after pooling, or
-    None; `poolings` has "own" only with them. `not_applied` says in sentences what else was published and is not used.
+    all passes run so far. `head` holds the Dense layers that were published after pooling, or is None; `poolings`
+    contains "own" only with them. `not_applied` says in sentences which published parts are not used.
     """
 
     def __init__(
         self, spec: ModelSpec, revision: str, encoder: Any, tokenizer: Any, folder: Path | None = None
     ) -> None:
-        """`folder` is where the published files are; None for a model that was made in memory."""
+        """`folder` holds the published files; None for a model that was created in memory."""
         self.encoder = encoder.eval()
         self.facts: ModelFacts = architecture.facts_of(encoder.config, encoder)
         self.spec = with_facts(spec, self.facts, loading.publishes_masked_lm(encoder.config))
@@ -46,12 +47,16 @@ class LoadedModel:
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
         self.sentence_config: SentenceConfig = read_sentence_config(folder)
-        self.head, problem = _head(folder, self.sentence_config, self.facts.hidden_size)
+        head_problem: str | None = None
+        try:
+            self.head: DenseHead | None = read_head(folder, self.sentence_config.modules, self.facts.hidden_size)
+        except HeadNotApplied as problem:
+            self.head, head_problem = None, str(problem)
         self.poolings: tuple[Pooling, ...] = POOLINGS if self.head is None else EVERY_POOLING
         self.own_pooling: Pooling = (self.sentence_config.pooling or "mean") if self.head is None else "own"
         published_as = self.sentence_config.published_as
         names = tuple(map(str, getattr(encoder.config, "architectures", None) or ()))
-        self.not_applied = not_applied(self.sentence_config.modules, names, published_as, problem)
+        self.not_applied = not_applied(self.sentence_config.modules, names, published_as, head_problem)
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = min(
             self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
@@ -62,9 +67,9 @@ class LoadedModel:
         self._masked_lm: Any = None
 
     def vector_size(self, poolings: Sequence[str]) -> int:
-        """How many numbers the sentence vectors of these poolings have, in one array of them all.
+        """The length of the sentence vectors of these poolings when one array holds them all.
 
-        The model's own vector may be shorter or longer than a hidden state. Then the shorter ones are filled up with
+        The model's own vector may be shorter or longer than a hidden state. The shorter ones are then padded with
         zeros, which changes neither a cosine nor a dot product.
         """
         hidden = self.facts.hidden_size
@@ -84,14 +89,14 @@ class LoadedModel:
         return {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items() if array is not None}
 
     def eager(self) -> Any:
-        """The encoder with eager attention, on the same tensors; made when first needed."""
+        """The encoder with eager attention, on the same tensors; created when first needed."""
         with self.lock:
             if self._eager is None:
                 self._eager = loading.eager_twin(self.encoder)
             return self._eager
 
     def masked_lm(self) -> Any:
-        """The encoder with its masked-LM head, with eager attention. Raises ModelError where none was published."""
+        """The encoder with its masked-LM head and eager attention. Raises ModelError if none was published."""
         with self.lock:
             if self._masked_lm is None:
                 if self._folder is None or not self.spec.masked_lm:
@@ -100,9 +105,14 @@ class LoadedModel:
             return self._masked_lm
 
 
-def _head(folder: Path | None, config: SentenceConfig, hidden_size: int) -> tuple[DenseHead | None, str | None]:
-    """The model's Dense head, or the reason why one that was published is not applied."""
-    try:
-        return read_head(folder, config.modules, hidden_size), None
-    except HeadNotApplied as problem:
-        return None, str(problem)
+def numpy_of(tensor: torch.Tensor) -> Float32:
+    """A tensor as a float32 array on the CPU that owns its memory."""
+    return np.array(tensor.detach().to("cpu", torch.float32).numpy(), copy=True)
+
+
+def stacked(tensors: Sequence[torch.Tensor]) -> Float32:
+    """Tensors of one shape as one float32 array with a new first axis, without a second copy of them all."""
+    result = np.empty((len(tensors), *tensors[0].shape), dtype=np.float32)
+    for index, tensor in enumerate(tensors):
+        result[index] = tensor.detach().to("cpu", torch.float32).numpy()
+    return result

@@ -1,7 +1,7 @@
-"""Models that are loaded or on their way, shared by all sessions.
+"""Models that are loaded or being loaded, shared by all sessions.
 
-Each is loaded once for everybody who asks; whoever waits reads the job's progress (in bytes, where something is fetched)
-and may stop it. At most `capacity` models are kept, the least recently used goes first.
+Each is loaded once for everybody; those who wait can read the job's progress (in bytes, for a download)
+and may stop it. At most `capacity` models are kept; the least recently used is removed first.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ class ModelLoader:
     def __init__(
         self, queue: Queue, store: TraceStore, capacity: int = 3, after_load: Callable[[Backend], None] = lambda _: None
     ) -> None:
-        """`after_load` runs in the loading thread, when those who wait for the model have it already."""
+        """`after_load` runs in the loading thread, after those who wait have received the model."""
         self.store = store
         self._after_load = after_load
-        self._stamps: dict[Hashable, object] = {}  # of the folders' files when they were read, by the model's key
-        # A failure is remembered for a moment, so that a page drawn again does not ask again at once.
+        self._stamps: dict[
+            Hashable, object
+        ] = {}  # by the model's key: the state of its folder's files when they were read
+        # A failure is remembered for a moment, so that a page that is drawn again does not retry at once.
         self.jobs = Jobs(queue, LANE, keep=capacity, retry_seconds=FAILURE_KEPT_SECONDS, is_stale=self._is_saved_anew)
 
     def request(self, spec: ModelSpec, person: Hashable = None) -> Job:
         """The job of a model: finished, under way, or started now."""
 
         def load(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Backend:
-            # Imported here: this is the first import of torch, and it happens off the page's path.
+            # Imported here: this is the first import of torch, and it must not delay the page.
             from components.model.backend import Backend
 
             self._stamps[spec.key] = folder_stamp(spec)
-            return Backend.load(spec, self.store, progress=report_progress, cancelled=is_cancelled)
+            return Backend.load(spec, self.store, progress=report_progress, is_cancelled=is_cancelled)
 
         return self.jobs.request(
             spec.key,
@@ -70,7 +72,7 @@ class ModelLoader:
 
 
 def progress_message(spec: ModelSpec, job: Job) -> str:
-    """What is being done for a model."""
+    """What a job is doing for a model, in words."""
     if job.total and job.done < job.total:
-        return f"Fetching {spec.title}: {job.done / 1e6:,.0f} of {job.total / 1e6:,.0f} MB"
+        return f"Downloading {spec.title}: {job.done / 1e6:,.0f} of {job.total / 1e6:,.0f} MB"
     return job.title

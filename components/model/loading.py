@@ -1,4 +1,4 @@
-"""From a folder of published files to modules: what is refused, and twins that share one set of weights."""
+"""From a folder of published files to modules: checks, and copies of a model that share one set of weights."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from components.model import architecture
 
 
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
-    """Encoder and tokenizer of a folder, float32 on the CPU. Raises ModelError for what cannot be shown truly."""
+    """Encoder and tokenizer of a folder, float32 on the CPU. Raises ModelError for files that are damaged or unsupported."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
     from transformers.utils import logging as transformers_logging
 
-    # The server's log is for faults: no progress bars, no report of weights that belong to unused heads.
+    # The server's log is for errors: no progress bars, no report of weights that belong to unused heads.
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     strict = {"local_files_only": True, "trust_remote_code": False}
@@ -27,12 +27,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         architecture.check_supported(config, name)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
         model, report = AutoModel.from_pretrained(
-            folder,
-            config=config,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-            **strict,
+            folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **strict
         )
     except ModelError:
         raise
@@ -41,10 +36,10 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         raise ModelError(
             "damaged",
             f"{name} could not be loaded: {first_line}",
-            "A whole set of files was expected: config.json, a tokenizer, and model.safetensors.",
-            "Fetch or save the model again, or pick another one.",
+            "A complete set of files was expected: config.json, a tokenizer, and model.safetensors.",
+            "Download or save the model again, or pick another one.",
         ) from problem
-    # A pooler the checkpoint does not have would be random: leave it out rather than show noise.
+    # A pooler that is not in the checkpoint would be random: leave it out rather than show noise.
     missing = {str(key) for key in report["missing_keys"]}
     if any(key.startswith("pooler") for key in missing):
         model.pooler = None
@@ -52,15 +47,15 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     if missing:
         raise ModelError(
             "damaged",
-            f"{name} lacks {len(missing)} of its weights, {sorted(missing)[0]} among them.",
+            f"{name} lacks {len(missing)} of its weights, for example {sorted(missing)[0]}.",
             "Weights for every part of the encoder were expected.",
-            "Fetch or save the model again, or pick another one.",
+            "Download or save the model again, or pick another one.",
         )
     return model, tokenizer
 
 
 def eager_twin(model: Any) -> Any:
-    """The same model with eager attention. Its parameters and buffers are the very same tensors."""
+    """The same model with eager attention. Its parameters and buffers are the same tensors."""
     twin = _twin(model)
     twin.set_attn_implementation("eager")
     return twin
@@ -76,10 +71,10 @@ _WITH_INTERFACE = {"bert", "roberta", "xlm-roberta", "camembert", "electra", "di
 
 
 def short_twin(model: Any) -> Any:
-    """The same model, its weights shared, with an attention that is quick for short sentences on a CPU.
+    """The same model, its weights shared, with an attention that is fast for short sentences on a CPU.
 
-    Plain matrix products, and the softmax in float32: in bfloat16 it takes 4 times as long for rows of some 25 numbers,
-    and the fused attention longer still. Architectures that bring an attention of their own get the eager one.
+    It uses plain matrix products, and the softmax in float32: in bfloat16 the softmax takes 4 times as long for rows of
+    about 25 numbers, and the fused attention takes longer still. Architectures with their own attention get the eager one.
     """
     if model.config.model_type not in _WITH_INTERFACE:
         return eager_twin(model)
@@ -111,7 +106,7 @@ def _short_attention(
 
 
 def half_copy(model: Any) -> Any:
-    """The same model in bfloat16: weights of its own, at half the size."""
+    """The same model in bfloat16, with its own weights of half the size."""
     return copy.deepcopy(model).to(torch.bfloat16)
 
 
@@ -132,10 +127,10 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
         attn_implementation="eager",
         output_loading_info=True,
     )
-    if report["missing_keys"]:  # transformers would fill these with random numbers and only report it
+    if report["missing_keys"]:  # transformers would only report these and fill them with random numbers
         raise no_masked_lm(name)
     setattr(model, model.base_model_prefix, eager_twin(encoder))
-    model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy
+    model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
     return model.to(next(encoder.parameters()).device).eval()
 
 
@@ -144,6 +139,6 @@ def no_masked_lm(name: str) -> ModelError:
     return ModelError(
         "unsupported",
         f"{name} has no masked-LM head.",
-        "A model that was published with the head that predicts masked tokens was expected.",
+        "A model that was published with its head for predicting masked tokens was expected.",
         "Pick for example BERT base or RoBERTa base.",
     )

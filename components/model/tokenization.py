@@ -1,8 +1,8 @@
-"""Text to tokens, the same from any number of threads.
+"""Text to tokens, with the same result from any number of threads.
 
-A fast tokenizer that is shared by threads gives silently wrong truncation or padding when calls differ in
-these settings, because the settings live in the tokenizer. So ours is a private copy with both switched
-off for good: nothing changes it after construction, and truncation and padding are done here, by the rules
+A fast tokenizer shared by threads gives silently wrong truncation or padding when calls differ in these
+settings, because the settings are stored in the tokenizer. So ours is a private copy with both switched
+off permanently: nothing changes it after construction, and truncation and padding are done here, by the rules
 of transformers (longest first, on the right; tests compare the two).
 """
 
@@ -29,13 +29,11 @@ def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None)
         raise TypeError("texts is a sequence of sentences, not one string")
     if not texts:
         raise InputError(
-            "There is no sentence.", "At least one was expected.", "Type a sentence, or pick a ready-made set."
+            "There is no sentence.", "At least one sentence was expected.", "Type a sentence, or pick a ready-made set."
         )
     if len(texts) > MAX_SENTENCES:
         raise InputError(
-            f"There are {len(texts)} sentences.",
-            f"At most {MAX_SENTENCES} are shown at once.",
-            "Remove some lines.",
+            f"There are {len(texts)} sentences.", f"At most {MAX_SENTENCES} can be shown at once.", "Remove some lines."
         )
     if pairs is not None and len(pairs) != len(texts):
         raise ValueError(f"{len(texts)} texts but {len(pairs)} pairs")
@@ -43,33 +41,33 @@ def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None)
     for number, text in enumerate(everything, start=1):
         if not text.strip():
             raise InputError(
-                f"Sentence {number} is empty or only spaces.",
-                "Some text was expected.",
+                f"Sentence {number} is empty or contains only spaces.",
+                "Text was expected.",
                 "Type a word, or remove the line.",
             )
-        lone = next((place for place, char in enumerate(text) if "\ud800" <= char <= "\udfff"), None)
-        if lone is not None:
+        invalid = next((position for position, char in enumerate(text) if "\ud800" <= char <= "\udfff"), None)
+        if invalid is not None:
             raise InputError(
-                f"Sentence {number} has half a character (U+{ord(text[lone]):04X}) at place {lone + 1}.",
-                "Whole Unicode characters were expected; this is half of an emoji or of a rare sign.",
-                "Delete that place and type or paste the character again.",
+                f"Sentence {number} has an invalid character (U+{ord(text[invalid]):04X}) at position {invalid + 1}.",
+                "Valid Unicode was expected; this is half of an emoji or of another rare character.",
+                "Delete the invalid character, then type or paste the whole one again.",
             )
     total = sum(len(text) for text in everything)
     if total > MAX_CHARACTERS:
         raise InputError(
-            f"The sentences have {total:,} characters together.",
-            f"At most {MAX_CHARACTERS:,} are shown at once.",
-            "Shorten them, or remove some.",
+            f"The sentences have {total:,} characters in total.",
+            f"At most {MAX_CHARACTERS:,} characters can be shown at once.",
+            "Shorten the sentences, or remove some.",
         )
 
 
 def clean_text(text: str) -> str:
-    """Text that every part can carry: half characters become U+FFFD, the rest stays as typed."""
+    """Text with valid Unicode only: invalid characters become U+FFFD, the rest stays as typed."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def invisible_characters(text: str) -> list[str]:
-    """Names of control and format characters in a text, which most tokenizers drop without a trace."""
+    """Names of control and format characters in a text, which most tokenizers drop silently."""
     return [
         f"U+{ord(char):04X}"
         for char in text
@@ -86,18 +84,18 @@ class Tokenization:
             raise ModelError(
                 "unsupported",
                 f"{type(tokenizer).__name__} is not a fast tokenizer.",
-                "A tokenizer that knows which characters each piece stands for was expected (tokenizer.json).",
+                "A tokenizer that maps each piece to its characters was expected (tokenizer.json).",
                 "Save the model again with a fast tokenizer, or pick another one.",
             )
         self._encoder = copy.deepcopy(backend)
         self._encoder.no_truncation()
         self._encoder.no_padding()
-        # Kept apart, to run once and after truncation: `encode` would run it too, and a byte-level one moves
-        # the start of each span past its space a second time.
+        # Kept apart, to run once, after truncation: `encode` would run it too, and a byte-level one would move
+        # the start of each span past its space twice.
         self._processor = self._encoder.post_processor
         self._encoder.post_processor = None
         self.has_segments = has_segments
-        # The tokenizer's own limit counts when it is tighter than the model's rows of positions.
+        # The tokenizer's own limit applies if it is lower than the model's number of positions.
         own_limit = int(tokenizer.model_max_length)
         self.max_length = min(max_positions, own_limit) if 0 < own_limit < 1_000_000 else max_positions
         self.pad_id = int(tokenizer.pad_token_id or 0)
@@ -113,16 +111,16 @@ class Tokenization:
         self._frame = self._special_frame()
 
     def tokenize(self, text: str, pair: str | None = None, max_length: int | None = None) -> TokenizedSentence:
-        """Tokens of a text, or of a pair of texts, cut to `max_length` tokens (the model's maximum by default)."""
+        """Tokens of a text, or of a pair of texts, truncated to `max_length` tokens (by default the model's maximum)."""
         limit = self._limit(max_length, pair is not None)
         first = self._encoder.encode(text)
         second = None if pair is None else self._encoder.encode(pair)
         keep_first, keep_second = _longest_first(
             len(first), 0 if second is None else len(second), limit - self._extra[pair is not None]
         )
-        dropped = [_cut(text, first, keep_first, of_pair=False)]
+        dropped = [_truncate(text, first, keep_first, of_pair=False)]
         if second is not None and pair is not None:
-            dropped.append(_cut(pair, second, keep_second, of_pair=True))
+            dropped.append(_truncate(pair, second, keep_second, of_pair=True))
         post_process = self._encoder.post_process if self._processor is None else self._processor.process
         full = post_process(first, second, True)
         tokens = tuple(
@@ -143,7 +141,7 @@ class Tokenization:
 
     @property
     def frame_length(self) -> int:
-        """How many special tokens a single text gets."""
+        """The number of special tokens of a single text."""
         return self._extra[False]
 
     @property
@@ -152,31 +150,31 @@ class Tokenization:
         return self._frame
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has before truncation, special tokens included."""
+        """The number of tokens of each text before truncation, special tokens included."""
         encoded = self._encoder.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
         return [len(item) + self._extra[False] for item in encoded]
 
     def check_length(self, max_length: int) -> int:
-        """The length, if a single text can be cut to it. Raises InputError otherwise."""
+        """The length, if a single text can be truncated to it. Raises InputError otherwise."""
         return self._limit(max_length, is_pair=False)
 
     def encode_many(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], list[bool]]:
-        """The ids of many single texts, and which of them were cut: the same as `tokenize`, without its records.
+        """The ids of many single texts, and whether each was truncated: the same as `tokenize`, without its records.
 
-        The tokenizer runs in threads of its own and without Python's lock. Half characters become U+FFFD; an empty
-        text is its special tokens.
+        The tokenizer runs in its own threads, without Python's lock. Invalid characters become U+FFFD; an empty
+        text gives only its special tokens.
         """
         room = self._limit(max_length, is_pair=False) - self._extra[False]
         before, after = self._frame
-        rows, cut = [], []
+        rows, truncated = [], []
         for encoded in self._encoder.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False):
             ids = encoded.ids
-            cut.append(len(ids) > room)
+            truncated.append(len(ids) > room)
             rows.append([*before, *ids[:room], *after])
-        return rows, cut
+        return rows, truncated
 
     def _special_frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens before and after a single text. Raises ModelError where they are not a frame."""
+        """The special tokens before and after a single text. Raises ModelError if some stand in between."""
         inner = self._encoder.encode("a b", add_special_tokens=False)
         bare = list(inner.ids)
         whole = list(inner.ids if self._processor is None else self._processor.process(inner, None, True).ids)
@@ -185,8 +183,8 @@ class Tokenization:
                 return whole[:start], whole[start + len(bare) :]
         raise ModelError(
             "unsupported",
-            "This tokenizer changes a text's own tokens when it adds its special ones.",
-            "Special tokens in front of a text and behind it were expected.",
+            "This tokenizer changes the tokens of a text when it adds special tokens.",
+            "Special tokens only before and after a text were expected.",
             "Pick another model.",
         )
 
@@ -195,8 +193,8 @@ class Tokenization:
         least = self._extra[is_pair] + 1
         if not least <= limit <= self.max_length:
             raise InputError(
-                f"A maximum length of {limit} tokens was asked for.",
-                f"This model takes {least} to {self.max_length} (special tokens count).",
+                f"The maximum length of {limit} tokens is outside this model's range.",
+                f"A length from {least} to {self.max_length} tokens was expected, special tokens included.",
                 "Choose a length in this range.",
             )
         return limit
@@ -214,26 +212,26 @@ class Tokenization:
         return ids, mask, segments if self.has_segments else None
 
     def decode(self, ids: Sequence[int], skip_special: bool = False) -> str:
-        """Text from ids, as the tokenizer puts it together again."""
+        """Text from ids, as the tokenizer decodes it."""
         return self._encoder.decode(list(ids), skip_special_tokens=skip_special)
 
 
 def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:
-    """How many tokens of two texts stay: the longer one is cut until both fit (transformers' default)."""
+    """The number of tokens kept of two texts: the longer one is truncated until both fit (transformers' default)."""
     excess = first + second - room
     if excess <= 0:
         return first, second
     short, long = min(first, second), max(first, second)
-    taken = min(excess, long - short)
-    long -= taken
-    excess -= taken
-    if excess:  # both are equally long now and share the room; the longer text (else the second) gets the odd token
+    removed = min(excess, long - short)
+    long -= removed
+    excess -= removed
+    if excess:  # both are now equally long and share the room; the longer text (else the second) gets the odd token
         short, long = room // 2, room - room // 2
     return (short, long) if first <= second else (long, short)
 
 
-def _cut(text: str, encoding: Any, keep: int, of_pair: bool) -> Dropped | None:
-    """Truncate an encoding in place and say what was lost; None when nothing was."""
+def _truncate(text: str, encoding: Any, keep: int, of_pair: bool) -> Dropped | None:
+    """Truncate an encoding in place; what was lost, or None."""
     count = len(encoding) - keep
     if count <= 0:
         return None
@@ -243,7 +241,7 @@ def _cut(text: str, encoding: Any, keep: int, of_pair: bool) -> Dropped | None:
 
 
 def _roles(tokenizer: Any) -> dict[str, tuple[str, int]]:
-    """Role (cls, sep, pad, unk, mask, bos, eos) to piece and id, for the roles this tokenizer has."""
+    """Role (cls, sep, pad, unk, mask, bos, eos) to piece and id, for the roles that this tokenizer has."""
     roles = {}
     for role in ("cls", "sep", "pad", "unk", "mask", "bos", "eos"):
         piece = getattr(tokenizer, f"{role}_token", None)

@@ -1,4 +1,4 @@
-"""One run, one record: what a forward pass of an encoder gave for a set of sentences.
+"""One run, one record: the results of one forward pass of an encoder over a set of sentences.
 
 Axis names used everywhere: layer, block, sentence, head, query, key, token, dim.
 
@@ -17,11 +17,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Float32, Int64, arrays_of, read_only
 
 Pooling = Literal["mean", "cls", "max", "own"]  # how token vectors become one vector: see components.analysis.pooling
-POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max")  # those that every model has
-# "own" is the model's own vector: pooled, then through the Dense layers it was published with (components.model.head).
+POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max")  # available for every model
+# "own" is the model's own vector: pooled, then passed through its published Dense layers (components.model.head).
 EVERY_POOLING: tuple[Pooling, ...] = (*POOLINGS, "own")
 
 
@@ -29,9 +29,9 @@ class SentenceHead(Protocol):
     """The Dense layers after pooling of a model that was published with some."""
 
     @property
-    def pooling(self) -> Pooling: ...  # whose vectors it takes: mean, cls or max
+    def pooling(self) -> Pooling: ...  # of its input: mean, cls or max
     @property
-    def size(self) -> int: ...  # numbers in its result
+    def size(self) -> int: ...  # length of its result
     def apply(self, vectors: Float32) -> Float32: ...  # [.., dim] to [.., size]
 
 
@@ -39,10 +39,10 @@ class SentenceHead(Protocol):
 class Token:
     """One piece of a sentence, as the model reads it."""
 
-    position: int  # place in the model's input, [CLS] at 0
+    position: int  # in the model's input, [CLS] at 0
     piece: str  # the vocabulary's own spelling, e.g. "##ing" or "Ġbank"
     id: int
-    segment: int  # token type as the model gets it: in BERT 1 for the second text of a pair and its [SEP], else 0
+    segment: int  # token type in the model's input: in BERT 1 for the second text of a pair and its [SEP], else 0
     in_pair: bool  # belongs to the second text of a pair
     special: bool  # added by the tokenizer ([CLS], [SEP], <s>, ...), not part of the text
     word: int | None  # index of the word it belongs to, counted within its text; None for special tokens
@@ -52,12 +52,12 @@ class Token:
 
 @dataclass(frozen=True)
 class Dropped:
-    """Text that did not fit into the model's length."""
+    """Text that exceeded the maximum length."""
 
-    text: str  # the characters that were cut away, as typed
-    start: int  # where the cut begins, in characters
-    tokens: int  # how many pieces were cut away
-    of_pair: bool  # True when it was cut from the second text of a pair
+    text: str  # the truncated characters, as typed
+    start: int  # where it begins, in characters
+    tokens: int  # the number of truncated pieces
+    of_pair: bool  # True if it belongs to the second text of a pair
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class TokenizedSentence:
         return self.pair if token.in_pair and self.pair is not None else self.text
 
     def word_positions(self, position: int) -> tuple[int, ...]:
-        """All positions of the word that the token at `position` belongs to; just itself if special."""
+        """All positions of the word that the token at `position` belongs to; only its own if it is special."""
         token = self.tokens[position]
         if token.word is None:
             return (position,)
@@ -94,15 +94,15 @@ class TokenizedSentence:
         token = self.tokens[position]
         if token.word is None:
             return token.piece
-        places = self.word_positions(position)
-        return self._source(token)[self.tokens[places[0]].start : self.tokens[places[-1]].end]
+        positions = self.word_positions(position)
+        return self._source(token)[self.tokens[positions[0]].start : self.tokens[positions[-1]].end]
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingParts:
-    """What layer 0 is made of: layer 0 = LayerNorm(word + position + segment).
+    """The parts of layer 0: layer 0 = LayerNorm(word + position + segment).
 
-    Each array is float32 [sentence, token, dim]. `segment` is None where the architecture has no token
+    Each array is float32 [sentence, token, dim]. `segment` is None if the architecture has no token
     types (DistilBert, MPNet). ELECTRA's parts have its own embedding size; a projection follows the sum.
     """
 
@@ -121,7 +121,7 @@ class EmbeddingParts:
 class MaskLogits:
     """Vocabulary scores at the mask tokens, from the model's masked-LM head."""
 
-    places: tuple[tuple[int, int], ...]  # (sentence, token) of each mask token
+    positions: tuple[tuple[int, int], ...]  # (sentence, token) of each mask token
     logits: Float32  # [mask, vocabulary]
 
 
@@ -129,8 +129,8 @@ class MaskLogits:
 class Trace:
     """A forward pass of `model` at `revision` over `sentences`.
 
-    Padding: sentences shorter than the longest are padded on the right; `attention_mask` is 0 there and
-    the values at these places are what the model gives for padding: never read them as a token's.
+    Padding: sentences shorter than the longest are padded on the right, where `attention_mask` is 0. The
+    values there are the model's output for padding: never use them as those of a token.
     """
 
     model: str
@@ -138,13 +138,13 @@ class Trace:
     sentences: tuple[TokenizedSentence, ...]
     input_ids: Int64  # [sentence, token]
     attention_mask: Int64  # [sentence, token], 1 for a token, 0 for padding
-    token_type_ids: Int64 | None  # [sentence, token], None where the architecture has no segments
+    token_type_ids: Int64 | None  # [sentence, token], None if the architecture has no segments
     hidden_states: Float32  # [layer, sentence, token, dim]
-    attentions: Float32 | None = None  # [block, sentence, head, query, key], only when asked for
-    embedding_parts: EmbeddingParts | None = None  # None where layer 0 is put together in another way
-    pooler_output: Float32 | None = None  # [sentence, dim], None where there is no pooler
-    mask_logits: MaskLogits | None = None  # only when asked for
-    head: SentenceHead | None = None  # shared by all traces of the model, so no part of nbytes
+    attentions: Float32 | None = None  # [block, sentence, head, query, key], only on request
+    embedding_parts: EmbeddingParts | None = None  # None if layer 0 is composed differently
+    pooler_output: Float32 | None = None  # [sentence, dim], None if there is no pooler
+    mask_logits: MaskLogits | None = None  # only on request
+    head: SentenceHead | None = None  # shared by all traces of the model, so not part of nbytes
     special_mask: NDArray[np.bool_] = field(init=False)  # [sentence, token], True for special and padding
 
     def __post_init__(self) -> None:
@@ -156,21 +156,7 @@ class Trace:
             read_only(array)
 
     def _arrays(self) -> list[np.ndarray]:
-        parts, logits = self.embedding_parts, self.mask_logits
-        candidates = [
-            self.input_ids,
-            self.attention_mask,
-            self.token_type_ids,
-            self.hidden_states,
-            self.attentions,
-            self.pooler_output,
-            self.special_mask,
-            None if parts is None else parts.word,
-            None if parts is None else parts.position,
-            None if parts is None else parts.segment,
-            None if logits is None else logits.logits,
-        ]
-        return [array for array in candidates if array is not None]
+        return arrays_of(self, self.embedding_parts, self.mask_logits)
 
     @property
     def n_layers(self) -> int:
@@ -179,7 +165,7 @@ class Trace:
 
     @property
     def poolings(self) -> tuple[Pooling, ...]:
-        """The ways in which its token vectors can become one: "own" only for a model with a head of its own."""
+        """The poolings available: "own" only for a model with its own head."""
         return POOLINGS if self.head is None else EVERY_POOLING
 
     @property
@@ -188,8 +174,8 @@ class Trace:
         return sum(array.nbytes for array in self._arrays())
 
     def token_vectors(self, sentence: int, positions: tuple[int, ...] | list[int]) -> Float32:
-        """Hidden states of some tokens of a sentence, float32 [layer, token, dim]."""
+        """Hidden states of some tokens of a sentence, float32 [layer, token, dim]. Raises IndexError for padding."""
         length = len(self.sentences[sentence])
-        if not positions or not all(0 <= place < length for place in positions):
+        if not positions or not all(0 <= position < length for position in positions):
             raise IndexError(f"positions {positions} are not all within 0..{length - 1} of sentence {sentence}")
         return self.hidden_states[:, sentence, list(positions)]

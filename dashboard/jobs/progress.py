@@ -60,8 +60,8 @@ def status(job: Job, unit: str = "") -> str:
 
 def name_for(job: Job, person: Hashable) -> str:
     """What a job is called to a person: titles name people's files, and are shown to those who asked for them."""
-    is_nobodys = not job.people and not job.left
-    return messages.escape(job.title) if is_nobodys or person in job.people | job.left else SOMEBODY
+    is_nobodys = not job.people and not job.stopped_by
+    return messages.escape(job.title) if is_nobodys or person in job.people | job.stopped_by else SOMEBODY
 
 
 def _turn(job: Job) -> str:

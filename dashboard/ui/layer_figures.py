@@ -23,7 +23,7 @@ from dashboard import caching
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
-    from components.analysis.baseline import Yardstick
+    from components.analysis.baseline import Baseline
     from components.analysis.similarity import LayerCurves
     from components.arrays import Float32
     from components.model.backend import Backend
@@ -52,7 +52,7 @@ class Compared:
 
     backend: Backend
     vectors: Float32
-    yardstick: Callable[[], Yardstick]
+    yardstick: Callable[[], Baseline]
 
 
 def compare(
@@ -82,7 +82,7 @@ def compare(
     many = len(curves[0].pairs) > MANY_CURVES
     band_drawn = baseline is not None and not many
 
-    def draw(sticks: Sequence[Yardstick | None], last: bool) -> None:
+    def draw(sticks: Sequence[Baseline | None], last: bool) -> None:
         bands = [None if stick is None else _band(stick, centred, str(baseline)) for stick in sticks]
         limits = curve_charts.shared_range(
             *(item.values for item in curves),
@@ -180,7 +180,7 @@ def summary(curves: LayerCurves) -> str:
     )
 
 
-def _band(stick: Yardstick, centred: bool, name: str) -> curve_charts.BandData:
+def _band(stick: Baseline, centred: bool, name: str) -> curve_charts.BandData:
     band = stick.centred if centred else stick.raw
     return curve_charts.BandData(band.mean, band.low, band.high, name)
 

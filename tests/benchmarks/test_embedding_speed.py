@@ -98,7 +98,7 @@ def test_fifty_thousand_tokens_at_all_layers_within_a_gigabyte(embedded: Any, te
     started = time.perf_counter()
     found = embedded.token_vectors(texts, folder=tmp_path, progress=watch)
     report(
-        f"{len(found.tokens):,} of {found.found:,} tokens in {time.perf_counter() - started:.0f} s, "
+        f"{len(found.tokens):,} of {found.candidates:,} tokens in {time.perf_counter() - started:.0f} s, "
         f"{(most - before) / 2**20:.0f} MiB at most"
     )
     assert found.vectors.shape == (7, 50_000, 384)

@@ -420,7 +420,7 @@ def test_an_absent_model_gives_one_clear_screen(open_page: Open) -> None:
 
 def test_an_absent_second_model_leaves_the_first_working(open_page: Open) -> None:
     app = open_page("layers", m2="google-bert/bert-base-uncased")
-    assert "out of reach" in texts(app)
+    assert "cannot be reached" in texts(app)
     assert len(figures(app)) == 1
     app.button(key="fallback_model2").click().run()
     assert not app.error
@@ -521,7 +521,7 @@ def test_a_link_to_a_model_outside_the_list_asks_first(open_page: Open) -> None:
     assert caching.models().jobs.find("somebody/unknown-model") is None
     app.button(key="fetch_model").click().run()
     assert caching.models().jobs.find("somebody/unknown-model") is not None
-    assert "out of reach" in texts(app)
+    assert "cannot be reached" in texts(app)
 
 
 def test_a_word_that_the_second_model_never_got_has_no_curve(open_page: Open, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""The libraries that compile themselves with numba: UMAP and PaCMAP, behind one lock, warmed in the background.
+"""The libraries compiled by numba, UMAP and PaCMAP, behind one lock and prepared in the background.
 
-numba's default threading layer ends the whole process when two threads run its parallel loops at once, so one lock is
-around every call. umap-learn's first import and fit take some 10 to 20 s; `warm_up` does both in a thread of its own,
-so that nobody waits. Above 4,096 points umap-learn searches neighbours with pynndescent, which compiles for another
-half minute when it is first used: that is left to the first large map, which has a progress bar.
+numba's default threading layer ends the whole process if two threads run its parallel loops at once, so that every
+call needs the lock. The first import and fit of umap-learn take about 10 to 20 s; `warm_up` does both in its own
+thread, so that nobody waits. Above 4,096 points umap-learn searches neighbours with pynndescent, which compiles for
+another half minute when first used: that is left to the first large map, which has a progress bar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ready: dict[str, threading.Event] = {"umap": threading.Event(), "pacmap": threa
 _start_lock = threading.Lock()
 _started = False
 log = logging.getLogger(__name__)
-# umap-learn says with each seeded map that a seed keeps it to one thread, also where one thread was asked for.
+# For each seeded map umap-learn warns that a seed limits it to one thread, even if one thread was requested.
 warnings.filterwarnings("ignore", message="n_jobs value .* overridden", category=UserWarning)
 
 
@@ -38,7 +38,7 @@ def warm_up() -> None:
 
 
 def is_ready(method: str) -> bool:
-    """Whether "umap" or "pacmap" is compiled, so that a small map takes no longer than its own work."""
+    """Whether "umap" or "pacmap" is compiled, so that a small map is fast."""
     return _ready[method].is_set()
 
 
@@ -48,7 +48,7 @@ def _warm() -> None:
         for start in (None, points[:, :2]):
             umap(points, dims=2, n_neighbors=5, min_dist=0.1, metric="cosine", seed=0, start=start, learning_rate=1.0)
     except Exception:
-        log.exception("UMAP could not be made ready")  # the first map will say so to a person
+        log.exception("UMAP could not be prepared")  # the first map will show the error to a person
 
 
 def umap(
@@ -64,7 +64,7 @@ def umap(
 ) -> tuple[Float32, Callable[[Float32], Float32]]:
     """UMAP's coordinates [token, dims], and a function that places other vectors among them.
 
-    From PCA, or from `start`. Repeatable: a seed makes umap-learn run in one thread.
+    Starts from PCA, or from `start`. Reproducible: with a seed umap-learn runs in one thread.
     """
     with _LOCK:
         from umap import UMAP
@@ -82,26 +82,21 @@ def umap(
         points = np.asarray(reducer.embedding_, np.float32)
         _ready["umap"].set()
 
-    def put(others: Float32) -> Float32:
+    def place(others: Float32) -> Float32:
         with _LOCK:
             return np.asarray(reducer.transform(others), np.float32)
 
-    return points, put
+    return points, place
 
 
 def pacmap(vectors: Float32, *, dims: int, n_neighbors: int, seed: int, start: Float32 | None) -> Float32:
-    """PaCMAP's coordinates [token, dims], from PCA or from `start`."""
+    """PaCMAP's coordinates [token, dims], starting from PCA or from `start`."""
     with _LOCK:
         from pacmap import PaCMAP
 
-        _quiet()
+        logging.getLogger("pacmap").setLevel(logging.ERROR)  # it logs for each map that a seed is set
         reducer = PaCMAP(n_components=dims, n_neighbors=n_neighbors, random_state=seed)
-        begin: Any = "pca" if start is None else start
-        points = np.asarray(reducer.fit_transform(vectors, init=begin), np.float32)
+        initial: Any = "pca" if start is None else start
+        points = np.asarray(reducer.fit_transform(vectors, init=initial), np.float32)
         _ready["pacmap"].set()
         return points
-
-
-def _quiet() -> None:
-    """PaCMAP tells the log that a seed is set, each time."""
-    logging.getLogger("pacmap").setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
-"""The tokens that a map shows: where each stands, what is known of it, and its vectors at every layer.
+"""The tokens of a map: their positions, their properties, and their vectors at every layer.
 
-One record for the tokens of a few sentences (out of a Trace) and for those of a corpus (out of
-`Backend.token_vectors`), so that maps, neighbours and lists need not know which.
+One record for the tokens of a few sentences (from a Trace) and for those of a corpus (from
+`Backend.token_vectors`), so that maps, neighbours and lists work with both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from components.model.embedding.token_vectors import TokenVectors
     from components.model.trace import Trace
 
-NUMBERS = ("position", "frequency")  # what a token is coloured by as a number; all else is a category
+NUMBERS = ("position", "frequency")  # colourings by a number; all others are by category
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class MapToken:
     """One point of a map."""
 
     sentence: int  # from 0
-    position: int  # in the model's input, [CLS] at 0; of a whole word its first piece's
+    position: int  # in the model's input, [CLS] at 0; for a whole word that of its first piece
     text: str  # as typed; a special token's own spelling
-    word: str  # the whole word around it, as typed
+    word: str  # the whole word that it belongs to, as typed
     start: int  # characters of the sentence; both 0 for a special token
     end: int
     special: bool
@@ -49,14 +49,14 @@ class InContext:
 
 @dataclass(frozen=True, eq=False)
 class TokenSet:
-    """Tokens and their vectors. `key` says what they are of, so that results can be kept under it."""
+    """Tokens and their vectors. `key` identifies them, so that results can be cached under it."""
 
     key: tuple[str, ...]
     texts: Sequence[str]
     tokens: tuple[MapToken, ...]
     layers: tuple[int, ...]
     vectors: NDArray[Any]  # [layer, token, dim], float32 or float16; may be a memory map
-    found: int  # how many there were to choose from
+    candidates: int  # the number of tokens they were selected from
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column to each token's label
 
     def __len__(self) -> int:
@@ -67,19 +67,19 @@ class TokenSet:
         return self.vectors[self.layers.index(layer)]
 
     def category(self, by: str) -> list[str]:
-        """What each token is coloured by: "sentence", "token", "word", "special", or a label column."""
+        """Each token's category for a colouring: "sentence", "token", "word", "special", or a label column."""
         if by in self.labels:
             return list(self.labels[by])
-        makers = {
+        category_of = {
             "sentence": lambda token: str(token.sentence + 1),
             "token": lambda token: token.text.casefold(),
             "word": lambda token: token.word.casefold(),
             "special": lambda token: "special token" if token.special else "text",
         }
-        return [makers[by](token) for token in self.tokens]
+        return [category_of[by](token) for token in self.tokens]
 
     def number(self, by: str) -> Float32:
-        """What each token is coloured by as a number: "position", or "frequency" of its text among these tokens."""
+        """Each token's number for a colouring: "position", or "frequency" of its text among these tokens."""
         if by == "position":
             return np.array([token.position for token in self.tokens], np.float32)
         counts = Counter(token.text.casefold() for token in self.tokens)
@@ -94,10 +94,10 @@ class TokenSet:
         return InContext(before if len(before) <= width else "…" + before[-width:], token.text, _cut(after, width))
 
     def matching(self, text: str) -> tuple[int, ...]:
-        """The tokens whose text or word is this, in any case."""
-        wanted = text.strip().casefold()
+        """The rows of tokens whose text or word equals this text, ignoring case."""
+        word = text.strip().casefold()
         return tuple(
-            row for row, token in enumerate(self.tokens) if wanted in (token.text.casefold(), token.word.casefold())
+            row for row, token in enumerate(self.tokens) if word in (token.text.casefold(), token.word.casefold())
         )
 
 
@@ -125,9 +125,9 @@ def of_trace(trace: Trace, special: bool = True) -> TokenSet:
 
 
 def of_corpus(
-    key: tuple[str, ...], found: TokenVectors, texts: Sequence[str], columns: Mapping[str, Sequence[str]]
+    key: tuple[str, ...], chosen: TokenVectors, texts: Sequence[str], columns: Mapping[str, Sequence[str]]
 ) -> TokenSet:
-    """The chosen tokens of a corpus; each carries its sentence's labels."""
+    """The chosen tokens of a corpus; each has the labels of its sentence."""
     tokens = tuple(
         MapToken(
             token.sentence,
@@ -138,14 +138,14 @@ def of_corpus(
             token.end,
             special=False,
         )
-        for token in found.tokens
+        for token in chosen.tokens
     )
     labels = {name: tuple(column[token.sentence] for token in tokens) for name, column in columns.items()}
-    return TokenSet(key, texts, tokens, found.layers, found.vectors, found.found, labels)
+    return TokenSet(key, texts, tokens, chosen.layers, chosen.vectors, chosen.candidates, labels)
 
 
 def word_around(text: str, start: int, end: int) -> str:
-    """The characters from `start` to `end` with the letters and digits that continue them on either side."""
+    """The characters from `start` to `end` with the letters and digits directly before and after them."""
     piece = text[start:end]
     before = re.search(r"\w*$", text[:start]) if re.match(r"\w", piece) else None
     after = re.match(r"\w*", text[end:]) if re.search(r"\w$", piece) else None
@@ -153,7 +153,7 @@ def word_around(text: str, start: int, end: int) -> str:
 
 
 def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]]) -> TokenSet:
-    """Some of the tokens, with labels of their own instead."""
+    """Some of the tokens, with other labels."""
     key = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
     picked = [tokens.tokens[row] for row in rows]
     vectors = read_only(np.ascontiguousarray(tokens.vectors[:, list(rows)]))

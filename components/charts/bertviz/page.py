@@ -1,11 +1,11 @@
-"""The page around bertviz's JavaScript: one HTML document that needs nothing from anywhere else.
+"""The page around bertviz's JavaScript: one HTML document without external resources.
 
-bertviz's own pages fetch require.js, jQuery and d3 from another host and stay blank without a network. Here
-bertviz's scripts are read from the installed package when a page is made, d3 5 from the package mpld3 and
-jQuery 3 from XStatic-jQuery; page.js stands in for require.js and gives bertviz its data.
+bertviz's own pages load require.js, jQuery and d3 from another host and stay blank without a network. Here
+bertviz's scripts are read from the installed package, d3 5 from the package mpld3 and jQuery 3 from XStatic-jQuery;
+page.js replaces require.js and passes the data to bertviz.
 
-Two walls against markup in tokens: everything from people is escaped where it stands in the document, and the
-page's content security policy lets only these very scripts run (by their hash) and nothing be fetched at all.
+Two protections against markup in tokens: all text from people is escaped in the document, and the page's content
+security policy allows only these scripts to run (by their hash) and nothing to be loaded.
 For the same reason Streamlit cannot measure the page: give `st.iframe` a height, not "content".
 """
 
@@ -44,7 +44,7 @@ def document(
     """A whole HTML document that draws one of bertviz's views.
 
     `title` and `description` are plain text, the description for people who cannot see the drawing.
-    `controls` is HTML made by us. `facts` goes to the script as JSON; each of `arrays` as base64, once.
+    `controls` is our own HTML. `facts` is passed to the script as JSON; each of `arrays` as base64, once.
     """
     data = "".join(
         f'<script type="text/plain" id="{name}">{base64.b64encode(array).decode("ascii")}</script>\n'
@@ -55,7 +55,7 @@ def document(
         f'<body class="{view}{" dark" if dark else ""}">\n'
         f'<main id="bertviz" aria-describedby="about">\n<p id="about" class="alternative">{_text(description)}</p>\n'
         f'<div id="controls">{controls}</div>\n<p id="note" role="status"></p>\n<div id="vis"></div>\n'
-        "<noscript>This view is drawn by JavaScript, which is switched off here.</noscript>\n</main>\n"
+        "<noscript>This view needs JavaScript, which is switched off.</noscript>\n</main>\n"
         f'<script type="application/json" id="page">{script_json(facts)}</script>\n{data}'
         + "".join(f"<script>{script}</script>\n" for script in _scripts(view))
         + "</body>\n</html>\n"
@@ -64,7 +64,7 @@ def document(
 
 @functools.cache
 def frame_bytes(view: View) -> int:
-    """What a page takes without its data, in bytes: mostly jQuery, d3 and bertviz's script."""
+    """The size of a page without its data, in bytes: mostly jQuery, d3 and bertviz's script."""
     bare = document(view, title="", description="", controls="", facts={}, arrays={}, dark=False)
     return len(bare.encode())
 
@@ -75,16 +75,16 @@ def base64_bytes(size: int) -> int:
 
 
 def script_json(value: object) -> str:
-    """JSON that can stand in a script element: nothing in it can end the script or begin a comment.
+    """JSON that is safe in a script element: it cannot end the script or begin a comment.
 
-    The output is ASCII; U+2028 and U+2029, which end lines in older JavaScript, are escaped with the rest.
+    The output is ASCII; U+2028 and U+2029, which end lines in older JavaScript, are escaped too.
     """
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _text(text: str) -> str:
-    """Text as HTML. Half a surrogate pair, which cannot be sent, becomes a question mark."""
+    """Text as HTML. Invalid characters, which cannot be sent, become question marks."""
     return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
@@ -108,24 +108,24 @@ def _head(view: View) -> str:
 def _scripts(view: View) -> tuple[str, ...]:
     """jQuery, d3, our own and bertviz's script, in the order they run."""
     theirs = _REQUIRE_CONFIG.sub("", _installed("bertviz", f"{view}_view.js"))
-    # The marker also stands in a comment: replaced by the data itself, as bertviz does, it would send it twice.
+    # The marker also occurs in a comment: replacing it by the data itself, as bertviz does, would send the data twice.
     theirs = theirs.replace("PYTHON_PARAMS", "window.bertviz_params")
     for old, new in _WORDS:
         theirs = theirs.replace(old, new)
     scripts = (
-        _installed("xstatic.pkg.jquery", "data/jquery.slim.min.js"),  # without the part that fetches
+        _installed("xstatic.pkg.jquery", "data/jquery.slim.min.js"),  # without the part for requests
         _installed("mpld3", "js/d3.v5.min.js"),
         (_HERE / "page.js").read_text(encoding="utf-8"),
         theirs,
     )
-    # Addresses in comments keep their name, licence lines among them, but are addresses no more.
+    # Addresses in comments, such as those of licences, lose their "https://" so that they are no longer links.
     return tuple(_ADDRESS.sub("", script) for script in scripts)
 
 
 def _installed(package: str, path: str) -> str:
-    """A file of an installed package, without importing the package: bertviz would bring in torch and IPython.
+    """A file of an installed package, without importing it: bertviz would import torch and IPython.
 
-    Raises ModuleNotFoundError that says how to install it.
+    Raises ModuleNotFoundError with the command that installs it.
     """
     try:
         spec = importlib.util.find_spec(package)
@@ -136,6 +136,6 @@ def _installed(package: str, path: str) -> str:
         if file.is_file():
             return file.read_text(encoding="utf-8")
     raise ModuleNotFoundError(
-        f"bertviz's views need the file {path} of the package {package}, which is not installed here. "
-        "Install what requirements.txt lists: pip install -r requirements.txt"
+        f"bertviz's views need the file {path} of the package {package}, which is not installed. "
+        "Install the packages of requirements.txt: pip install -r requirements.txt"
     )

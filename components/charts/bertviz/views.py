@@ -1,16 +1,16 @@
 """bertviz's head, model and neuron view as whole HTML documents that work without a network.
 
 Idea and drawing: Jesse Vig, "A Multiscale Visualization of Attention in the Transformer Model", ACL 2019 demos
-(arXiv 1906.05714). The head view shows which token looks at which in the heads of one block, the model view all
-heads at once, the neuron view how a head comes to its weights from queries and keys. None of them shows what the
-model does with what it looks at: a weight says how much of a token's value is taken, not how much it matters.
+(arXiv 1906.05714). The head view shows which token attends to which in the heads of one block, the model view shows
+all heads at once, the neuron view how a head computes its weights from queries and keys. None of them shows the effect
+of attention in the model: a weight says how much of a token's value is added, not how much it matters.
 
-bertviz itself sends every weight as text, twice, through PyTorch. Here the weights go once, as one byte each:
-12 x 12 heads at 128 tokens take 3.5 MB where bertviz takes 103 MB. Rounding moves a weight by at most 1/510,
+bertviz itself sends every weight twice, as text. Here the weights are sent once, as one byte each:
+12 x 12 heads at 128 tokens take 3.5 MB instead of 103 MB. Rounding changes a weight by at most 1/510,
 and an element of a query or key by at most 1/254 of the largest in its vector.
 
-Very many lines cannot be drawn in a browser: weights that round to 0 get no line, beyond some ten thousand lines
-the weakest are left out (the page then says so), and the model view's cells are pictures, drawn when in sight.
+A browser cannot draw very many lines: weights that round to 0 get no line, beyond about ten thousand lines
+the weakest are left out (the page then says so), and the model view's cells are images, drawn when visible.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FILTERS: dict[Filter, str] = {
     "ba": "Sentence B → Sentence A",
     "bb": "Sentence B → Sentence B",
 }
-_BYTES_PER_TOKEN = 24  # in the document: a quoted piece of the vocabulary, once as data and once as text
+_BYTES_PER_TOKEN = 24  # in the document: a quoted piece, once as data and once as text
 
 
 def head_view(
@@ -51,20 +51,22 @@ def head_view(
     head: int | None = None,
     filter: Filter = "all",
 ) -> str:
-    """The heads of one block as lines between the tokens, one colour a head; the block is picked in the page.
+    """The heads of one block as lines between the tokens, one colour per head; the block is chosen in the page.
 
-    `attentions` is float [block, head, query, key] of one sentence or pair, every row summing to 1; `tokens` the
-    pieces along query and key, shown as given. `second_start` is the position of the first token of sentence B:
-    with it the page offers bertviz's filters, `filter` being the first one shown.
-    `blocks` and `heads` (numbers along the first two axes) restrict what is sent; the page keeps their numbers.
-    `block` is shown first (None: the first sent), and of its heads only `head`, or all.
+    `attentions` is float [block, head, query, key] of one sentence or pair, every row summing to 1; `tokens` are
+    the pieces along query and key. `second_start` is the position of the first token of sentence B:
+    with it the page offers bertviz's filters, and `filter` is the first one shown.
+    `blocks` and `heads` (numbers along the first two axes) restrict the data sent; the page keeps their numbers.
+    `block` is shown first (None: the first one sent), with only `head` or all of its heads.
 
-    Raises ValueError where arguments do not fit each other, and InputError (a ValueError) that says what to leave
-    out where the page would be larger than MAX_BYTES.
+    Raises ValueError if the arguments do not fit together, and InputError (a ValueError) that says what to leave
+    out if the page would be larger than MAX_BYTES.
     """
-    sent = _Sent("head", attentions, tokens, second_start, blocks, heads, filter)
-    sent.first(block, head)
-    return sent.document(dark, _select("layer", "Block"), "Pick a block; switch heads on and off by their squares.")
+    data = _PageData("head", attentions, tokens, second_start, blocks, heads, filter)
+    data.show_first(block, head)
+    return data.document(
+        dark, _select("layer", "Block"), "Choose a block; click the squares to switch heads on and off."
+    )
 
 
 def model_view(
@@ -81,8 +83,8 @@ def model_view(
 
     Arguments and errors as in `head_view`.
     """
-    sent = _Sent("model", attentions, tokens, second_start, blocks, heads, filter)
-    return sent.document(dark, "", "A row for each block, a column for each head; press a cell to open it.")
+    data = _PageData("model", attentions, tokens, second_start, blocks, heads, filter)
+    return data.document(dark, "", "One row per block, one column per head; click a cell to open it.")
 
 
 def neuron_view(
@@ -99,20 +101,20 @@ def neuron_view(
     head: int | None = None,
     filter: Filter = "all",
 ) -> str:
-    """How one head comes to its weights: each token's query times each token's key, element by element.
+    """How one head computes its weights: each token's query times each token's key, element by element.
 
     `queries` and `keys` are float [block, head, token, head_dim], before the division by the root of head_dim
-    (bertviz divides). The product is the whole score only where a model adds nothing to it: not in models with
-    relative positions (MPNet). The other arguments and errors as in `head_view`.
+    (bertviz divides). The product is the whole score, except in models with relative positions (MPNet),
+    which add a bias. The other arguments and errors as in `head_view`.
     """
-    sent = _Sent("neuron", attentions, tokens, second_start, blocks, heads, filter, queries, keys)
-    sent.first(block, head)
+    data = _PageData("neuron", attentions, tokens, second_start, blocks, heads, filter, queries, keys)
+    data.show_first(block, head)
     controls = _select("layer", "Block") + _select("att_head", "Head")
-    return sent.document(dark, controls, "Point at a token on the left; its plus sign opens query and keys.")
+    return data.document(dark, controls, "Point at a token on the left; its plus sign shows query and keys.")
 
 
 def estimate_bytes(n_blocks: int, n_heads: int, n_tokens: int, view: View, head_dim: int = 64) -> int:
-    """Size of a page before it is made, in bytes; only the tokens' lengths are guessed. `head_dim`: neuron view."""
+    """The estimated size of a page in bytes; only the tokens' lengths are guessed. `head_dim`: for the neuron view."""
     matrices = n_blocks * n_heads
     size = page.frame_bytes(view) + page.base64_bytes(matrices * n_tokens**2)
     if view == "neuron":
@@ -122,9 +124,9 @@ def estimate_bytes(n_blocks: int, n_heads: int, n_tokens: int, view: View, head_
 
 
 def frame_height(view: View, n_tokens: int, n_blocks: int = 1, n_heads: int = 12) -> int:
-    """Pixels the whole drawing is high, its controls included. `n_heads` counts all heads of the model.
+    """The height of the drawing and its controls in pixels. `n_heads` counts all heads of the model.
 
-    For `st.iframe(height=...)`; the page scrolls where it gets less.
+    For `st.iframe(height=...)`; with less the page scrolls.
     """
     if view == "head":
         return 100 + round(22.5 * n_tokens)
@@ -133,8 +135,8 @@ def frame_height(view: View, n_tokens: int, n_blocks: int = 1, n_heads: int = 12
     return 80 + max(round(n_blocks * (n_tokens * 84 / n_heads + 10)) + 38, 18 * n_tokens + 55)
 
 
-class _Sent:
-    """What goes into a page: checked, restricted to the blocks and heads asked for, and quantised."""
+class _PageData:
+    """The data of a page: checked, restricted to the chosen blocks and heads, and quantised."""
 
     def __init__(
         self,
@@ -164,8 +166,8 @@ class _Sent:
         self.dim = 0
         if queries is not None and keys is not None:
             if queries.ndim != 4 or queries.shape[:3] != attentions.shape[:3] or keys.shape != queries.shape:
-                wanted = f"[{', '.join(map(str, attentions.shape[:3]))}, head_dim]"
-                raise ValueError(f"queries and keys must both be {wanted}, got {queries.shape} and {keys.shape}")
+                expected = f"[{', '.join(map(str, attentions.shape[:3]))}, head_dim]"
+                raise ValueError(f"queries and keys must both be {expected}, got {queries.shape} and {keys.shape}")
             self.dim = queries.shape[3]
         self._check_size()
         self.arrays = {"weights": quantise_weights(self._part(attentions)).tobytes()}
@@ -174,8 +176,8 @@ class _Sent:
                 steps, scales = quantise_vectors(self._part(vectors))
                 self.arrays |= {name: steps.tobytes(), f"{name}-scales": scales.tobytes()}
 
-    def first(self, block: int | None, head: int | None) -> None:
-        """What the page shows at first."""
+    def show_first(self, block: int | None, head: int | None) -> None:
+        """Set the block and head that the page shows first."""
         if block is not None and block not in self.blocks:
             raise ValueError(f"block {block} is not among the blocks sent, {self.blocks}")
         if head is not None and head not in self.heads:
@@ -184,7 +186,7 @@ class _Sent:
         self.head = head
 
     def document(self, dark: bool, controls: str, hint: str) -> str:
-        """The page. `hint` says how to work it to people who cannot see it."""
+        """The page. `hint` says how to use it, for people who cannot see it."""
         facts = {
             "view": self.view,
             "tokens": self.tokens,
@@ -198,22 +200,22 @@ class _Sent:
             "filter": self.filter,
             "dark": dark,
         }
-        made = page.document(
+        document = page.document(
             self.view,
             title=self._title(),
-            description=f"{self._description()} {hint} Arrow keys move, Enter presses.",
+            description=f"{self._description()} {hint} Use the arrow keys to move and Enter to select.",
             controls=controls + self._filters(),
             facts=facts,
             arrays=self.arrays,
             dark=dark,
         )
-        size = len(made.encode())
-        if size > MAX_BYTES:  # very long tokens: the estimate does not know them
+        size = len(document.encode())
+        if size > MAX_BYTES:  # the estimate does not know how long the tokens are
             raise self._too_large(size)
-        return made
+        return document
 
     def _part(self, array: np.ndarray) -> np.ndarray:
-        """An array [block, head, ...] restricted to what is sent."""
+        """An array [block, head, ...] restricted to the blocks and heads sent."""
         if len(self.blocks) == array.shape[0] and len(self.heads) == array.shape[1]:
             return array
         return array[np.ix_(self.blocks, self.heads)]
@@ -226,7 +228,7 @@ class _Sent:
         shown = text if len(text) <= 400 else text[:399] + "…"
         return (
             f"Attention between {len(self.tokens)} tokens: {shown}. Lines lead from each token, as query on the left, "
-            "to the tokens it looks at, as keys on the right; the more solid, the more attention."
+            "to the tokens it attends to, as keys on the right; more solid lines mean more attention."
         )
 
     def _filters(self) -> str:
@@ -250,18 +252,18 @@ class _Sent:
         n_blocks, n_heads = len(self.blocks), len(self.heads)
         fewer_blocks = [b for b in range(1, n_blocks) if self._estimate(b, n_heads) <= MAX_BYTES]
         fewer_heads = [h for h in range(1, n_heads) if self._estimate(n_blocks, h) <= MAX_BYTES]
-        ways = [f"send at most {fewer_blocks[-1]} of the blocks"] if fewer_blocks else []
-        ways += [f"send at most {fewer_heads[-1]} of the heads"] if fewer_heads else []
-        mend = ", or ".join([*ways, "shorten the text"])
+        ways = [f"choose at most {fewer_blocks[-1]} of the blocks"] if fewer_blocks else []
+        ways += [f"choose at most {fewer_heads[-1]} of the heads"] if fewer_heads else []
+        fix = ", or ".join([*ways, "shorten the text"])
         return InputError(
             f"{n_blocks} blocks of {n_heads} heads at {len(self.tokens)} tokens make a page of {size / 2**20:.1f} MB.",
-            f"At most {MAX_BYTES // 2**20} MB are sent.",
-            f"{mend[0].upper()}{mend[1:]}.",
+            f"A page can have at most {MAX_BYTES // 2**20} MB.",
+            f"{fix[0].upper()}{fix[1:]}.",
         )
 
 
 def _numbers(chosen: Sequence[int] | None, total: int, name: str) -> list[int]:
-    """The numbers chosen, in rising order; all where none are named."""
+    """The chosen numbers in ascending order; all by default."""
     numbers = list(range(total)) if chosen is None else sorted({int(number) for number in chosen})
     if not numbers or not 0 <= numbers[0] <= numbers[-1] < total:
         raise ValueError(f"{name}s must be one or more of 0..{total - 1}, got {chosen}")
@@ -273,7 +275,7 @@ def _counted(numbers: Sequence[int], name: str) -> str:
 
 
 def _select(key: str, label: str, options: str = "") -> str:
-    """A labelled select; bertviz fills those of blocks and heads itself, and wants the label's class."""
+    """A labelled select; bertviz itself fills those of blocks and heads, and needs the label's class."""
     return (
         f'<span><label class="dropdown-label" for="{key}">{label}</label> <select id="{key}">{options}</select></span>'
     )

@@ -1,4 +1,4 @@
-"""Array files of their final size, with their blocks on the disk from the start."""
+"""Array files of their final size, with their disk space reserved from the start."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 
 def reserve_array(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
-    """Make a .npy file of this shape and hold its room: writing to a map of a full disk would end the process.
+    """Create a .npy file of this shape and reserve its space: writing to a memory map on a full disk ends the process.
 
-    Raises OSError (ENOSPC) where there is no room; what was begun is removed.
+    Raises OSError (ENOSPC) if there is too little space, and removes the file.
     """
     array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     del array

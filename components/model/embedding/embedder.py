@@ -1,16 +1,17 @@
-"""Vectors of many sentences: one forward pass a batch gives every layer and pooling that is asked for.
+"""Vectors of many sentences: one forward pass per batch gives every requested layer and pooling.
 
-What makes it fast, each measured: batches of sentences of like length, filled to a number of tokens, so that little
-is spent on padding; bfloat16 where a short trial shows that the chip is good at it (mean cosine to float32 0.9999,
-3 times faster with AVX512-BF16); weights laid out for the chip once (components.model.embedding.packing); plain matrix products
-instead of the fused attention for short sentences; and pooling inside the batch, so that no hidden state outlives it.
+It is fast for these reasons, each measured: batches of sentences of similar length, filled to a number of tokens, so
+that little work is spent on padding; bfloat16 if a short trial shows that it is faster on the chip (mean cosine to
+float32 0.9999, 3 times faster with AVX512-BF16); weights arranged for the chip once (components.model.embedding.packing);
+plain matrix products instead of the fused attention for short sentences; and pooling inside the batch, so that no
+hidden state is kept longer.
 
-Sentences are taken in blocks and sorted within a block: memory stays bounded, and whoever stores the blocks can go
-on after the last one that is complete. The model's lock is held for one batch at a time (some 0.1 s), so that people
-who look at pages meanwhile wait no longer than that.
+Sentences are processed in blocks and sorted within a block: memory stays bounded, and a caller that stores the blocks
+can continue after the last complete one. The model's lock is held for one batch at a time (about 0.1 s), so that pages
+opened in the meantime wait no longer than that.
 
-What it does not give: token vectors (components.model.embedding.token_vectors), and sums that are equal to the last bit, for
-padding and the order of additions change float32 results by some 1e-6.
+What it does not give: token vectors (components.model.embedding.token_vectors), and results that are equal to the last
+bit: padding and the order of additions change float32 results by about 1e-6.
 """
 
 from __future__ import annotations
@@ -43,20 +44,20 @@ Progress = Callable[[int, int], None]
 _Forward = Callable[[Sequence[Sequence[int]], "EmbedOptions"], Float32]
 
 BLOCK = 4096  # sentences sorted by length together
-CPU_TOKENS = 3072  # a batch: large enough for the chip's matrix units, small enough for its caches
+CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
-BULK_TOKENS = 1024  # a batch from here on is worth a packed copy of the model's weights
-SHORT_WIDTH = 96  # tokens: up to here plain matrix products beat the fused attention on a CPU
-WORTH_IT = 1.25  # bfloat16 has to be this much faster to be chosen
+BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
+SHORT_WIDTH = 96  # tokens: up to this length plain matrix products are faster on a CPU than the fused attention
+MIN_SPEEDUP = 1.25  # bfloat16 must be this much faster to be chosen
 log = logging.getLogger(__name__)
-# Every batch is of another shape, and oneDNN keeps what it made ready for the last 1,024 shapes, a copy of the weights
-# with each: over a gigabyte after 36,000 sentences, and slower than with few. It reads this when it is first used.
+# Every batch has another shape, and oneDNN keeps its preparations for the last 1,024 shapes, each with a copy of the
+# weights: over a gigabyte after 36,000 sentences, and slower than with few. It reads this variable when first used.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
 
 
 @dataclass(frozen=True)
 class EmbedOptions:
-    """Everything that decides what the vectors are. Batch sizes are not part of it: they change rounding only."""
+    """Everything that determines the vectors. Batch sizes are not part of it: they only change rounding."""
 
     layers: tuple[int, ...]  # sorted, 0..L
     poolings: tuple[Pooling, ...]
@@ -67,7 +68,7 @@ class EmbedOptions:
 
 @dataclass(frozen=True)
 class EmbedReport:
-    """What a run took in."""
+    """Counts of one run."""
 
     sentences: int
     tokens: int  # after truncation, special tokens included
@@ -76,12 +77,12 @@ class EmbedReport:
 
 
 class Embedder:
-    """The bulk path of a model; `Backend.embed` and its kin call it."""
+    """The bulk path of a model, used by `Backend.embed` and the like."""
 
     def __init__(self, model: LoadedModel) -> None:
         self.model = model
         self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
-        self._head_layers: torch.nn.Module | None = None  # on the model's device, made when first needed
+        self._head_layers: torch.nn.Module | None = None  # on the model's device, created when first needed
         self._trials: dict[Resolved, tuple[float, bool]] | None = None
         self._token_budget = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
 
@@ -93,53 +94,37 @@ class Embedder:
         precision: Precision = "auto",
         role: Role | None = None,
     ) -> EmbedOptions:
-        """The options in full: what is left out gets the model's own (see components.model.files.sentence_config)."""
+        """Everything that `embed` is to do. Left out: the last layer, the model's own pooling and maximum length.
+
+        `role` puts the model's own prompt for queries or documents in front, if it has one. Raises InputError.
+        """
         model = self.model
         last = model.facts.layers
-        chosen = (last,) if layers is None else tuple(sorted(set(layers)))
-        if not chosen or chosen[0] < 0 or chosen[-1] > last:
+        chosen_layers = (last,) if layers is None else tuple(sorted(set(layers)))
+        if not chosen_layers or chosen_layers[0] < 0 or chosen_layers[-1] > last:
             raise InputError(
-                f"Layers {', '.join(map(str, layers or ())) or '(none)'} were asked for.",
-                f"{model.spec.title} has layers 0 to {last}.",
-                "Choose some of these.",
+                f"The layers {', '.join(map(str, layers or ())) or '(none)'} are not available.",
+                f"One or more of the layers 0 to {last} of {model.spec.title} were expected.",
+                "Choose one or more of these.",
             )
-        wanted = (
-            (model.own_pooling,) if poolings is None else tuple(name for name in model.poolings if name in poolings)
-        )
-        unknown = [] if poolings is None else [name for name in poolings if name not in model.poolings]
-        if unknown or not wanted:
+        names = (model.own_pooling,) if poolings is None else poolings
+        chosen_poolings = tuple(name for name in model.poolings if name in names)
+        unknown = [name for name in names if name not in model.poolings]
+        if unknown or not chosen_poolings:
             raise InputError(
-                f"The pooling {', '.join(map(repr, unknown)) or '(none)'} was asked for.",
-                f"The poolings of {model.spec.title} are {', '.join(model.poolings)}.",
-                "Choose some of these.",
+                f"The pooling {', '.join(map(repr, unknown)) or '(none)'} is not available.",
+                f"One of the poolings of {model.spec.title} was expected: {', '.join(model.poolings)}.",
+                "Choose one or more of these.",
             )
         if precision not in get_args(Precision):
             raise InputError(
-                f"The precision {precision!r} was asked for.",
-                f"Precisions are {', '.join(get_args(Precision))}.",
+                f"The precision {precision!r} is unknown.",
+                f"One of these was expected: {', '.join(get_args(Precision))}.",
                 "Choose one of these.",
             )
         length = model.tokenization.check_length(model.own_max_length if max_length is None else max_length)
         resolved = self.best_precision() if precision == "auto" else precision
-        return EmbedOptions(chosen, wanted, length, resolved, prompt_for(model.sentence_config, role))
-
-    def embed(
-        self,
-        texts: Sequence[str],
-        options: EmbedOptions,
-        token_budget: int | None = None,
-        progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> Float32:
-        """All vectors in memory, float32 [layer, pooling, sentence, dim], in the order of the texts, not normalised."""
-        dim = self.model.vector_size(options.poolings)
-        result = np.empty((len(options.layers), len(options.poolings), len(texts), dim), np.float32)
-
-        def keep(rows: Int64, vectors: Float32) -> None:
-            result[:, :, rows] = vectors
-
-        self.stream(texts, options, keep, token_budget, progress, cancelled)
-        return result
+        return EmbedOptions(chosen_layers, chosen_poolings, length, resolved, prompt_for(model.sentence_config, role))
 
     def embed_weighted(
         self,
@@ -147,9 +132,13 @@ class Embedder:
         weights: Float32,
         options: EmbedOptions,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
-        """Means weighted by `weights[token id]`, float32 [layer, sentence, dim]; the plain mean where they sum to 0."""
+        """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
+
+        `weights` is float32 [vocabulary], by token id, none negative; special tokens have weights too. A text whose
+        weights sum to 0 gets its plain mean. The poolings of the options are ignored. Raises as `Backend.embed` does.
+        """
         if weights.shape != (self.model.facts.vocabulary_size,) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"{self.model.facts.vocabulary_size} weights, none negative, were expected")
         shares = torch.tensor(weights, dtype=torch.float32, device=self.model.device)
@@ -159,7 +148,7 @@ class Embedder:
             result[:, rows] = vectors[:, 0]
 
         means = replace(options, poolings=("mean",))
-        self.stream(texts, means, keep, None, progress, cancelled, partial(self._forward, weights=shares))
+        self.stream(texts, means, keep, None, progress, is_cancelled, partial(self._forward, weights=shares))
         return result
 
     def stream(
@@ -169,22 +158,22 @@ class Embedder:
         sink: Sink,
         token_budget: int | None = None,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
         forward: _Forward | None = None,
     ) -> EmbedReport:
-        """Hand `sink(rows [n], vectors [layer, pooling, n, dim])` each batch; rows are places in `texts`.
+        """Pass each batch to `sink(rows [n], vectors [layer, pooling, n, dim])`; rows are indices into `texts`.
 
-        `progress(done, total)` is told sentences after each batch. Raises Cancelled once `cancelled()`
-        says so, asked before each batch; errors of `sink` pass through. `forward` makes the vectors of a batch.
+        `progress(done, total)` counts sentences and is called after each batch. Raises Cancelled if `is_cancelled()`
+        is true before a batch; errors of `sink` are passed on. `forward` computes the vectors of a batch.
         """
         started = time.monotonic()
         done = tokens = truncated = 0
         for start in range(0, len(texts), BLOCK):
             block = [options.prompt + text for text in texts[start : start + BLOCK]]
-            ids, cut = self.model.tokenization.encode_many(block, options.max_length)
-            truncated += sum(cut)
+            ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length)
+            truncated += sum(was_truncated)
             for rows in self._batches([len(row) for row in ids], token_budget):
-                for part, vectors in self._run(rows, ids, options, cancelled, forward or self._forward):
+                for part, vectors in self._run(rows, ids, options, is_cancelled, forward or self._forward):
                     sink(part + start, vectors)
                     done += len(part)
                     tokens += sum(len(ids[row]) for row in part)
@@ -193,37 +182,37 @@ class Embedder:
         return EmbedReport(len(texts), tokens, truncated, time.monotonic() - started)
 
     def _batches(self, lengths: Sequence[int], token_budget: int | None) -> Iterator[Int64]:
-        """Rows in batches of like length, longest first, each at most a budget of tokens with its padding.
+        """Rows in batches of similar length, longest first, each within a budget of tokens including padding.
 
-        A batch ends where sentences get shorter, once it is a third full: without padding there is nothing to mask,
-        which saves more than full batches do.
+        Once a batch is a third full, it ends where sentences get shorter: without padding there is nothing to mask,
+        which saves more time than full batches do.
         """
         order = np.argsort(-np.asarray(lengths), kind="stable")
         ordered = np.asarray(lengths)[order]
-        at = 0
-        while at < len(order):
-            # The budget is read again for each batch: it shrinks when memory runs out.
+        start = 0
+        while start < len(order):
+            # The budget is read again for each batch, because it shrinks when memory runs out.
             budget = self._token_budget if token_budget is None else token_budget
-            count = max(1, budget // int(ordered[at]))
-            last = ordered[at : at + count][-1]
-            if last != ordered[at]:
-                # How many are at least as long as each length that begins within the batch, shortest first.
-                ends = np.flatnonzero(np.diff(ordered[at : at + count])) + 1
-                full_enough = ends[ends * ordered[at] >= budget // 3]
+            count = max(1, budget // int(ordered[start]))
+            last = ordered[start : start + count][-1]
+            if last != ordered[start]:
+                # The positions within the batch where sentences get shorter.
+                ends = np.flatnonzero(np.diff(ordered[start : start + count])) + 1
+                full_enough = ends[ends * ordered[start] >= budget // 3]
                 count = int(full_enough[0]) if len(full_enough) else count
-            yield order[at : at + count]
-            at += count
+            yield order[start : start + count]
+            start += count
 
     def _run(
         self,
         rows: Int64,
         ids: Sequence[Sequence[int]],
         options: EmbedOptions,
-        cancelled: Callable[[], bool],
+        is_cancelled: Callable[[], bool],
         forward: _Forward,
     ) -> Iterator[tuple[Int64, Float32]]:
-        """One batch; in halves where it does not fit the accelerator's memory."""
-        if cancelled():
+        """One batch, in halves if it does not fit into the accelerator's memory."""
+        if is_cancelled():
             raise Cancelled
         vectors = None
         try:
@@ -234,13 +223,15 @@ class Embedder:
         if vectors is not None:
             yield rows, vectors
             return
-        # Here and not in the handler: while the error lives, its traceback holds on to what did not fit.
+        # Not in the handler: while the error exists, its traceback keeps the memory that was too much.
         self._token_budget = max(512, self._token_budget // 2)
-        log.warning("out of memory with %d sentences: going on with %d tokens", len(rows), self._token_budget)
+        log.warning(
+            "out of memory with %d sentences: continuing with %d tokens per batch", len(rows), self._token_budget
+        )
         self._release()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
-            yield from self._run(part, ids, options, cancelled, forward)
+            yield from self._run(part, ids, options, is_cancelled, forward)
 
     def _release(self) -> None:
         if self.model.device.type == "cuda":
@@ -253,23 +244,25 @@ class Embedder:
         model = self.model
         width = max(map(len, ids))
         padded = np.full((len(ids), width), model.tokenization.pad_id, np.int64)
-        for at, row in enumerate(ids):
-            padded[at, : len(row)] = row
-        tokens, lengths = torch.from_numpy(padded), torch.tensor([len(row) for row in ids])
+        for row, sentence in enumerate(ids):
+            padded[row, : len(sentence)] = sentence
+        tokens, lengths = torch.from_numpy(padded), torch.tensor([len(sentence) for sentence in ids])
         keep = torch.arange(width)[None] < lengths[:, None]  # [sentence, token]
         device = model.device
         if device.type == "cuda":
             tokens, keep, lengths = (item.pin_memory() for item in (tokens, keep, lengths))
         tokens, keep, lengths = (item.to(device, non_blocking=True) for item in (tokens, keep, lengths))
         inputs = {"input_ids": tokens}
-        if int(lengths.min()) < width:  # where nothing is padded there is nothing to mask
+        if int(lengths.min()) < width:  # without padding there is nothing to mask
             inputs["attention_mask"] = keep.long()
         if model.tokenization.has_segments:
             inputs["token_type_ids"] = torch.zeros_like(tokens)
         only_last = options.layers == (model.facts.layers,)
         with model.forward_pass():
             output = self.module(options.precision, width, tokens.numel())(**inputs, output_hidden_states=not only_last)
-            layers = [output.last_hidden_state] if only_last else [output.hidden_states[at] for at in options.layers]
+            layers = (
+                [output.last_hidden_state] if only_last else [output.hidden_states[layer] for layer in options.layers]
+            )
             share = keep.float() / lengths[:, None]  # [sentence, token]
             if weights is not None:
                 share = weighted_shares(share, weights[tokens])
@@ -283,7 +276,7 @@ class Embedder:
         lengths: torch.Tensor,
         share: torch.Tensor,
     ) -> torch.Tensor:
-        """As pooled_states, with the model's own vector among the poolings where it is asked for."""
+        """As pooled_states, but the poolings may include the model's own vector."""
         head = self.model.head
         if head is None or "own" not in poolings:
             return pooled_states(layers, poolings, keep, lengths, share)
@@ -291,28 +284,28 @@ class Embedder:
             self._head_layers = head.on(self.model.device)
         plain = tuple(dict.fromkeys(head.pooling if name == "own" else name for name in poolings))
         pooled = pooled_states(layers, plain, keep, lengths, share)  # [layer, plain pooling, sentence, hidden]
-        number = next(self._head_layers.parameters()).dtype
-        own = self._head_layers(pooled[:, plain.index(head.pooling)].to(number)).float()  # [layer, sentence, size]
+        dtype = next(self._head_layers.parameters()).dtype
+        own = self._head_layers(pooled[:, plain.index(head.pooling)].to(dtype)).float()  # [layer, sentence, size]
         dim = self.model.vector_size(poolings)
         parts = [own if name == "own" else pooled[:, plain.index(name)] for name in poolings]
         return torch.stack([torch.nn.functional.pad(part, (0, dim - part.shape[-1])) for part in parts], dim=1)
 
     def module(self, precision: Resolved, width: int, tokens: int) -> Any:
-        """The module tree for a batch of `tokens`, `width` a sentence: packed or not, fused or plain attention.
+        """The module tree for a batch of `tokens`, `width` per sentence: packed or not, fused or plain attention.
 
-        For the bulk paths only, under the model's lock.
+        For the bulk path only, under the model's lock.
         """
         on_cpu = self.model.device.type == "cpu"
-        # A query goes through the model's own weights in float32, so that it costs no second set of them.
-        packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._try_out()[precision][1]
-        return self._made(precision, packed, on_cpu and width <= SHORT_WIDTH)
+        # A query uses the model's own weights in float32, so that it needs no second copy of them.
+        packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._measured()[precision][1]
+        return self._twin(precision, packed, on_cpu and width <= SHORT_WIDTH)
 
-    def _made(self, precision: Resolved, packed: bool, short: bool) -> Any:
-        """One of the twins of the encoder, made when first needed; they share what they can."""
+    def _twin(self, precision: Resolved, packed: bool, short: bool) -> Any:
+        """A twin of the encoder, created when first needed; twins share weights where possible."""
         key = (precision, packed, short)
         if key not in self._modules:
             if short:
-                self._modules[key] = loading.short_twin(self._made(precision, packed, False))
+                self._modules[key] = loading.short_twin(self._twin(precision, packed, False))
             else:
                 encoder = self.model.encoder
                 encoder = loading.half_copy(encoder) if precision == "bfloat16" else encoder
@@ -320,18 +313,18 @@ class Embedder:
         return self._modules[key]
 
     def best_precision(self) -> Resolved:
-        """bfloat16 where a short trial of the model itself is clearly faster with it, else float32; tried once."""
+        """bfloat16 if it is clearly faster in a short trial of the model itself, else float32; measured once."""
         device = self.model.device
         if device.type == "cuda":
             return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
         if device.type != "cpu":
             return "float32"
         with self.model.lock:
-            trials = self._try_out()
-        return "bfloat16" if trials["bfloat16"][0] * WORTH_IT < trials["float32"][0] else "float32"
+            trials = self._measured()
+        return "bfloat16" if trials["bfloat16"][0] * MIN_SPEEDUP < trials["float32"][0] else "float32"
 
-    def _try_out(self) -> dict[Resolved, tuple[float, bool]]:
-        """Seconds of one of the model's own matrix products and whether packing helps, by precision; tried once."""
+    def _measured(self) -> dict[Resolved, tuple[float, bool]]:
+        """Seconds for one of the model's matrix products and whether packing helps, by precision; measured once."""
         if self._trials is None:
             width, inner = self.model.facts.hidden_size, self.model.facts.feed_forward_size
             self._trials = {
@@ -342,8 +335,8 @@ class Embedder:
 
 
 def working_bytes(model: LoadedModel, options: EmbedOptions) -> int:
-    """Memory a run needs beside the model and its result, roughly: a copy of the weights, and one batch."""
+    """Approximate memory of a run besides the model and its result: a copy of the weights, and one batch."""
     facts = model.facts
     weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
-    a_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
-    return weights + a_token * (GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS)
+    per_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
+    return weights + per_token * (GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS)

@@ -1,12 +1,12 @@
-"""Linear layers with their weights laid out for the chip once, not anew in each call.
+"""Linear layers whose weights are arranged for the chip once, not again in each call.
 
-torch.nn.functional.linear hands oneDNN its weights row by row, and oneDNN reorders them for its kernels at each call;
-in float32 torch asks MKL instead, which is slow on chips of other makers than its own. Weights in oneDNN's own order
-took 0.82 of the time in bfloat16 and 0.43 in float32 for [3072, 384] times [384, 1536] (AMD EPYC with AVX512-BF16).
-The operations are those that torch.compile uses itself for frozen linear layers on a CPU.
+torch.nn.functional.linear passes its weights to oneDNN row by row, and oneDNN reorders them for its kernels in each
+call; in float32 torch uses MKL instead, which is slow on other makers' chips. Weights in oneDNN's own order took
+0.82 of the time in bfloat16 and 0.43 in float32 for [3072, 384] times [384, 1536] (AMD EPYC with AVX512-BF16).
+The operations are those that torch.compile itself uses for frozen linear layers on a CPU.
 
-What it does not keep: float32 results to the last bit, for sums are taken in another order (differences of some 1e-6
-of the result). Pages that show a number of one sentence therefore never use it: only the bulk path does.
+What it does not keep: float32 results to the last bit, because sums are computed in another order (differences of
+about 1e-6 of the result). Therefore only the bulk path uses it, never a page that shows the numbers of one sentence.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 
 import torch
 
-_TOKENS = 2048  # the number of rows the order is made for; others work with it as well
-_WORTH_IT = 1.05  # how much faster it has to be
+_TOKENS = 2048  # the number of rows for which the order is chosen; others work too
+_MIN_SPEEDUP = 1.05  # how much faster packed weights must be
 
 
 class PackedLinear(torch.nn.Module):
-    """What a torch.nn.Linear computes: input [.., in] to [.., out]. For inference only."""
+    """Computes the same as a torch.nn.Linear: input [.., in] to [.., out]. For inference only."""
 
     def __init__(self, linear: torch.nn.Linear) -> None:
         super().__init__()
-        # Plain attributes: an opaque weight is no parameter that could be saved or moved.
+        # Plain attributes: an opaque weight cannot be saved or moved like a parameter.
         with torch.inference_mode():
             self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _TOKENS)
         self._bias = None if linear.bias is None else linear.bias.detach()
@@ -36,7 +36,7 @@ class PackedLinear(torch.nn.Module):
         return torch.ops.mkldnn._linear_pointwise(vectors, self._weight, self._bias, "none", [], "")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PackedLinear:
-        return self  # it never changes, so copies of a model may share it
+        return self  # it never changes, so that copies of a model can share it
 
 
 def pack(model: Any) -> Any:
@@ -49,10 +49,10 @@ def pack(model: Any) -> Any:
 
 
 def trial(width: int, inner: int, kind: torch.dtype) -> tuple[float, bool]:
-    """Seconds of a product [2048, width] times [width, inner] on this CPU, and whether that was with packed weights."""
+    """Seconds for a product [2048, width] times [width, inner] on this CPU, and whether packed weights were faster."""
     with torch.inference_mode():
         linear = torch.nn.Linear(width, inner, dtype=kind, device="meta").to_empty(device="cpu")
-        numbers = torch.Generator().manual_seed(0)  # of its own: nobody else's random numbers change
+        numbers = torch.Generator().manual_seed(0)  # its own generator: no other random numbers change
         for parameter in linear.parameters():
             parameter.normal_(std=width**-0.5, generator=numbers)
         vectors = torch.randn(_TOKENS, width, dtype=kind, generator=numbers)
@@ -60,16 +60,12 @@ def trial(width: int, inner: int, kind: torch.dtype) -> tuple[float, bool]:
         try:
             packed = PackedLinear(linear)
             difference = (packed(vectors).float() - linear(vectors).float()).abs().max()
-        except (
-            AttributeError,
-            NotImplementedError,
-            RuntimeError,
-        ):  # a torch without oneDNN, or a chip it does not know
+        except (AttributeError, NotImplementedError, RuntimeError):  # torch without oneDNN, or an unknown chip
             return plain, False
         if not difference < 0.05:
             return plain, False
-        quick = _best_of(lambda: packed(vectors))
-    return min(plain, quick), quick * _WORTH_IT < plain
+        packed_seconds = _best_of(lambda: packed(vectors))
+    return min(plain, packed_seconds), packed_seconds * _MIN_SPEEDUP < plain
 
 
 def _best_of(action: Callable[[], Any], times: int = 4) -> float:
@@ -82,6 +78,6 @@ def _best_of(action: Callable[[], Any], times: int = 4) -> float:
 
 
 def packed_copy(model: Any) -> Any:
-    """A copy of a model with packed linear layers; all its other parameters and buffers are the very same tensors."""
+    """A copy of a model with packed linear layers; all its other parameters and buffers are the same tensors."""
     shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
     return pack(copy.deepcopy(model, shared))

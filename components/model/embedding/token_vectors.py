@@ -1,11 +1,11 @@
-"""Vectors of chosen tokens of a corpus at every layer, for maps of tokens and of word senses.
+"""Vectors of selected tokens of a corpus at every layer, for maps of tokens and of word senses.
 
-A Trace holds all tokens of at most 64 sentences; this holds some tokens of any number. The whole corpus is tokenized
-first, so that the choice is fair (a seeded sample) or complete (every occurrence of a word); then only sentences
-with a chosen token go through the model. Vectors are float16: 50,000 tokens at 7 layers of 384 are 269 MB, in memory
-or in a file that is mapped. Rounding to float16 changes a cosine by less than 0.001.
+A Trace holds all tokens of at most 64 sentences; this holds some tokens of any number of sentences. The whole corpus
+is tokenized first, so that the selection is fair (a seeded sample) or complete (every occurrence of a word); then only
+sentences with a selected token go through the model. Vectors are float16: 50,000 tokens at 7 layers of 384 are 269 MB,
+in memory or in a mapped file. Rounding to float16 changes a cosine by less than 0.001.
 
-A word is the tokenizer's own notion of one, compared in lower case; its vector is the mean of its pieces' vectors.
+A word is what the tokenizer treats as one, compared in lower case; its vector is the mean of its pieces' vectors.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _BATCH_TOKENS = 3072
 
 @dataclass(frozen=True)
 class ChosenToken:
-    """Where a vector comes from."""
+    """A selected token, or word."""
 
-    sentence: int  # its place in the corpus
+    sentence: int  # index in the corpus
     positions: tuple[int, ...]  # in the model's input, [CLS] at 0; several for a word of several pieces
     text: str  # as typed
     start: int  # characters of the sentence
@@ -52,11 +52,7 @@ class TokenVectors:
     layers: tuple[int, ...]
     tokens: tuple[ChosenToken, ...]
     vectors: NDArray[np.float16]  # [layer, token, dim]
-    found: int  # how many there were to choose from
-
-    def at_layer(self, layer: int) -> Float32:
-        """The vectors at one layer, float32 [token, dim]. Raises ValueError for a layer that was not asked for."""
-        return np.asarray(self.vectors[self.layers.index(layer)], np.float32)
+    candidates: int  # the number of tokens it was selected from
 
 
 def token_vectors(
@@ -68,33 +64,35 @@ def token_vectors(
     seed: int = 0,
     folder: Path | None = None,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> TokenVectors:
     """The vectors of a seeded sample of the corpus's tokens, or of the occurrences of `word`.
 
-    At most `max_tokens`; special tokens are never chosen. With `folder` the array is a nameless file on that
+    At most `max_tokens`; special tokens are never selected. With `folder` the array is a nameless file on that
     disk, mapped into memory. `progress(done, total)` counts sentences that go through the model. Raises InputError
-    where there is nothing to choose, Cancelled once `cancelled()` is true.
+    if there is no such token, Cancelled once `is_cancelled()` is true.
     """
     model = embedder.model
-    wanted = embedder.options(layers if layers is not None else range(model.facts.layers + 1)).layers
-    places = _Places.of_tokens(model, texts, cancelled) if word is None else _occurrences(model, texts, word, cancelled)
-    if not len(places):
+    chosen_layers = embedder.options(layers if layers is not None else range(model.facts.layers + 1)).layers
+    candidates: Sequence[tuple[int, int]] = (
+        _CorpusTokens.of(model, texts, is_cancelled) if word is None else _occurrences(model, texts, word, is_cancelled)
+    )
+    if not len(candidates):
         raise InputError(
             f"No token was found{f' for the word {word!r}' if word else ''} in {len(texts):,} sentences.",
-            "At least one was expected.",
+            "At least one occurrence was expected.",
             "Choose another word or corpus.",
         )
-    order = np.arange(len(places))
-    if len(places) > max_tokens:
-        order = np.sort(np.random.default_rng(seed).choice(len(places), max_tokens, replace=False))
-    chosen = [places[at] for at in order]  # (sentence, which of its tokens or words)
-    vectors = _array((len(wanted), len(chosen), model.facts.hidden_size), folder)
-    tokens = _fill(embedder, texts, chosen, word is not None, wanted, vectors, progress, cancelled)
+    order = np.arange(len(candidates))
+    if len(candidates) > max_tokens:
+        order = np.sort(np.random.default_rng(seed).choice(len(candidates), max_tokens, replace=False))
+    chosen = [candidates[index] for index in order.tolist()]  # (sentence, number of the token or word in it)
+    vectors = _array((len(chosen_layers), len(chosen), model.facts.hidden_size), folder)
+    tokens = _fill(embedder, texts, chosen, word is not None, chosen_layers, vectors, progress, is_cancelled)
     if isinstance(vectors, np.memmap):
         vectors.flush()
     vectors.flags.writeable = False
-    return TokenVectors(wanted, tuple(tokens), vectors, len(places))
+    return TokenVectors(chosen_layers, tuple(tokens), vectors, len(candidates))
 
 
 def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
@@ -108,13 +106,13 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
     except OSError as problem:
         size = 2 * int(np.prod(shape)) / 1e9
         raise InputError(
-            f"{size:,.2f} GB of token vectors could not be kept in {folder}: {problem.strerror or problem}.",
-            "That much free room was expected.",
-            "Take fewer tokens, or free some room.",
+            f"{size:,.2f} GB of token vectors could not be stored in {folder}: {problem.strerror or problem}.",
+            "That much free disk space was expected.",
+            "Choose fewer tokens, or free some space.",
         ) from problem
     array = np.lib.format.open_memmap(path, mode="r+")
     with suppress(PermissionError):  # Windows keeps the name of a file that is mapped
-        path.unlink()  # the mapping stays; the room is free again as soon as nobody looks at it, also after a crash
+        path.unlink()  # the mapping stays; the space is freed when nothing uses it any more, also after a crash
     return array
 
 
@@ -131,17 +129,17 @@ def _words(sentence: TokenizedSentence) -> list[tuple[int, ...]]:
     return [tuple(positions) for positions in words.values()]
 
 
-class _Places(Sequence[tuple[int, int]]):
-    """(sentence, which of its tokens) for every token of a corpus, kept as one count a sentence."""
+class _CorpusTokens(Sequence[tuple[int, int]]):
+    """(sentence, number of the token in it) for every token of a corpus, stored as one count per sentence."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self._ends = np.cumsum(np.asarray(counts, np.int64)) if len(counts) else np.zeros(1, np.int64)
 
     @classmethod
-    def of_tokens(cls, model: LoadedModel, texts: Sequence[str], cancelled: Callable[[], bool]) -> _Places:
+    def of(cls, model: LoadedModel, texts: Sequence[str], is_cancelled: Callable[[], bool]) -> _CorpusTokens:
         counts: list[int] = []
         for start in range(0, len(texts), BLOCK):
-            if cancelled():
+            if is_cancelled():
                 raise Cancelled
             ids, _ = model.tokenization.encode_many(texts[start : start + BLOCK], model.own_max_length)
             counts += [len(item) - model.tokenization.frame_length for item in ids]
@@ -150,30 +148,30 @@ class _Places(Sequence[tuple[int, int]]):
     def __len__(self) -> int:
         return int(self._ends[-1])
 
-    def __getitem__(self, at: Any) -> Any:
-        sentence = int(np.searchsorted(self._ends, at, side="right"))
-        return sentence, int(at) - (int(self._ends[sentence - 1]) if sentence else 0)
+    def __getitem__(self, index: Any) -> Any:
+        sentence = int(np.searchsorted(self._ends, index, side="right"))
+        return sentence, int(index) - (int(self._ends[sentence - 1]) if sentence else 0)
 
 
 def _occurrences(
-    model: LoadedModel, texts: Sequence[str], word: str, cancelled: Callable[[], bool]
+    model: LoadedModel, texts: Sequence[str], word: str, is_cancelled: Callable[[], bool]
 ) -> list[tuple[int, int]]:
-    """(sentence, which of its words) for every occurrence of the word."""
-    places: list[tuple[int, int]] = []
+    """(sentence, number of the word in it) for every occurrence of the word."""
+    occurrences: list[tuple[int, int]] = []
     folded = word.strip().casefold()
     for start in range(0, len(texts), BLOCK):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         for row, text in enumerate(texts[start : start + BLOCK]):
-            if folded not in text.casefold():  # cheap, and spares the records of most sentences
+            if folded not in text.casefold():  # cheap, and avoids tokenizing most sentences
                 continue
             sentence = _tokenize(model, text)
-            places += [
-                (start + row, at)
-                for at, positions in enumerate(_words(sentence))
+            occurrences += [
+                (start + row, number)
+                for number, positions in enumerate(_words(sentence))
                 if sentence.word_text(positions[0]).casefold() == folded
             ]
-    return places
+    return occurrences
 
 
 def _fill(
@@ -184,17 +182,17 @@ def _fill(
     layers: Sequence[int],
     vectors: NDArray[np.float16],
     progress: Progress | None,
-    cancelled: Callable[[], bool],
+    is_cancelled: Callable[[], bool],
 ) -> list[ChosenToken]:
     by_sentence: dict[int, list[tuple[int, int]]] = {}
-    for row, (number, which) in enumerate(chosen):
-        by_sentence.setdefault(number, []).append((row, which))
+    for row, (index, number) in enumerate(chosen):
+        by_sentence.setdefault(index, []).append((row, number))
     tokens: list[ChosenToken | None] = [None] * len(chosen)
-    # Sentences of like length share a batch; characters stand for tokens well enough.
-    queue = sorted(by_sentence, key=lambda at: len(texts[at]))  # taken from its end, the longest first
+    # Sentences of similar length share a batch; the number of characters is a good enough estimate.
+    queue = sorted(by_sentence, key=lambda index: len(texts[index]))  # processed from its end, the longest first
     done = 0
     while queue:
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         batch: list[int] = []
         sentences: list[TokenizedSentence] = []
@@ -207,15 +205,15 @@ def _fill(
             batch.append(queue.pop())
             sentences.append(sentence)
         hidden = _hidden(embedder, sentences, layers)  # [layer, sentence, token, dim]
-        for at, (number, sentence) in enumerate(zip(batch, sentences, strict=True)):
+        for row_in_batch, (index, sentence) in enumerate(zip(batch, sentences, strict=True)):
             words = _words(sentence) if whole_words else None
             content = [token.position for token in sentence.tokens if not token.special]
-            for row, which in by_sentence[number]:
-                positions = (content[which],) if words is None else words[which]
+            for row, number in by_sentence[index]:
+                positions = (content[number],) if words is None else words[number]
                 first, last = sentence.tokens[positions[0]], sentence.tokens[positions[-1]]
                 text = sentence.text[first.start : last.end]
-                tokens[row] = ChosenToken(number, positions, text, first.start, last.end)
-                vectors[:, row] = hidden[:, at, list(positions)].mean(axis=1)
+                tokens[row] = ChosenToken(index, positions, text, first.start, last.end)
+                vectors[:, row] = hidden[:, row_in_batch, list(positions)].mean(axis=1)
         done += len(batch)
         if progress is not None:
             progress(done, len(by_sentence))

@@ -1,8 +1,8 @@
-"""What a model was published as: the modules that turn a text into a vector, one after the other.
+"""The modules a model was published with, which turn a text into a vector one after another.
 
-sentence-transformers lists them in modules.json (Reimers and Gurevych 2019, and the library's own documentation): the
-encoder, then Pooling, and sometimes more, each with a config.json in a folder of its own. Nothing of it is executed:
-a module is known by the name of its class, and whatever is not known is reported as not applied.
+sentence-transformers lists them in modules.json (Reimers and Gurevych 2019, and the library's documentation): the
+encoder, then Pooling, and sometimes more, each with a config.json in its own folder. None of it is executed:
+a module is recognised by the name of its class, and an unknown module is reported as not applied.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-# Pooling's modes, in the order in which sentence-transformers puts several of them one after the other.
+# The modes of Pooling, in the order in which sentence-transformers joins several of them.
 _OLD_FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -26,16 +26,16 @@ _OLD_FLAGS = {
 
 @dataclass(frozen=True)
 class PublishedModule:
-    """One line of modules.json, with the configuration it points to."""
+    """One entry of modules.json, with its configuration."""
 
-    kind: str  # the class's own name: Transformer, Pooling, Dense, Normalize, ...
+    kind: str  # the name of the class: Transformer, Pooling, Dense, Normalize, ...
     library: str  # the package that has the class: sentence_transformers, pylate, ...
-    path: str  # its folder below the model's own; empty for the model's own
-    config: Mapping[str, Any] | None  # its config.json; None where there is none that can be read
+    path: str  # its folder, relative to the model's; empty for the model's own folder
+    config: Mapping[str, Any] | None  # its config.json; None if there is none that can be read
 
     @property
     def pooling_modes(self) -> tuple[str, ...]:
-        """The modes of a Pooling module; more than one where it puts several vectors one after the other."""
+        """The modes of a Pooling module; more than one if it joins several vectors."""
         config = self.config or {}
         mode = config.get("pooling_mode")
         if isinstance(mode, str):
@@ -46,10 +46,10 @@ class PublishedModule:
 
 
 def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
-    """The modules a model was published with, in their order; empty for a model that lists none.
+    """The modules a model was published with, in order; empty for a model that lists none.
 
     A folder with a pooling configuration but without a list is read as an encoder with that pooling. Entries that
-    point outside the folder are left without a configuration.
+    point outside the folder get no configuration.
     """
     if folder is None:
         return ()
@@ -76,7 +76,7 @@ def is_inside(path: str) -> bool:
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds; None for a file that is missing, or no JSON."""
+    """The content of a JSON file; None for a file that is missing or not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

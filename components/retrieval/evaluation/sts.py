@@ -93,7 +93,7 @@ def similarity_grid(
             if progress is not None:
                 progress(before + done, 2 * count)
 
-        vectors = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
+        vectors = backend.embed([*first, *second], options=options, progress=tell, is_cancelled=cancelled)
         for row, column in np.ndindex(cosines.shape[:2]):
             both = vectors[row, column]
             cosines[row, column, start : start + len(first)] = cosine(both[: len(first)], both[len(first) :])

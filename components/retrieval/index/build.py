@@ -223,7 +223,7 @@ def _embed(
             if progress is not None:
                 progress(start + now, len(texts))
 
-        report = backend.embed_into(texts[start : start + BLOCK], options, keep, progress=tell, cancelled=cancelled)
+        report = backend.embed_into(texts[start : start + BLOCK], options, keep, progress=tell, is_cancelled=cancelled)
         for array in (*vectors, *norms):
             array.flush()
         blocks, tokens, truncated = blocks + 1, tokens + report.tokens, truncated + report.truncated

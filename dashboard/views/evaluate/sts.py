@@ -192,7 +192,7 @@ def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs
     shown = np.linspace(0, len(gold) - 1, min(MOST_POINTS, len(gold))).astype(int)  # spread evenly over the file
     texts = [f"{_short(pairs.first[row])}<br>{_short(pairs.second[row])}" for row in shown]
     figures.figure(
-        charts.predicted_against_gold(
+        charts.predicted_against_people(
             predicted[shown], gold[shown], texts, f"{name} against people", unit=unit, scale=controls.scale()
         ),
         key="sts_scatter",

@@ -18,7 +18,7 @@ from dashboard.ui import controls, messages
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.analysis.maps.drawing import Drawing, Wanted
+    from components.analysis.maps.drawing import Drawing, MapLayers
     from components.analysis.maps.token_set import TokenSet
     from components.jobs import IsCancelled, Job, ReportProgress
     from components.model.backend import Backend
@@ -54,7 +54,7 @@ def tokens(backend: Backend) -> TokenSet | None:
     job = request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, max_tokens=count)
     if not ready(job):
         return None
-    taken, there = len(job.result.tokens), job.result.found
+    taken, there = len(job.result.tokens), job.result.candidates
     which = f"All {there:,} tokens of" if taken == there else f"{taken:,} of {there:,} tokens, at random, of"
     st.caption(f"{which} **{messages.escape(corpus.name)}**. Choose another corpus on the Search page.")
     return corpus_tokens(job, corpus.texts, label_columns(corpus))
@@ -75,7 +75,7 @@ def request_tokens(
             max_tokens=max_tokens,
             folder=caching.token_folder(),
             progress=report_progress,
-            cancelled=is_cancelled,
+            is_cancelled=is_cancelled,
         )
 
     key = (backend.spec.key, backend.revision, corpus, word, str(max_tokens))
@@ -153,7 +153,9 @@ def options(count: int) -> MapOptions:
     return MapOptions(cast(Method, method), int(dims), neighbors, min_dist / 100, cast(Metric, metric), seed)
 
 
-def drawing(shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[Wanted]) -> tuple[Drawing, MapOptions] | None:
+def drawing(
+    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[MapLayers]
+) -> tuple[Drawing, MapOptions] | None:
     """The maps, and the options they are of: PCA's stand in while slower ones are on their way (a notice says so).
 
     None while there is nothing to draw yet: its progress, or why not, stands there.
@@ -163,7 +165,7 @@ def drawing(shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[Wanted
 
 
 def _drawing(
-    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[Wanted]
+    shown: TokenSet, wanted_options: MapOptions, wanted: Sequence[MapLayers]
 ) -> tuple[Drawing, MapOptions] | None:
     maps, person = caching.maps(), caching.person()
     if wanted_options.method == "umap":

@@ -1,10 +1,11 @@
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from components.analysis.attention import (
-    WHICH,
+    Texts,
     combine,
     merge_words,
     of_sentence,
@@ -279,7 +280,7 @@ def test_a_second_text_of_which_nothing_is_left_keeps_its_mark(embedded):
 
 def test_the_four_parts_make_up_the_whole(question):
     attention = random_attention(2, 8, 8)
-    parts = {which: select_pair(attention, question, which) for which in WHICH}
+    parts = {which: select_pair(attention, question, which) for which in get_args(Texts)}
     first, second = (0, 1, 2, 3), (4, 5, 6, 7)
     assert (parts["ab"].queries, parts["ab"].keys) == (first, second)
     assert (parts["ba"].queries, parts["ba"].keys) == (second, first)

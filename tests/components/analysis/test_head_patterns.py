@@ -331,7 +331,7 @@ def test_every_pattern_is_explained():
 
 def test_only_special_tokens_give_no_scores_unless_they_count():
     empty = sentence("\x01", [])
-    with pytest.raises(InputError, match="no token that stands for text"):
+    with pytest.raises(InputError, match="contain only special tokens"):
         score_heads([even(2)], [empty])
     with pytest.raises(InputError):
         score_heads([], [])
@@ -382,7 +382,7 @@ def test_the_texts_of_a_pair_apart(which, queries, keys):
     """[CLS] cat [SEP] Cat [SEP]: queries of one text, targets in the other, by hand."""
     one = sentence("cat", [("cat", 0, 0, 3)], pair="Cat", pair_pieces=[("cat", 0, 0, 3)])
     attention = random_attention(5)
-    found = score_heads([attention], [one], which=which)
+    found = score_heads([attention], [one], texts=which)
     asking = range(max(1, queries[0]), queries[0] + 2 if queries[0] == 0 else 4)  # token 1 of A, token 3 of B
     (query,) = asking
     separators = [place for place in (2, 4) if keys[0] <= place < keys[1]]

@@ -15,7 +15,7 @@ from components.charts.evaluation import (
     grid_height,
     measure_grid,
     precision_recall,
-    predicted_against_gold,
+    predicted_against_people,
     quality_and_cost,
 )
 
@@ -203,7 +203,7 @@ def test_axes_are_finite_whatever_the_runs(costs):
 
 
 def test_a_point_a_pair():
-    figure = predicted_against_gold(np.array([0.1, 0.9]), np.array([1.0, 5]), ["a", "b"], "Title", unit="cosine")
+    figure = predicted_against_people(np.array([0.1, 0.9]), np.array([1.0, 5]), ["a", "b"], "Title", unit="cosine")
     (points,) = figure.data
     np.testing.assert_array_equal(points.x, [1, 5])
     np.testing.assert_array_equal(points.y, np.array([0.1, 0.9], np.float32))
@@ -224,7 +224,7 @@ def test_a_point_a_pair():
         ),
         precision_recall([(NASTY, np.ones(2), np.ones(2))], NASTY),
         quality_and_cost([Cost(NASTY, 1, 1, 1)], NASTY, "MRR"),
-        predicted_against_gold(np.ones(1), np.ones(1), ["a"], NASTY, unit="cosine"),
+        predicted_against_people(np.ones(1), np.ones(1), ["a"], NASTY, unit="cosine"),
     ],
     ids=["grid", "curves", "precision", "cost", "similarity"],
 )  # fmt: skip
@@ -240,6 +240,6 @@ def test_a_projector_gets_larger_type():
         lambda scale: curves_over([Curve("a", np.ones(2))], [1, 2], "T", x_title="k", y_title="%", scale=scale),
         lambda scale: precision_recall([("a", np.ones(2), np.ones(2))], "T", scale),
         lambda scale: quality_and_cost([Cost("a", 1, 1, 1)], "T", "MRR", scale),
-        lambda scale: predicted_against_gold(np.ones(1), np.ones(1), ["a"], "T", unit="u", scale=scale),
+        lambda scale: predicted_against_people(np.ones(1), np.ones(1), ["a"], "T", unit="u", scale=scale),
     ):
         assert draw(1.5).layout.font.size == 1.5 * theme.FONT_SIZE

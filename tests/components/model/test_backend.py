@@ -427,7 +427,7 @@ def test_mask_logits_equal_the_published_heads(masked_lm_folder):
         with torch.inference_mode():
             output = plain(**encoding, output_hidden_states=True, output_attentions=True)
         places = [tuple(place) for place in (encoding["input_ids"] == 4).nonzero().tolist()]
-        assert trace.mask_logits.places == tuple(places)
+        assert trace.mask_logits.positions == tuple(places)
         assert len(places) == (3 if pairs is None else 4)
         assert_close(trace.mask_logits.logits, torch.stack([output.logits[place] for place in places]))
         assert_close(trace.hidden_states, torch.stack(output.hidden_states))
@@ -437,7 +437,7 @@ def test_mask_logits_equal_the_published_heads(masked_lm_folder):
 def test_without_a_mask_token_there_are_no_logits(masked_lm_folder):
     backend = Backend.load(str(masked_lm_folder), device_name="cpu")
     logits = backend.trace(["the cat sat"], mask_logits=True).mask_logits
-    assert logits.places == ()
+    assert logits.positions == ()
     assert logits.logits.shape == (0, backend.facts.vocabulary_size)
 
 

@@ -28,11 +28,11 @@ def spec_of(key):
 @pytest.fixture
 def loads(monkeypatch):
     """Backend.load replaced by a stand-in that notes what it was asked for and obeys `then`."""
-    asked = types.SimpleNamespace(keys=[], then=lambda spec, progress, cancelled: None)
+    asked = types.SimpleNamespace(keys=[], then=lambda spec, progress, is_cancelled: None)
 
-    def load(spec, store, progress, cancelled):
+    def load(spec, store, progress, is_cancelled):
         asked.keys.append(spec.key)
-        asked.then(spec, progress, cancelled)
+        asked.then(spec, progress, is_cancelled)
         return types.SimpleNamespace(spec=spec, store=store)
 
     monkeypatch.setattr(Backend, "load", load)
@@ -54,17 +54,17 @@ def finished(job):
 
 
 def failing(problem="offline"):
-    def then(spec, progress, cancelled):
+    def then(spec, progress, is_cancelled):
         raise ModelError(problem, "given", "expected", "mend")
 
     return then
 
 
-def stopped_download(spec, progress, cancelled):
+def stopped_download(spec, progress, is_cancelled):
     end = time.monotonic() + 10
-    while not cancelled() and time.monotonic() < end:
+    while not is_cancelled() and time.monotonic() < end:
         time.sleep(0.001)
-    failing("cancelled" if cancelled() else "offline")(spec, progress, cancelled)
+    failing("cancelled" if is_cancelled() else "offline")(spec, progress, is_cancelled)
 
 
 def test_thirty_requests_cost_one_load(loader, loads):
@@ -127,10 +127,10 @@ def test_a_failure_holds_on_to_nothing_that_was_loaded(loader, loads):
 
     kept = []
 
-    def then(spec, progress, cancelled):
+    def then(spec, progress, is_cancelled):
         weights = Weights()
         kept.append(weakref.ref(weights))
-        failing()(spec, progress, cancelled)
+        failing()(spec, progress, is_cancelled)
 
     loads.then = then
     logging.disable(logging.CRITICAL)  # pytest keeps what is logged, the traceback with it
@@ -219,7 +219,7 @@ def test_what_follows_a_load_runs_once_for_each(loads):
 def test_progress_can_be_read_while_it_loads(loader, loads):
     half, go_on = threading.Event(), threading.Event()
 
-    def then(spec, progress, cancelled):
+    def then(spec, progress, is_cancelled):
         progress(30_000_000, 60_000_000)
         half.set()
         go_on.wait(10)
@@ -228,7 +228,7 @@ def test_progress_can_be_read_while_it_loads(loader, loads):
     loads.then = then
     job = loader.request(spec_of("a"))
     assert half.wait(10)
-    assert (job.fraction, progress_message(spec_of("a"), job)) == (0.5, "Fetching title of a: 30 of 60 MB")
+    assert (job.fraction, progress_message(spec_of("a"), job)) == (0.5, "Downloading title of a: 30 of 60 MB")
     go_on.set()
     finished(job)
     assert (job.fraction, progress_message(spec_of("a"), job)) == (1.0, "Loading title of a into memory")

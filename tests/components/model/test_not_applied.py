@@ -47,9 +47,9 @@ def test_nothing_is_said_of_models_that_are_applied_in_full(embedded, tiny_folde
         ([pooling_module("mean_sqrt_len_tokens")], ["square root", "mean"]),
         (
             [pooling_module("mean_tokens", pooling_mode_max_tokens=True)],
-            ["one after the other", "the maximum, the mean"],
+            ["joined into one", "the maximum, the mean"],
         ),
-        ([("Pooling", {"pooling_mode": ["cls", "mean"]})], ["one after the other", "[CLS], the mean"]),
+        ([("Pooling", {"pooling_mode": ["cls", "mean"]})], ["joined into one", "[CLS], the mean"]),
         ([("Pooling", {"pooling_mode": "something new"})], ["something new", "mean"]),
         ([pooling_module(include_prompt=False)], ["prompt"]),
         ([MEAN, ("LayerNorm", {"dimension": 32})], ["LayerNorm", "without them"]),

@@ -318,8 +318,8 @@ def test_a_slow_tokenizer_is_refused():
         (["a"] * 65, None, "65 sentences"),
         (["a" * 20_001], None, "20,001 characters"),
         (["a" * 10_000, "b"], ["c" * 10_000, None], "20,001 characters"),
-        (["fine", "half \ud83d of one"], None, "Sentence 2 has half a character (U+D83D) at place 6"),
-        (["\udfff"], None, "half a character (U+DFFF)"),
+        (["fine", "half \ud83d of one"], None, "Sentence 2 has an invalid character (U+D83D) at position 6"),
+        (["\udfff"], None, "an invalid character (U+DFFF)"),
     ],
 )
 def test_texts_that_cannot_be_shown(texts, pairs, given):

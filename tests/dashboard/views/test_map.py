@@ -238,9 +238,9 @@ def test_tokens_are_the_backends_taken_once_for_all_who_ask() -> None:
 
 
 def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any) -> None:
-    def until_stopped(*_: Any, cancelled: Any, **__: Any) -> None:
+    def until_stopped(*_: Any, is_cancelled: Any, **__: Any) -> None:
         end = time.monotonic() + 20
-        while not cancelled() and time.monotonic() < end:
+        while not is_cancelled() and time.monotonic() < end:
             time.sleep(0.01)
         raise Cancelled
 

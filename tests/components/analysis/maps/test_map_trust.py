@@ -54,7 +54,7 @@ def test_a_true_picture_is_fully_trusted_and_a_shuffled_one_is_not(vectors):
 def test_of_many_tokens_a_sample_says_nearly_the_same(vectors, monkeypatch):
     points = vectors[:, :2]
     exact = map_trust(vectors, points)
-    monkeypatch.setattr(analysis, "LOOKED_AT", 100)
+    monkeypatch.setattr(analysis, "EXAMINED", 100)
     assert map_trust(vectors, points).trustworthiness == pytest.approx(exact.trustworthiness, abs=0.03)
 
 

@@ -130,7 +130,7 @@ def test_of_many_points_a_sample_is_fitted_and_the_others_are_placed_near_their_
 
 def test_a_cancel_is_heard_before_the_fit_and_between_parts(monkeypatch, vectors):
     with pytest.raises(Cancelled):
-        layer_map(vectors[0], MapOptions(), None, cancelled=lambda: True)
+        layer_map(vectors[0], MapOptions(), None, is_cancelled=lambda: True)
     monkeypatch.setattr(projection, "FITTED", 20)
     monkeypatch.setattr(projection, "_PLACED", 10)
     told = []
@@ -139,7 +139,7 @@ def test_a_cancel_is_heard_before_the_fit_and_between_parts(monkeypatch, vectors
             vectors[0],
             MapOptions("tsne"),
             None,
-            cancelled=lambda: len(told) >= 2,
+            is_cancelled=lambda: len(told) >= 2,
             progress=lambda done, _: told.append(done),
         )
     assert told == [20, 30]

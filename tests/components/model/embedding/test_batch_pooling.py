@@ -117,4 +117,4 @@ def test_wrong_weights_are_refused_and_a_cancel_is_heard(embedded):
         with pytest.raises(ValueError, match=f"{size} weights"):
             embedded.embed_weighted(["a"], weights.astype(np.float32), options)
     with pytest.raises(Cancelled):
-        embedded.embed_weighted(["a"], np.ones(size, np.float32), options, cancelled=lambda: True)
+        embedded.embed_weighted(["a"], np.ones(size, np.float32), options, is_cancelled=lambda: True)

@@ -129,7 +129,7 @@ def test_a_cancelled_job_stops_before_the_next_batch(embedded):
             embedded.embed_options(precision="float32"),
             lambda part, vectors: got.extend(part.tolist()),
             token_budget=100,
-            cancelled=lambda: len(got) > 10,
+            is_cancelled=lambda: len(got) > 10,
         )
     assert 10 < len(got) < len(TEXTS)
 
@@ -214,7 +214,7 @@ def test_a_sample_of_tokens_has_the_traces_vectors(embedded):
     trace = embedded.trace(TEXTS, max_length=256)
     assert found.vectors.shape == (7, 120, 384)
     assert found.vectors.dtype == np.float16
-    assert found.found == int((~trace.special_mask & trace.attention_mask.astype(bool)).sum())
+    assert found.candidates == int((~trace.special_mask & trace.attention_mask.astype(bool)).sum())
     for row, token in enumerate(found.tokens):
         (place,) = token.positions
         expected = trace.hidden_states[:, token.sentence, place]
@@ -242,7 +242,9 @@ def test_all_occurrences_of_a_word_are_whole_words(embedded, tmp_path):
     trace = embedded.trace(texts)
     for row, token in enumerate(found.tokens):
         expected = trace.hidden_states[6, token.sentence, list(token.positions)].mean(axis=0)
-        np.testing.assert_allclose(found.at_layer(6)[row], expected, atol=2e-3, rtol=1e-3)
+        np.testing.assert_allclose(
+            np.float32(found.vectors[found.layers.index(6), row]), expected, atol=2e-3, rtol=1e-3
+        )
         assert texts[token.sentence][token.start : token.end] == token.text
 
 
@@ -250,7 +252,7 @@ def test_no_token_is_said_and_a_cancel_is_heard(embedded):
     with pytest.raises(InputError, match="zeppelin"):
         embedded.token_vectors(TEXTS, word="zeppelin")
     with pytest.raises(Cancelled):
-        embedded.token_vectors(TEXTS, cancelled=lambda: True)
+        embedded.token_vectors(TEXTS, is_cancelled=lambda: True)
 
 
 def test_what_did_not_fit_is_let_go_before_the_next_try(tiny_folder, monkeypatch):
@@ -304,8 +306,8 @@ def test_one_long_unknown_string_does_not_widen_a_batch(embedded, monkeypatch):
 
 
 def test_a_sample_is_drawn_from_every_sentence_alike():
-    from components.model.embedding.token_vectors import _Places
+    from components.model.embedding.token_vectors import _CorpusTokens
 
-    places = _Places([3, 0, 2, 1])
+    places = _CorpusTokens([3, 0, 2, 1])
     assert [places[at] for at in range(len(places))] == [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (3, 0)]
-    assert len(_Places([])) == 0
+    assert len(_CorpusTokens([])) == 0

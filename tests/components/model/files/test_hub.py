@@ -227,7 +227,7 @@ def test_a_cancel_is_heard_and_the_next_download_goes_on(server, embedded_folder
     def report(done, total):
         seen.append(done / total)
 
-    assert problem_of(hub.download, EMBEDDED, progress=report, cancelled=lambda: bool(seen) and seen[-1] > 0.2) == (
+    assert problem_of(hub.download, EMBEDDED, progress=report, is_cancelled=lambda: bool(seen) and seen[-1] > 0.2) == (
         "cancelled"
     )
     assert 0.2 < seen[-1] < 0.5
@@ -243,7 +243,7 @@ def test_a_cancel_is_heard_and_the_next_download_goes_on(server, embedded_folder
 
 
 def test_a_download_cancelled_before_it_starts_fetches_nothing(server):
-    assert problem_of(hub.download, TINY, cancelled=lambda: True) == "cancelled"
+    assert problem_of(hub.download, TINY, is_cancelled=lambda: True) == "cancelled"
     assert server.fetched() == []
 
 

@@ -111,7 +111,7 @@ def fetch_dataset(
     split: str | None = None,
     revision: str | None = None,
     progress: hub.Progress | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
     limits: Limits | None = None,
 ) -> tuple[Path, ...]:
     """Fetch the files of a data set's split into the hub's cache and return their paths, for `read_corpus`.
@@ -130,7 +130,7 @@ def fetch_dataset(
             raise _offline(repo_id)
         return paths
     try:
-        return _fetch(repo_id, split, revision, progress, cancelled, limits)
+        return _fetch(repo_id, split, revision, progress, is_cancelled, limits)
     except UserError:
         raise
     except Exception as problem:
@@ -142,7 +142,7 @@ def _fetch(
     split: str | None,
     revision: str | None,
     progress: hub.Progress | None,
-    cancelled: Callable[[], bool],
+    is_cancelled: Callable[[], bool],
     limits: Limits | None,
 ) -> tuple[Path, ...]:
     from huggingface_hub import HfApi, hf_hub_download
@@ -157,7 +157,7 @@ def _fetch(
         raise limits.exceeded(repo_id, f"{total / (1 << 20):,.0f} MB of files")
 
     def report(done: int) -> None:
-        if cancelled():
+        if is_cancelled():
             raise DatasetError(
                 "cancelled",
                 f"The download of {repo_id} was cancelled.",

@@ -47,7 +47,7 @@ def retrieval_runs(
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[RetrievalRun[Int64]]:
     """A run for each layer and pooling of the options, ranks from 1 [query]; query i's right document is document i.
 
@@ -57,9 +57,9 @@ def retrieval_runs(
         raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
 
     def rank(query_vectors: Float32, document_vectors: Float32) -> Int64:
-        return gold_ranks(query_vectors, document_vectors, cancelled=cancelled)
+        return gold_ranks(query_vectors, document_vectors, is_cancelled=is_cancelled)
 
-    return ranked_grid(backend, documents, queries, rank, options, query_options, progress, cancelled)
+    return ranked_grid(backend, documents, queries, rank, options, query_options, progress, is_cancelled)
 
 
 def ranked_grid(
@@ -70,7 +70,7 @@ def ranked_grid(
     options: EmbedOptions,
     query_options: EmbedOptions | None,
     progress: ReportProgress | None,
-    cancelled: IsCancelled,
+    is_cancelled: IsCancelled,
 ) -> Iterator[RetrievalRun[Ranks]]:
     """What `rank` makes of the vectors [query, dim] and [document, dim] of each layer and pooling, one after another."""
     total = len(documents) + len(queries)
@@ -80,8 +80,8 @@ def ranked_grid(
 
     with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        document_grid = embed_grid(backend, documents, options, folder, tell(0), cancelled)
-        query_grid = embed_grid(backend, queries, query_options or options, folder, tell(len(documents)), cancelled)
+        document_grid = embed_grid(backend, documents, options, folder, tell(0), is_cancelled)
+        query_grid = embed_grid(backend, queries, query_options or options, folder, tell(len(documents)), is_cancelled)
         for layer, pooling in document_grid.cells:
             ranks = rank(query_grid.of(layer, pooling), document_grid.of(layer, pooling))
             yield RetrievalRun(backend.spec.key, backend.revision, layer, pooling, ranks)
@@ -93,12 +93,12 @@ def embed_grid(
     options: EmbedOptions,
     folder: Path,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> LayerGrid:
     """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
     shape = (len(options.layers), len(options.poolings), len(texts), backend.vector_size(options.poolings))
     if 4 * int(np.prod(shape)) <= IN_MEMORY:
-        vectors = backend.embed(texts, options=options, progress=progress, cancelled=cancelled)
+        vectors = backend.embed(texts, options=options, progress=progress, cancelled=is_cancelled)
         return LayerGrid(options.layers, options.poolings, vectors)
     path = folder / f"{len(list(folder.iterdir()))}.npy"
     try:
@@ -114,5 +114,5 @@ def embed_grid(
     def keep(rows: Int64, vectors: Float32) -> None:
         grid[:, :, rows] = vectors
 
-    backend.embed_into(texts, options, keep, progress=progress, cancelled=cancelled)
+    backend.embed_into(texts, options, keep, progress=progress, cancelled=is_cancelled)
     return LayerGrid(options.layers, options.poolings, grid)

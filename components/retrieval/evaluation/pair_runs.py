@@ -102,7 +102,7 @@ def grid_ranks(
     documents: VectorIndex,
     queries: VectorIndex,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> LayerGrid:
     """Ranks from 1, int32 [layer, pooling, query], for all that both indexes have, by cosine, read-only.
 
@@ -124,7 +124,7 @@ def grid_ranks(
             queries.engine(layer, pooling).vectors,
             documents.engine(layer, pooling).vectors,
             progress=tell,
-            cancelled=cancelled,
+            is_cancelled=is_cancelled,
         )
     return LayerGrid(layers, poolings, read_only(ranks.reshape(len(layers), len(poolings), count)))
 
@@ -139,13 +139,13 @@ def ranker_ranks(
     queries: Sequence[str],
     gold: Int64 | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Int64:
     """Ranks from 1, int64 [query], by a ranking of words; documents that score the same stand before the right one."""
     documents = np.arange(len(queries)) if gold is None else gold
     ranks = np.empty(len(queries), np.int64)
     for number, (query, document) in enumerate(zip(queries, documents, strict=True)):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         scores = ranker.scores(query)
         own = float(scores[document])

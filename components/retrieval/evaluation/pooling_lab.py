@@ -150,7 +150,7 @@ def lab_layers(
     layers: Sequence[int] | None = None,
     max_length: int | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> LabLayers:
     """Embed in float32 at all layers (or some) at once: one pass for all poolings but idf, and one for idf.
 
@@ -166,7 +166,7 @@ def lab_layers(
     sides: tuple[tuple[Texts, Role | None], ...] = ((documents, "document"), (queries, "query"), (pairs, None))
     wanted = range(backend.facts.layers + 1) if layers is None else layers
     options = [backend.embed_options(wanted, _KEPT[:3], max_length, "float32", role) for _, role in sides]
-    weights = idf_weights(backend, documents, options[0], cancelled)
+    weights = idf_weights(backend, documents, options[0], is_cancelled)
     total, before = 2 * sum(len(texts) for texts, _ in sides), 0
     pooled: list[Pooled] = []
     for (texts, _), each in zip(sides, options, strict=True):
@@ -175,16 +175,16 @@ def lab_layers(
         def keep(rows: Int64, vectors: Float32, stored: Float32 = stored) -> None:
             stored[:3, :, rows] = vectors.swapaxes(0, 1)  # [pooling, layer, n, dim]
 
-        backend.embed_into(texts, each, keep, progress=_part(progress, before, total), cancelled=cancelled)
+        backend.embed_into(texts, each, keep, progress=_part(progress, before, total), cancelled=is_cancelled)
         tell = _part(progress, before + len(texts), total)
-        stored[3] = backend.embed_weighted(texts, weights, each, tell, cancelled)
+        stored[3] = backend.embed_weighted(texts, weights, each, tell, is_cancelled)
         pooled.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
         before += 2 * len(texts)
     return LabLayers(backend.spec.key, backend.revision, options[0].layers, *pooled)
 
 
 def idf_weights(
-    backend: Backend, documents: Texts, options: EmbedOptions, cancelled: IsCancelled = lambda: False
+    backend: Backend, documents: Texts, options: EmbedOptions, is_cancelled: IsCancelled = lambda: False
 ) -> Float32:
     """ln((1 + n) / (1 + df)) + 1 for each piece, float32 [vocabulary]: 1 if all documents have it, most if none has.
 
@@ -192,7 +192,7 @@ def idf_weights(
     """
     counts = np.zeros(backend.facts.vocabulary_size, np.int64)
     for start in range(0, len(documents), _BLOCK):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         block = [options.prompt + text for text in documents[start : start + _BLOCK]]
         for ids in backend.tokenization.encode_many(block, options.max_length)[0]:
@@ -206,7 +206,7 @@ def lab_cells(
     dims: int = 128,
     seed: int = 0,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """A cell for each pooling x treatment, poolings outermost; `scores` are those of the scored pairs.
 
@@ -216,12 +216,12 @@ def lab_cells(
     _check(vectors, scores, (dims,))
     count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
     for row, pooling in enumerate(POOLINGS):
-        axes = _fitted_axes(vectors.documents[pooling], count, cancelled)
+        axes = _fitted_axes(vectors.documents[pooling], count, is_cancelled)
         for column, treatment in enumerate(TREATMENTS):
             apply = _applied(treatment, axes, count, seed)
             before = (row * len(TREATMENTS) + column) * queries
             tell = _part(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
-            yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
+            yield _cell(vectors, pooling, treatment, apply, scores, tell, is_cancelled)
 
 
 def dimension_sweep(
@@ -231,7 +231,7 @@ def dimension_sweep(
     dims: Sequence[int] = SWEEP,
     seed: int = 0,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """Cells of random, pca and whitened at each of the numbers of dims up to `vectors.most_dims`, smallest first.
 
@@ -240,13 +240,13 @@ def dimension_sweep(
     """
     _check(vectors, scores, dims)
     possible = sorted({count for count in dims if count <= vectors.most_dims})
-    axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), cancelled)
+    axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), is_cancelled)
     real = sorted({min(count, len(axes.spread)) for count in possible} - {0})
     cells = [(name, count) for name in PROJECTIONS for count in (possible if name == "random" else real)]
     queries = len(vectors.queries["mean"])
     for number, (treatment, count) in enumerate(cells):
         apply, tell = _applied(treatment, axes, count, seed), _part(progress, number * queries, len(cells) * queries)
-        yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
+        yield _cell(vectors, pooling, treatment, apply, scores, tell, is_cancelled)
 
 
 def _check(vectors: LabVectors, scores: Sequence[float], dims: Sequence[int]) -> None:
@@ -270,11 +270,11 @@ class _Axes:
         return (placed / self.spread[:count] if whitened else placed).astype(np.float32)
 
 
-def _fitted_axes(documents: Float32, count: int, cancelled: IsCancelled) -> _Axes:
+def _fitted_axes(documents: Float32, count: int, is_cancelled: IsCancelled) -> _Axes:
     """At most `count` axes: those in which the documents differ by more than rounding."""
     from sklearn.decomposition import PCA
 
-    if cancelled():
+    if is_cancelled():
         raise Cancelled
     exact = documents.astype(np.float64)
     mean = exact.mean(axis=0)
@@ -307,11 +307,11 @@ def _cell(
     apply: Callable[[Float32], Float32],
     scores: Sequence[float],
     progress: ReportProgress,
-    cancelled: IsCancelled,
+    is_cancelled: IsCancelled,
 ) -> LabCell:
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
-    ranks = gold_ranks(queries, documents, None, progress, cancelled, cosine=treatment != "dot")
+    ranks = gold_ranks(queries, documents, None, progress, is_cancelled, cosine=treatment != "dot")
     predicted = _pair_products(first, second) if treatment == "dot" else cosine(first, second)
     return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *correlations(predicted, scores))
 

@@ -31,14 +31,14 @@ def gold_ranks(
     documents: NDArray[np.floating],
     gold: Int64 | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
     cosine: bool = True,
 ) -> Int64:
     """Ranks from 1, int64 [query], of document `gold[query]` (by default the one with the query's own number).
 
     Vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0. With `cosine` false they are
     ranked by the plain dot product, where a longer document's counts for more. `progress(done, total)` counts queries.
-    Raises Cancelled once `cancelled()` is true, asked before each block of queries.
+    Raises Cancelled once `is_cancelled()` is true, asked before each block of queries.
     """
     gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
     if len(gold) != len(queries) or (len(gold) and not 0 <= gold.min() <= gold.max() < len(documents)):
@@ -49,7 +49,7 @@ def gold_ranks(
         directions[start : start + _DOCUMENTS] = exact_directions(documents[start : start + _DOCUMENTS], longest)
     ranks = np.empty(len(queries), np.int64)
     for start in range(0, len(queries), _QUERIES):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         rows = slice(start, start + _QUERIES)
         ranks[rows] = _ranks_of(np.asarray(queries[rows], np.float32), directions, documents, gold[rows], longest)

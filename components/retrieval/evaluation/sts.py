@@ -78,7 +78,7 @@ def similarity_grid(
     pairs: ScoredPairs,
     options: EmbedOptions,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> SimilarityGrid:
     """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
 
@@ -93,7 +93,7 @@ def similarity_grid(
             if progress is not None:
                 progress(before + done, 2 * count)
 
-        vectors = backend.embed([*first, *second], options=options, progress=tell, cancelled=cancelled)
+        vectors = backend.embed([*first, *second], options=options, progress=tell, cancelled=is_cancelled)
         for row, column in np.ndindex(cosines.shape[:2]):
             both = vectors[row, column]
             cosines[row, column, start : start + len(first)] = cosine(both[: len(first)], both[len(first) :])
@@ -112,10 +112,10 @@ def similarity_runs(
     pairs: ScoredPairs,
     options: EmbedOptions,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> list[SimilarityRun]:
     """A run for each layer and pooling of the options."""
-    grid = similarity_grid(backend, pairs, options, progress, cancelled)
+    grid = similarity_grid(backend, pairs, options, progress, is_cancelled)
     return [
         SimilarityRun(
             backend.spec.key,

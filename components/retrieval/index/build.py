@@ -86,7 +86,7 @@ def build_index(
     options: EmbedOptions,
     dtype: str = "auto",
     progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> VectorIndex:
     """Embed a corpus into a folder, or go on where a broken run stopped; an index already there is opened.
 
@@ -103,7 +103,7 @@ def build_index(
                 return _already_there(folder, job)
             part = folder.with_name(folder.name + ".part")
             _prepare(part, job, backend, corpus, options, resolved)
-            tokens, truncated = _embed(part, backend, corpus.texts, options, resolved, progress, cancelled)
+            tokens, truncated = _embed(part, backend, corpus.texts, options, resolved, progress, is_cancelled)
             info = IndexInfo(
                 model=backend.spec.key,
                 revision=backend.revision,
@@ -200,7 +200,7 @@ def _embed(
     options: EmbedOptions,
     dtype: DType,
     progress: Callable[[int, int], None] | None,
-    cancelled: Callable[[], bool],
+    is_cancelled: Callable[[], bool],
 ) -> tuple[int, int]:
     """All blocks that are not there yet; the counts of tokens and of truncated sentences."""
     done = _read(part / DONE)
@@ -223,7 +223,7 @@ def _embed(
             if progress is not None:
                 progress(start + now, len(texts))
 
-        report = backend.embed_into(texts[start : start + BLOCK], options, keep, progress=tell, cancelled=cancelled)
+        report = backend.embed_into(texts[start : start + BLOCK], options, keep, progress=tell, cancelled=is_cancelled)
         for array in (*vectors, *norms):
             array.flush()
         blocks, tokens, truncated = blocks + 1, tokens + report.tokens, truncated + report.truncated

@@ -30,7 +30,7 @@ def most_similar_pairs(
     k: int = 100,
     texts: Sequence[str] | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> tuple[SimilarPair, ...]:
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
 
@@ -47,7 +47,7 @@ def most_similar_pairs(
     for row in starts:
         left = _directions(vectors, row)
         for column in starts[starts.index(row) :]:
-            if cancelled():
+            if is_cancelled():
                 raise Cancelled
             block = left @ _directions(vectors, column).T  # [row, column]
             if row == column:

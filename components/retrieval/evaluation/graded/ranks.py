@@ -58,12 +58,12 @@ def vector_relevant_ranks(
     documents: NDArray[np.floating],
     grades: Grades,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the cosine of vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0.
 
     `grades[q]` maps places among the documents to grades of 1 or more. `progress(done, total)` counts queries. Raises
-    Cancelled once `cancelled()` is true, asked before each block of queries.
+    Cancelled once `is_cancelled()` is true, asked before each block of queries.
     """
     _check(grades, len(queries), len(documents))
     directions = np.empty(documents.shape, np.float32)
@@ -72,7 +72,7 @@ def vector_relevant_ranks(
     parts: list[_Judged] = []
     before: list[Int64] = []
     for start in range(0, len(queries), _QUERIES):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         asked = exact_directions(queries[start : start + _QUERIES])
         rows, places, levels = _flat(grades[start : start + _QUERIES])
@@ -89,19 +89,19 @@ def ranker_relevant_ranks(
     queries: Sequence[str],
     grades: Grades,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, the higher the better.
 
     Scores within a millionth of the query's largest are equal: float32 sums differ by as much with their order.
-    `progress(done, total)` counts queries. Raises Cancelled once `cancelled()` is true.
+    `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true.
     """
     if len(grades) != len(queries):
         raise ValueError(f"{len(grades)} queries' grades for {len(queries)} queries")
     parts: list[_Judged] = []
     before: list[Int64] = []
     for number, query in enumerate(queries):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         scores = np.asarray(score(query), np.float64)
         _check(grades[number : number + 1], 1, len(scores))

@@ -25,7 +25,7 @@ def graded_runs(
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[RetrievalRun[RelevantRanks]]:
     """A run for each layer and pooling of the options.
 
@@ -33,6 +33,6 @@ def graded_runs(
     """
 
     def rank(queries: Float32, documents: Float32) -> RelevantRanks:
-        return vector_relevant_ranks(queries, documents, graded.grades, cancelled=cancelled)
+        return vector_relevant_ranks(queries, documents, graded.grades, is_cancelled=is_cancelled)
 
-    return ranked_grid(backend, graded.documents, graded.queries, rank, options, query_options, progress, cancelled)
+    return ranked_grid(backend, graded.documents, graded.queries, rank, options, query_options, progress, is_cancelled)

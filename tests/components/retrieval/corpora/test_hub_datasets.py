@@ -89,7 +89,7 @@ def test_a_fetch_that_was_broken_off_is_not_taken_for_whole(server):
         stopped.append(True)
         return len(server.fetched()) > 1
 
-    assert problem_of(SHARDED, cancelled=cancelled) == "cancelled"
+    assert problem_of(SHARDED, is_cancelled=cancelled) == "cancelled"
     assert stopped
     server.stop()
     assert problem_of(SHARDED) == "offline"

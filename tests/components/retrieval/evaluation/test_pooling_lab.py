@@ -47,12 +47,12 @@ PAIRS = ScoredPairs(
 
 
 def lab_vectors(
-    backend, documents, queries, scored_pairs, layer, max_length=None, progress=None, cancelled=lambda: False
+    backend, documents, queries, scored_pairs, layer, max_length=None, progress=None, is_cancelled=lambda: False
 ):
     """One layer's vectors, from no more layers than last4 takes."""
     backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
     wanted = range(max(0, layer - 3), layer + 1)
-    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, cancelled).of(layer)
+    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, is_cancelled).of(layer)
 
 
 @pytest.fixture(scope="module")
@@ -387,23 +387,23 @@ def test_progress_counts_queries_over_all_cells():
 
 def test_a_cancel_is_heard(tiny):
     with pytest.raises(Cancelled):
-        lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 3, cancelled=lambda: True)
+        lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 3, is_cancelled=lambda: True)
     told: list[tuple[int, int]] = []
     with pytest.raises(Cancelled):
         lab_vectors(
-            tiny, DOCUMENTS, QUERIES, PAIRS, 3, progress=lambda *c: told.append(c), cancelled=lambda: len(told) > 1
+            tiny, DOCUMENTS, QUERIES, PAIRS, 3, progress=lambda *c: told.append(c), is_cancelled=lambda: len(told) > 1
         )
     assert 0 < told[-1][0] < told[-1][1]
     vectors, stopped = handmade(), False
-    running = lab_cells(vectors, SCORES, cancelled=lambda: stopped)
+    running = lab_cells(vectors, SCORES, is_cancelled=lambda: stopped)
     assert next(running).treatment == "cosine"
     stopped = True
     with pytest.raises(Cancelled):
         next(running)
     with pytest.raises(Cancelled):
-        list(lab_cells(vectors, SCORES, cancelled=lambda: True))
+        list(lab_cells(vectors, SCORES, is_cancelled=lambda: True))
     with pytest.raises(Cancelled):
-        list(dimension_sweep(vectors, "mean", SCORES, cancelled=lambda: True))
+        list(dimension_sweep(vectors, "mean", SCORES, is_cancelled=lambda: True))
 
 
 def test_numbers_that_do_not_fit_are_refused():

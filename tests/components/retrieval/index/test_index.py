@@ -184,7 +184,7 @@ def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
             tmp_path / "x",
             options,
             progress=lambda done, total: progress.append(done),
-            cancelled=lambda: bool(progress) and progress[-1] >= BLOCK,
+            is_cancelled=lambda: bool(progress) and progress[-1] >= BLOCK,
         )
     progress.clear()
     index = build_index(backend, corpus, tmp_path / "x", options, progress=lambda done, total: progress.append(done))
@@ -196,7 +196,7 @@ def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
 
 def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, tmp_path):
     with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
     assert (tmp_path / "x.part").exists()
     other = sentences(30, seed=4)
     index = build_index(backend, other, tmp_path / "x", options)
@@ -205,7 +205,7 @@ def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, t
 
 def test_a_build_killed_while_it_prepares_is_begun_anew(backend, options, tmp_path):
     with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
     (tmp_path / "x.part" / "done.json").unlink()
     (tmp_path / "x.part" / "layer-02-cls.npy").unlink()
     assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
@@ -366,7 +366,7 @@ def cancelled_after_a_block(backend, corpus, options, folder) -> None:
     with pytest.raises(Cancelled):
         build_index(
             backend, corpus, folder, options, "auto",
-            progress=lambda done, _: seen.append(done), cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
+            progress=lambda done, _: seen.append(done), is_cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
         )  # fmt: skip
 
 

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
+    from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabLayers
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
-    from components.retrieval.index.build import HasTexts
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
     from components.retrieval.search.lexical import Ranker
@@ -262,15 +262,13 @@ def query_vectors(
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting words …")
-def ranker(
-    kind: str, texts_hash: str, source: str, _texts: HasTexts, _make: Callable[[Sequence[str]], Ranker]
-) -> Ranker:
+def ranker(kind: str, texts_hash: str, source: str, _texts: Texts, _make: Callable[[Sequence[str]], Ranker]) -> Ranker:
     """A word ranking over texts; `source` names the word vectors it uses."""
     return _make(_texts.texts)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting tokens …")
-def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: HasTexts, _backend: Backend) -> np.ndarray:
+def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Texts, _backend: Backend) -> np.ndarray:
     """Tokens of every sentence, special tokens included, before any truncation, int64 [sentence]."""
     import numpy as np
 

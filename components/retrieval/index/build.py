@@ -12,11 +12,11 @@ import errno
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -25,7 +25,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.embedder import BLOCK, EmbedOptions
-from components.retrieval.corpora.texts import write_texts
+from components.retrieval.corpora.texts import Texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
 
@@ -35,26 +35,13 @@ if TYPE_CHECKING:
 JOB, DONE = "job.json", "done.json"
 
 
-class HasTexts(Protocol):
-    """What is indexed: a Corpus (components.retrieval.corpora.corpus)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def texts(self) -> Sequence[str]: ...
-    @property
-    def columns(self) -> Mapping[str, Sequence[str]]: ...
-    @property
-    def content_hash(self) -> str: ...
-
-
 def needed_bytes(sentences: int, dim: int, options: EmbedOptions, dtype: DType) -> int:
     """Bytes of vectors and lengths on disk, without the texts."""
     each = dim * (4 if dtype == "float32" else 2) + 4
     return sentences * each * len(options.layers) * len(options.poolings)
 
 
-def columns_hash(corpus: HasTexts) -> str:
+def columns_hash(corpus: Texts) -> str:
     """SHA-256 of the names and contents of the columns beside the texts; empty where there are none."""
     if not corpus.columns:
         return ""
@@ -65,7 +52,7 @@ def columns_hash(corpus: HasTexts) -> str:
     return digest.hexdigest()
 
 
-def job_identity(backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> str:
+def job_identity(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: DType) -> str:
     """The name of an index with all that it holds, the columns included: what may be gone on with, or found again."""
     return _identity(backend.spec.key, backend.revision, options, corpus.content_hash, columns_hash(corpus), dtype)
 
@@ -81,7 +68,7 @@ def lock_of(folder: Path) -> FileLock:
 
 def build_index(
     backend: Backend,
-    corpus: HasTexts,
+    corpus: Texts,
     folder: Path,
     options: EmbedOptions,
     dtype: str = "auto",
@@ -160,7 +147,7 @@ def _already_there(folder: Path, job: str) -> VectorIndex:
     return index
 
 
-def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> None:
+def _prepare(part: Path, job: str, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: DType) -> None:
     """The unfinished folder: as an earlier run of the same job left it, or made anew."""
     if part.exists():
         if _read(part / JOB).get("job") == job and (part / DONE).exists():

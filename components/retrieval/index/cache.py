@@ -21,7 +21,8 @@ from components.errors import InputError
 from components.jobs import IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.model.store import parse_bytes
-from components.retrieval.index.build import DONE, HasTexts, build_index, columns_hash, job_identity, lock_of
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.index.build import DONE, build_index, columns_hash, job_identity, lock_of
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest, resolve_dtype
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class IndexCache:
     def request(
         self,
         backend: Backend,
-        corpus: HasTexts,
+        corpus: Texts,
         options: EmbedOptions,
         dtype: str = "auto",
         *,
@@ -104,7 +105,7 @@ class IndexCache:
                 return job
             return self.jobs.request(key, f"Embedding {corpus.name}", work, person=person, lane=lane, total=sentences)
 
-    def find(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
+    def find(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
         """The job of such an index if it is finished or under way, or if one that serves lies in the cache."""
         resolved = resolve_dtype(dtype, len(corpus.texts), backend.facts.hidden_size, options)
         key = job_identity(backend, corpus, options, resolved)
@@ -127,7 +128,7 @@ class IndexCache:
             unused = [path for path in self._folders() if path.name.removesuffix(".part") not in under_way]
             return sum(self._remove(path) for path in unused)
 
-    def _serving(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str) -> Job | None:
+    def _serving(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> Job | None:
         """A finished job for an open index, or one in the folder, that has at least what is asked for."""
         for job in self.jobs.finished():
             if job.error is None and _serves(job.result.info, backend, corpus, options, dtype):
@@ -137,9 +138,7 @@ class IndexCache:
         index = self._open_serving(backend, corpus, options, dtype)
         return None if index is None else self.jobs.add(index.folder.name, f"Embedding {corpus.name}", index)
 
-    def _open_serving(
-        self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str
-    ) -> VectorIndex | None:
+    def _open_serving(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> VectorIndex | None:
         """An index in the folder that has at least what is asked for."""
         for path in self._folders():
             if path.suffix == ".part":
@@ -199,7 +198,7 @@ class IndexCache:
             self._remove(path)
 
 
-def _serves(info: IndexInfo, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str) -> bool:
+def _serves(info: IndexInfo, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> bool:
     have = info.options
     return (
         (info.model, info.revision, info.corpus_hash) == (backend.spec.key, backend.revision, corpus.content_hash)

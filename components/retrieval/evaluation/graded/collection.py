@@ -172,7 +172,7 @@ def demo_graded(corpus: Corpus) -> GradedSet:
 
 def _read(sources: Mapping[str, Source], name: str, split: str | None, limits: Limits | None) -> GradedSet:
     if limits is not None:
-        limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, elsewhere=_COMMAND)
+        limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, command=_COMMAND)
     parts = find_parts(sources, split)
     judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits)
     queries = read_entries(sources[parts["queries"]], parts["queries"], limits)

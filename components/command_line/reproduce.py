@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     sources = reproduction.Sources(options.pairs, options.sts, options.sts_split or "validation", options.seed)
     outcome = reproduction.reproduce(sources, _bar)
     for data in outcome.data:
-        shared.tell_left_out(data.bad_rows, data.of)
+        shared.write_left_out(data.bad_rows, data.of)
     if not outcome.rows:
         reasons = dict.fromkeys(one.why for one in outcome.left_out if not one.needs_training)
         raise InputError(

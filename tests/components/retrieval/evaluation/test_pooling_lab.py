@@ -280,11 +280,11 @@ def test_whitened_documents_have_identity_covariance():
     documents = handmade(200, 16).documents["mean"]
     axes = pooling_lab._fitted_axes(documents, 16, lambda: False)
     for count in (16, 5):
-        whitened = axes.place(documents, count, True)
+        whitened = axes.project(documents, count, True)
         assert whitened.dtype == np.float32
         np.testing.assert_allclose(whitened.mean(axis=0), 0, atol=1e-5)
         np.testing.assert_allclose(np.cov(whitened.T), np.eye(count), atol=1e-5)
-    placed = axes.place(documents, 16, False)
+    placed = axes.project(documents, 16, False)
     np.testing.assert_allclose(np.cov(placed.T), np.diag(axes.spread**2), atol=1e-4)
     # All directions kept and only turned: distances stay what they were.
     distances = [np.linalg.norm(vectors[:50, None] - vectors[None, :50], axis=-1) for vectors in (placed, documents)]
@@ -445,7 +445,7 @@ def test_cosine_cells_are_the_runs_of_the_evaluation(embedded):
     vectors = lab_vectors(embedded, documents, queries, PAIRS, 5)
     cells = {(cell.pooling, cell.treatment): cell for cell in lab_cells(vectors, PAIRS.scores, dims=32)}
     options = embedded.embed_options((5,), ("mean", "cls", "max"), precision="float32")
-    runs = {run.pooling: run for run in retrieval_runs(embedded, documents, queries, options)}
+    runs = {run.pooling: run for run in retrieval_runs(embedded, documents, queries, gold_ranks, options)}
     similar = {run.pooling: run for run in similarity_runs(embedded, PAIRS, options)}
     for pooling in ("mean", "cls", "max"):
         cell = cells[pooling, "cosine"]

@@ -111,5 +111,5 @@ def _kept() -> None:
             found = caching.static_vectors().find(key)
             if found is not None:
                 st.caption(
-                    f"{len(found.places):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."
+                    f"{len(found.rows):,} words of {found.matrix.shape[1]} numbers; {found.bad_lines:,} bad lines."
                 )

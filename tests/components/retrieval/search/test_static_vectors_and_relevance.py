@@ -16,7 +16,7 @@ GLOVE = b"cat 1 0\ndog 0.8 0.6\nCar 0 1\nbroken 1\nodd x y\nnan nan 1\ncat 9 9\n
 
 def test_a_text_file_is_read_and_bad_lines_are_counted():
     vectors = read_static_vectors(GLOVE, "glove.txt")
-    assert list(vectors.places) == ["cat", "dog", "Car"]
+    assert list(vectors.rows) == ["cat", "dog", "Car"]
     np.testing.assert_allclose(vectors.matrix, [[1, 0], [0.8, 0.6], [0, 1]])
     assert vectors.bad_lines == 3
     assert vectors.find("Cat") == 0

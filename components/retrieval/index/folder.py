@@ -75,7 +75,7 @@ class VectorIndex:
         engine = self.engines.get((layer, pooling))
         if engine is None:
             raise InputError(
-                f"The index does not have layer {layer} with {pooling} pooling.",
+                f"Layer {layer} with {pooling} pooling is not in this index.",
                 f"Its layers {', '.join(map(str, self.info.options.layers))} with {', '.join(self.info.options.poolings)} "
                 "pooling were expected.",
                 "Choose one of these, or build the index again with more layers or poolings.",

@@ -1,4 +1,4 @@
-"""`python -m components COMMAND`: the long jobs without a browser."""
+"""`python -m components COMMAND`: long jobs without a browser."""
 
 from __future__ import annotations
 

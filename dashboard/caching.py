@@ -27,7 +27,7 @@ from dashboard.ready_made import ASSETS
 if TYPE_CHECKING:
     import numpy as np
 
-    from components.analysis.attention import Texts
+    from components.analysis.attention import TextsFilter
     from components.analysis.baseline import Baseline, Baselines
     from components.analysis.cka import LayerCKA
     from components.analysis.head_patterns import HeadPatterns
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
+    from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabLayers
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
-    from components.retrieval.index.build import HasTexts
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
     from components.retrieval.search.lexical import Ranker
@@ -169,7 +169,7 @@ def layer_cka(
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)  # read-only, and a record that cannot be pickled
-def head_patterns(key: tuple[str, str, tuple[object, ...]], which: Texts, _trace: Trace) -> HeadPatterns:
+def head_patterns(key: tuple[str, str, tuple[object, ...]], which: TextsFilter, _trace: Trace) -> HeadPatterns:
     """Every head's score on every pattern over a trace; keyed on model, revision, texts and the inputs' ids."""
     from components.analysis import head_patterns as analysis
     from components.analysis.attention import of_sentence
@@ -262,15 +262,13 @@ def query_vectors(
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting words …")
-def ranker(
-    kind: str, texts_hash: str, source: str, _texts: HasTexts, _make: Callable[[Sequence[str]], Ranker]
-) -> Ranker:
+def ranker(kind: str, texts_hash: str, source: str, _texts: Texts, _make: Callable[[Sequence[str]], Ranker]) -> Ranker:
     """A word ranking over texts; `source` names the word vectors it uses."""
     return _make(_texts.texts)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting tokens …")
-def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: HasTexts, _backend: Backend) -> np.ndarray:
+def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Texts, _backend: Backend) -> np.ndarray:
     """Tokens of every sentence, special tokens included, before any truncation, int64 [sentence]."""
     import numpy as np
 

@@ -30,7 +30,7 @@ from components.errors import InputError
 from components.model.trace import TokenizedSentence, Trace
 
 Combination = Literal["mean", "max"]
-Texts = Literal["all", "aa", "ab", "ba", "bb"]  # queries of text a or b, keys of text a or b
+TextsFilter = Literal["all", "aa", "ab", "ba", "bb"]  # queries of text a or b, keys of text a or b
 Mask = NDArray[np.bool_]
 
 
@@ -157,7 +157,7 @@ def second_text(sentence: TokenizedSentence) -> Mask:
     return second
 
 
-def select_pair(attention: np.ndarray, sentence: TokenizedSentence | Mask, texts: Texts = "all") -> PairAttention:
+def select_pair(attention: np.ndarray, sentence: TokenizedSentence | Mask, texts: TextsFilter = "all") -> PairAttention:
     """The rows of one text and the columns of another: "ab" is from tokens of A to tokens of B.
 
     If the rows are no longer tokens, `sentence` is instead a mask of those that belong to the second text
@@ -165,8 +165,8 @@ def select_pair(attention: np.ndarray, sentence: TokenizedSentence | Mask, texts
     the token gives to B. Raises InputError if `texts` names a text B that does not exist, ValueError if the
     matrix does not fit the sentence or for another `texts`.
     """
-    if texts not in get_args(Texts):
-        raise ValueError(f"unknown texts {texts!r}; expected one of {', '.join(get_args(Texts))}")
+    if texts not in get_args(TextsFilter):
+        raise ValueError(f"unknown texts {texts!r}; expected one of {', '.join(get_args(TextsFilter))}")
     second = second_text(sentence) if isinstance(sentence, TokenizedSentence) else np.asarray(sentence, bool)
     _check_square(attention, len(second))
     if "b" in texts and not second.any():
@@ -183,7 +183,7 @@ def select_pair(attention: np.ndarray, sentence: TokenizedSentence | Mask, texts
     return PairAttention(matrix, tuple(map(int, queries)), tuple(map(int, keys)))
 
 
-def pair_mask(sentence: TokenizedSentence, texts: Texts = "all") -> Mask:
+def pair_mask(sentence: TokenizedSentence, texts: TextsFilter = "all") -> Mask:
     """True for the cells that `select_pair` keeps, bool [query, key]."""
     tokens = len(sentence)
     part = select_pair(np.zeros((tokens, tokens), bool), sentence, texts)

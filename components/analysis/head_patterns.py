@@ -22,7 +22,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.attention import Texts, pair_mask
+from components.analysis.attention import TextsFilter, pair_mask
 from components.arrays import Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence
@@ -101,7 +101,7 @@ def score_heads(
     attentions: Iterable[np.ndarray],
     sentences: Sequence[TokenizedSentence],
     include_special: bool = False,
-    texts: Texts = "all",
+    texts: TextsFilter = "all",
 ) -> HeadPatterns:
     """Score every head on every pattern over one or more sentences.
 

@@ -1,1 +1,1 @@
-"""The command line: one module a command. They parse, call components, and print; nothing is computed here."""
+"""The command line: one module per command. They parse options, call components and print; they compute nothing."""

@@ -1,4 +1,4 @@
-"""`cache`: what the dashboard's indexes take on disk, and how to be rid of them."""
+"""`cache`: how much disk space the dashboard's indexes take, and how to remove them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 NAME = "cache"
-HELP = "show what the dashboard's kept indexes take on disk, or remove them"
+HELP = "show how much disk space the dashboard's indexes take, or remove them"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--clear", action="store_true", help="remove them all")
+    parser.add_argument("--clear", action="store_true", help="remove all indexes")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -24,6 +24,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         if options.clear:
             sys.stdout.write(f"{freed / 1e6:,.1f} MB freed.\n")
         sys.stdout.write(
-            f"{count} indexes, {size / 1e6:,.1f} of at most {indexes.limit / 1e6:,.0f} MB, in {indexes.folder}\n"
+            f"{count} indexes take {size / 1e6:,.1f} of at most {indexes.limit / 1e6:,.0f} MB in {indexes.folder}\n"
         )
     return {"folder": str(indexes.folder), "indexes": count, "bytes": size, "limit": indexes.limit, "freed": freed}

@@ -1,22 +1,24 @@
-"""`evaluate PAIRS`: Recall@k of compressed sentences against the sentences they come from.
+"""`evaluate PAIRS`: how well queries retrieve their correct answers, by layer and pooling.
 
-A folder instead of a file is a collection with graded relevance: components.command_line.evaluate_graded.
+PAIRS is a file of pairs, where each query has one correct answer, or a folder with graded relevance, where it may have many.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from components.command_line import evaluate_graded
 from components.command_line import options as shared
 
 NAME = "evaluate"
 HELP = (
-    "Recall@k, MRR and nDCG@10 on pairs (columns sentence and compressed), and MAP and P@10 too on a folder with graded "
-    "relevance, by layer and pooling"
+    "measure Recall@k, MRR and nDCG@10 on pairs (columns sentence and compressed), or also MAP and P@10 on a folder with "
+    "graded relevance, by layer and pooling"
 )
 
 
@@ -25,30 +27,78 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "pairs",
         metavar="PAIRS",
         type=Path,
-        help=".jsonl, .csv, .tsv or .parquet with the pairs, or a folder with graded relevance: corpus.jsonl, "
-        "queries.jsonl and qrels/test.tsv as in BEIR, or documents, queries and qrels in TREC's form",
+        help="a .jsonl, .csv, .tsv or .parquet file of pairs, or a folder with graded relevance: corpus.jsonl, "
+        "queries.jsonl and qrels/test.tsv as in BEIR, or documents, queries and qrels as in TREC",
     )
-    parser.add_argument("--split", default="test", help="of a folder with several qrels, those to take (default: test)")
+    parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
     shared.add_embedding(parser, precision="float32")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    if options.pairs.is_dir():
-        return evaluate_graded.run(options)
+    return _run_graded(options) if options.pairs.is_dir() else _run_pairs(options)
+
+
+def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.corpora.corpus import read_corpus
-    from components.retrieval.evaluation import grid, metrics
+    from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+    from components.retrieval.evaluation.ranks import gold_ranks
 
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
     pairs = pairs_of_corpus(corpus)
-    shared.tell_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
+    shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
+    texts = pairs.documents.texts, pairs.queries.texts
+    result = _measured(options, corpus.name, *texts, gold_ranks, metrics.summary)
+    _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
+    return {"file": str(options.pairs), **result}
+
+
+def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
+    from components.retrieval.evaluation.graded.collection import read_graded_folder
+    from components.retrieval.evaluation.graded.metrics import graded_summary
+    from components.retrieval.evaluation.graded.ranks import vector_relevant_ranks
+
+    graded = read_graded_folder(options.pairs, options.split, limits=None)
+    report = graded.report
+    if report.left_out:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
+        sys.stderr.write(f"Left out: {counts}.\n")
+    rank = partial(vector_relevant_ranks, grades=graded.grades)
+    result = _measured(options, graded.name, graded.documents, graded.queries, rank, graded_summary)
+    _write_table(options, result["runs"], {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"})
+    return {
+        "file": str(options.pairs),
+        "judgements": report.files["judgements"],
+        "documents": len(graded.documents),
+        "left_out": report.left_out,
+        **result,
+    }
+
+
+def _measured(
+    options: argparse.Namespace,
+    name: str,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    rank: Callable[..., Any],
+    summary: Callable[[Any], dict[str, Any]],
+) -> dict[str, Any]:
+    """The revision, the precision and the measures of every run."""
+    from components.retrieval.evaluation.grid import retrieval_runs
+
     backend = shared.load(options)
-    chosen, asked = (shared.embed_options(backend, options, role) for role in ("document", "query"))
-    runs: list[dict[str, Any]] = []
-    with shared.Bar(f"Embedding {corpus.name}") as bar:
-        for one in grid.retrieval_runs(backend, pairs.documents.texts, pairs.queries.texts, chosen, asked, bar.update):
-            runs.append({"model": one.model, "layer": one.layer, "pooling": one.pooling, **metrics.summary(one.ranks)})
-    if options.json != "-":
-        recalls = {f"R@{k}": lambda run, k=k: run["recall"][k] for k in runs[0]["recall"]}
-        shared.write_table(runs, {**recalls, "MRR": itemgetter("mrr"), "nDCG@10": itemgetter("ndcg@10")}, digits=2)
-    return {"file": str(options.pairs), "revision": backend.revision, "precision": chosen.precision, "runs": runs}
+    document_options, query_options = (shared.embed_options(backend, options, role) for role in ("document", "query"))
+    with shared.Bar(f"Embedding {name}") as bar:
+        measured = retrieval_runs(backend, documents, queries, rank, document_options, query_options, bar.update)
+        runs = [
+            {"model": run.model, "layer": run.layer, "pooling": run.pooling, **summary(run.ranks)} for run in measured
+        ]
+    return {"revision": backend.revision, "precision": document_options.precision, "runs": runs}
+
+
+def _write_table(
+    options: argparse.Namespace, runs: list[dict[str, Any]], measures: dict[str, str], recalls_first: bool = False
+) -> None:
+    recalls = {f"R@{k}": lambda run, k=k: run["recall"][k] for k in runs[0]["recall"]}
+    others = {title: itemgetter(key) for title, key in measures.items()}
+    shared.write_table(options, runs, {**recalls, **others} if recalls_first else {**others, **recalls}, digits=2)

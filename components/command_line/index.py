@@ -15,10 +15,12 @@ HELP = "embed a corpus (.txt, .csv, .tsv, .jsonl, .json, .parquet) into an index
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", metavar="CORPUS", type=Path, help="the file with the sentences")
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to make")
-    parser.add_argument("--text-column", help="the column with the sentences (default: found by its name)")
-    parser.add_argument("--encoding", help="the file's encoding (default: found out)")
-    parser.add_argument("--dtype", default="auto", help="float32, float16, or auto: float32 up to 2 GB (default)")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
+    parser.add_argument("--text-column", help="the column with the sentences (default: detected)")
+    parser.add_argument("--encoding", help="the encoding of the file (default: detected)")
+    parser.add_argument(
+        "--dtype", default="auto", help="float32, float16, or auto for float32 up to 2 GB (default: auto)"
+    )
     shared.add_embedding(parser)
 
 
@@ -33,11 +35,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if report.duplicates:
         sys.stderr.write(f"{report.duplicates:,} sentences occur more than once; all are kept.\n")
     backend = shared.load(options)
-    chosen = shared.embed_options(backend, options, "document")
+    embed_options = shared.embed_options(backend, options, "document")
     from components.retrieval.index.build import build_index
 
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        index = build_index(backend, corpus, options.out, chosen, options.dtype, bar.update)
+        index = build_index(backend, corpus, options.out, embed_options, options.dtype, bar.update)
     info = index.info
     size = index.nbytes
     sys.stderr.write(

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 
 def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
-    """What a command that embeds texts can be told: which layers and poolings, by which model, and how."""
-    parser.add_argument("--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last)")
+    """The options of commands that embed texts: layers, poolings, model, precision and maximum length."""
+    parser.add_argument(
+        "--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last layer)"
+    )
     parser.add_argument(
         "--poolings",
         "--pooling",
         default=None,
-        help="mean,cls,max or some of them, own for the model's own vector (models published with a Dense layer), or all "
-        "(default: what the model was published with)",
+        help="any of mean,cls,max; own for the model's own vector (models published with a Dense layer); or all "
+        "(default: the pooling that the model was published with)",
     )
     parser.add_argument(
         "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
@@ -32,20 +34,22 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> N
     parser.add_argument(
         "--precision",
         default=precision,
-        help=f"float32, bfloat16, or auto: the faster one on this machine (default: {precision})",
+        help=f"float32, bfloat16, or auto for the faster of the two on this machine (default: {precision})",
     )
-    parser.add_argument("--max-length", type=int, help="tokens a sentence is cut to (default: the model's own)")
+    parser.add_argument(
+        "--max-length", type=int, help="truncate sentences to this many tokens (default: the model's own maximum)"
+    )
 
 
 def load(options: argparse.Namespace) -> Backend:
-    """The model that was asked for. Raises UserError."""
+    """The model of --model. Raises UserError."""
     from components.model.backend import Backend
 
     return Backend.load(options.model)
 
 
 def embed_options(backend: Backend, options: argparse.Namespace, role: Role | None) -> EmbedOptions:
-    """The options of a command with --layers, --poolings, --max-length and --precision, in full."""
+    """What --layers, --poolings, --max-length and --precision mean for this model."""
     return backend.embed_options(
         None if options.layers is None else layers(options.layers, backend.facts.layers),
         None if options.poolings is None else poolings(options.poolings, backend.poolings),
@@ -56,9 +60,14 @@ def embed_options(backend: Backend, options: argparse.Namespace, role: Role | No
 
 
 def write_table(
-    runs: Sequence[Mapping[str, Any]], columns: Mapping[str, Callable[[Any], float | None]], digits: int
+    options: argparse.Namespace,
+    runs: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Callable[[Any], float | None]],
+    digits: int,
 ) -> None:
-    """A line a run: layer, pooling, and a number for each column; "-" where there is none."""
+    """One line per run: layer, pooling, and a number for each column, "-" for None. Nothing if JSON goes to the output."""
+    if options.json == "-":
+        return
     sys.stdout.write("layer pooling " + "".join(f"{title:>9}" for title in columns) + "\n")
     for run in runs:
         values = [read(run) for read in columns.values()]
@@ -66,21 +75,21 @@ def write_table(
         sys.stdout.write(f"{run['layer']:>5} {run['pooling']:<8}{numbers}\n")
 
 
-def tell_left_out(bad: int, kept: int) -> None:
-    """Say on standard error how many rows of a file cannot be used."""
+def write_left_out(bad: int, kept: int) -> None:
+    """Write to standard error how many rows of a file cannot be used."""
     if bad:
         sys.stderr.write(f"{bad:,} of {bad + kept:,} rows cannot be used and are left out.\n")
 
 
 def layers(text: str, last: int) -> tuple[int, ...]:
-    """Layers from "all", "6" or "0,6". Raises InputError for anything else; the range is the model's to judge."""
+    """Layers from "all", "6" or "0,6". Raises InputError for anything else; the model checks the range."""
     if text.strip().lower() == "all":
         return tuple(range(last + 1))
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() for part in parts):
         raise InputError(
-            f"The layers {text!r} were asked for.",
-            f"Numbers from 0 to {last} with commas between them were expected, or all.",
+            f"The layers {text!r} are not valid.",
+            f"Numbers from 0 to {last}, separated by commas, or all were expected.",
             "Write for example --layers 0,6",
         )
     return tuple(int(part) for part in parts)
@@ -92,9 +101,9 @@ def poolings(text: str, every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Bar:
-    """A progress bar on standard error: how much of it, how much a second, time left; drawn once something happens.
+    """A progress bar on standard error with the speed and the time left; it appears with the first progress.
 
-    The unit "B" is bytes, in kilos and megas.
+    With the unit "B", numbers are shown in kB and MB.
     """
 
     def __init__(self, label: str, unit: str = " sentences") -> None:
@@ -114,7 +123,7 @@ class Bar:
         if self._bar is None:
             from tqdm import tqdm
 
-            # What was there already counts for no speed.
+            # What was done before does not count for the speed.
             self._bar = tqdm(
                 desc=self._label,
                 total=total,

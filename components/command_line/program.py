@@ -1,6 +1,6 @@
 """The program: its commands, and how errors become one line and an exit status.
 
-0: done. 2: bad input, said in one line: what was given, what was expected, how to mend it. 130: stopped with Ctrl-C.
+0: done. 2: invalid input, with one line: the problem, what was expected, how to fix it. 130: stopped with Ctrl-C.
 Results go to standard output, progress to standard error.
 """
 
@@ -21,12 +21,12 @@ COMMANDS = (index, search, evaluate, sts, reproduce, cache)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's errors as ours: one line, no usage above it."""
+    """argparse with errors in one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(
             f"{self.prog}: {message}.",
-            "Arguments as the help lists them were expected.",
+            "The arguments listed in the help were expected.",
             f"See {self.prog} --help",
         )
 
@@ -42,9 +42,9 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(" ".join(str(problem).split()) + "\n")
         return 2
     except KeyboardInterrupt:
-        sys.stderr.write("\nStopped. The same command again goes on where it stopped.\n")
+        sys.stderr.write("\nStopped. Run the same command again to continue where it stopped.\n")
         return 130
-    except BrokenPipeError:  # somebody closed the other end: `| head` wants no more
+    except BrokenPipeError:  # the reader has ended, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -72,6 +72,6 @@ def _write_json(target: str, result: Any) -> None:
     except OSError as problem:
         raise InputError(
             f"{target} could not be written: {problem.strerror or problem}.",
-            "A file in a folder that is there was expected.",
-            "Name another file, or - for standard output.",
+            "A file in an existing folder was expected.",
+            "Choose another file, or - for standard output.",
         ) from problem

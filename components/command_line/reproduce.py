@@ -1,4 +1,4 @@
-"""`reproduce`: published figures measured again, ours beside theirs."""
+"""`reproduce`: published figures measured again and compared with the published values."""
 
 from __future__ import annotations
 
@@ -17,27 +17,33 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.reproduction import Outcome, Row
 
 NAME = "reproduce"
-HELP = "measure published figures again and show ours beside theirs, with what was left out"
+HELP = "measure published figures again and compare them with the published values"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--pairs", metavar="FILE", type=Path, help="pairs (columns sentence and compressed) instead of the hub's"
+        "--pairs",
+        metavar="FILE",
+        type=Path,
+        help="use these pairs (columns sentence and compressed) instead of the hub's",
     )
     parser.add_argument(
-        "--sts", metavar="FILE", type=Path, help="STS-B (columns sentence1, sentence2, score) instead of the hub's"
+        "--sts",
+        metavar="FILE",
+        type=Path,
+        help="use these scored pairs (columns sentence1, sentence2, score) instead of the hub's STS-B",
     )
     parser.add_argument(
-        "--sts-split", choices=("validation", "test"), help="which split of STS-B that file is (default: validation)"
+        "--sts-split", choices=("validation", "test"), help="the split of STS-B in that file (default: validation)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the sample of 36,000 pairs (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the sample of 36,000 pairs (default: 0)")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.sts_split is not None and options.sts is None:
         raise InputError(
-            f"The split {options.sts_split} was named without a file.",
-            "The file that is this split was expected.",
+            f"The split {options.sts_split} was given without a file.",
+            "A file with this split was expected.",
             "Add --sts FILE (make: STSB=FILE), or leave the split out.",
         )
     from components.retrieval.evaluation import reproduction
@@ -45,13 +51,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     sources = reproduction.Sources(options.pairs, options.sts, options.sts_split or "validation", options.seed)
     outcome = reproduction.reproduce(sources, _bar)
     for data in outcome.data:
-        shared.tell_left_out(data.bad_rows, data.of)
+        shared.write_left_out(data.bad_rows, data.of)
     if not outcome.rows:
-        reasons = dict.fromkeys(one.why for one in outcome.left_out if not one.needs_training)
+        reasons = dict.fromkeys(figure.why for figure in outcome.left_out if not figure.needs_training)
         raise InputError(
             f"Nothing could be measured: {' '.join(reasons)}",
             "A data set and a model were expected.",
-            "Name local files: --pairs FILE --sts FILE (make: PAIRS=FILE STSB=FILE), or connect to the hub.",
+            "Use local files: --pairs FILE --sts FILE (make: PAIRS=FILE STSB=FILE), or connect to the hub.",
         )
     if options.json != "-":
         _tables(outcome)
@@ -72,7 +78,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             for data in outcome.data
         ],
         "rows": [_row(row) for row in outcome.rows],
-        "left_out": [{"figure": one.figure, "why": f"{one.why} {one.fix}".strip()} for one in outcome.left_out],
+        "left_out": [
+            {"figure": left_out.figure, "why": f"{left_out.why} {left_out.fix}".strip()}
+            for left_out in outcome.left_out
+        ],
     }
 
 
@@ -98,27 +107,27 @@ def _tables(outcome: Outcome) -> None:
     for data in outcome.data:
         sampled = "" if data.n == data.of else f", a seeded sample of {data.of:,}"
         sys.stdout.write(f"{_data_title(data.task, data.split)}: {data.n:,} pairs of {data.name}{sampled}\n")
-    beside = [row for row in outcome.rows if row.theirs is not None]
-    if beside:
-        sys.stdout.write("\nPublished by others, and ours (last layer, float32, points of a hundred)\n")
+    compared = [row for row in outcome.rows if row.theirs is not None]
+    if compared:
+        sys.stdout.write("\nPublished values and ours (last layer, float32, points of a hundred)\n")
         sys.stdout.write(f"{_HEAD}{'theirs':>8}{'ours':>8}{'ours - theirs':>15}  within {TOLERANCE}\n")
-        for row in beside:
+        for row in compared:
             verdict = {True: "yes", False: "no", None: row.note or "-"}[row.within]
             numbers = f"{_number(row.published):>8}{_number(row.ours):>8}{_number(row.difference, '+'):>15}"
             sys.stdout.write(f"{_start(row)}{numbers}  {verdict}\n")
-        for row in {row.theirs: row for row in beside}.values():
+        for row in {row.theirs: row for row in compared}.values():
             if row.theirs is not None:
-                said = "; ".join((row.theirs.source, *row.theirs.remarks))
-                sys.stdout.write(f"  {row.theirs.title}: {said}\n")
-    own = [row for row in outcome.rows if row.theirs is None]
-    if own:
-        sys.stdout.write(f"\nOurs, without a published figure\n{_HEAD}{'ours':>8}\n")
-        for row in own:
+                remarks = "; ".join((row.theirs.source, *row.theirs.remarks))
+                sys.stdout.write(f"  {row.theirs.title}: {remarks}\n")
+    unpublished = [row for row in outcome.rows if row.theirs is None]
+    if unpublished:
+        sys.stdout.write(f"\nOurs, without a published value\n{_HEAD}{'ours':>8}\n")
+        for row in unpublished:
             sys.stdout.write(f"{_start(row)}{_number(row.ours):>8}\n")
     sys.stdout.write("\nLeft out\n")
-    for why, mend in dict.fromkeys((one.why, one.fix) for one in outcome.left_out):
-        figures = [one.figure for one in outcome.left_out if (one.why, one.fix) == (why, mend)]
-        sys.stdout.write("".join(f"  {figure}\n" for figure in figures) + f"    {why} {mend}".rstrip() + "\n")
+    for why, fix in dict.fromkeys((left_out.why, left_out.fix) for left_out in outcome.left_out):
+        figures = [left_out.figure for left_out in outcome.left_out if (left_out.why, left_out.fix) == (why, fix)]
+        sys.stdout.write("".join(f"  {figure}\n" for figure in figures) + f"    {why} {fix}".rstrip() + "\n")
 
 
 _HEAD = f"{'model':<25}{'data':<18}{'pooling':<9}{'measure':<10}{'n':>7}"

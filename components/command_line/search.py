@@ -1,4 +1,4 @@
-"""`search DIR QUERY`: the sentences of an index that are nearest to a query."""
+"""`search DIR QUERY`: the sentences of an index that are most similar to a query."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from components.errors import InputError
 from components.model.trace import Pooling
 
 NAME = "search"
-HELP = "find the sentences of an index that are nearest to a query"
+HELP = "find the sentences of an index that are most similar to a query"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="a folder that `index` made")
-    parser.add_argument("query", metavar="QUERY", help="the text to look for")
-    parser.add_argument("-k", type=int, default=10, help="how many (default: 10)")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="a folder written by `index`")
+    parser.add_argument("query", metavar="QUERY", help="the text to search for")
+    parser.add_argument("-k", type=int, default=10, help="how many hits (default: 10)")
     parser.add_argument("--layer", type=int, help="one of the index's layers (default: its last)")
     parser.add_argument("--pooling", help="one of the index's poolings (default: its first)")
     parser.add_argument("--similarity", default="cosine", help="cosine (default) or dot")
-    parser.add_argument("--model", help="refuse an index made by another model than this one")
+    parser.add_argument("--model", help="refuse an index that was made with another model")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -30,15 +30,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     index = open_index(options.folder)
     if options.model is not None and options.model != index.info.model:
         raise InputError(
-            f"{options.folder} was made by {index.info.model}.",
-            f"An index by {options.model} was expected.",
-            "Leave --model out: a query always goes through the index's own model.",
+            f"{options.folder} was made with {index.info.model}.",
+            f"An index made with {options.model} was expected.",
+            "Leave --model out: a query is always embedded by the model of the index.",
         )
     if options.k < 1 or not options.query.strip():
         raise InputError(
-            f"The query {options.query!r} with k = {options.k} was given.",
-            "Some text and a k of at least 1 were expected.",
-            "Correct them.",
+            f"The query {options.query!r} with k = {options.k} cannot be searched.",
+            "A query with text and a k of at least 1 were expected.",
+            "Correct the query or k.",
         )
     layer = index.info.options.layers[-1] if options.layer is None else options.layer
     pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)

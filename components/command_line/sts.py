@@ -1,4 +1,4 @@
-"""`sts FILE`: how well cosines of sentence vectors agree with people's scores."""
+"""`sts FILE`: how well cosines of sentence vectors agree with scores given by people."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 from components.command_line import options as shared
 
 NAME = "sts"
-HELP = "Spearman and Pearson on sentence pairs (columns sentence1, sentence2, score), by layer and pooling"
+HELP = "measure Spearman and Pearson correlations on sentence pairs (columns sentence1, sentence2, score), by layer and pooling"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pairs", metavar="FILE", type=Path, help=".csv, .tsv, .jsonl or .parquet with the pairs")
+    parser.add_argument(
+        "pairs", metavar="FILE", type=Path, help="a .csv, .tsv, .jsonl or .parquet file of scored pairs"
+    )
     shared.add_embedding(parser, precision="float32")
 
 
@@ -24,11 +26,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence1", limits=None)
     pairs = sts.scored_pairs(corpus)
-    shared.tell_left_out(pairs.bad_rows, len(pairs.first))
+    shared.write_left_out(pairs.bad_rows, len(pairs.first))
     backend = shared.load(options)
-    chosen = shared.embed_options(backend, options, None)
+    embed_options = shared.embed_options(backend, options, None)
     with shared.Bar(f"Embedding {corpus.name}") as bar:
-        measured = sts.similarity_runs(backend, pairs, chosen, bar.update)
+        measured = sts.similarity_runs(backend, pairs, embed_options, bar.update)
     runs = [
         {
             "model": run.model,
@@ -40,6 +42,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         }
         for run in measured
     ]
-    if options.json != "-":
-        shared.write_table(runs, {"Spearman": itemgetter("spearman"), "Pearson": itemgetter("pearson")}, digits=4)
-    return {"file": str(options.pairs), "revision": backend.revision, "precision": chosen.precision, "runs": runs}
+    correlations = {"Spearman": itemgetter("spearman"), "Pearson": itemgetter("pearson")}
+    shared.write_table(options, runs, correlations, digits=4)
+    return {
+        "file": str(options.pairs),
+        "revision": backend.revision,
+        "precision": embed_options.precision,
+        "runs": runs,
+    }

@@ -1,1 +1,1 @@
-"""Finding sentences: corpora, the index of their vectors, exact search, rankings by words, relevance."""
+"""Finding sentences: corpora, indexes of their vectors, exact search, word rankings, and evaluation."""

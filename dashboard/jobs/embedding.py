@@ -19,7 +19,7 @@ from dashboard.ui.wording import POOLING_NAMES, duration, size
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.retrieval.index.build import HasTexts
+    from components.retrieval.corpora.texts import Texts
     from components.retrieval.index.folder import IndexInfo, VectorIndex
 
 AT_ONCE = 2_000  # sentences that are embedded without asking, at every layer and pooling
@@ -27,7 +27,7 @@ EXACT_AT_ONCE = 3_000  # on a page that is there to measure
 TRIAL_TOKENS = 18  # of the sentences that the speed was measured on, on average
 
 
-def index_of(backend: Backend, corpus: HasTexts, where: str, exact: bool = False) -> VectorIndex | None:
+def index_of(backend: Backend, corpus: Texts, where: str, exact: bool = False) -> VectorIndex | None:
     """The index of a corpus by a model, if it is there; else its progress or its costs are drawn. `where` keys them.
 
     `exact` is for measurements: computed and stored in float32, whatever is faster.
@@ -47,7 +47,7 @@ def index_of(backend: Backend, corpus: HasTexts, where: str, exact: bool = False
     return index
 
 
-def queries_of(backend: Backend, queries: HasTexts, documents: IndexInfo, where: str) -> VectorIndex | None:
+def queries_of(backend: Backend, queries: Texts, documents: IndexInfo, where: str) -> VectorIndex | None:
     """The queries' own float32 index, at the layers and poolings of the documents'; else its progress is drawn."""
     return _requested(backend, queries, query_options(backend, documents.options), "float32", f"{where}_queries")
 
@@ -74,7 +74,7 @@ def query_options(backend: Backend, documents: EmbedOptions) -> EmbedOptions:
     return backend.embed_options(documents.layers, documents.poolings, documents.max_length, "float32", role="query")
 
 
-def _requested(backend: Backend, texts: HasTexts, wanted: EmbedOptions, dtype: str, where: str) -> VectorIndex | None:
+def _requested(backend: Backend, texts: Texts, wanted: EmbedOptions, dtype: str, where: str) -> VectorIndex | None:
     indexes = caching.indexes()
     job = indexes.request(backend, texts, wanted, dtype, person=caching.person())
     is_there = progress.ready(
@@ -89,7 +89,7 @@ def _requested(backend: Backend, texts: HasTexts, wanted: EmbedOptions, dtype: s
     return job.result if is_there else None
 
 
-def _other_choice(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
+def _other_choice(backend: Backend, corpus: Texts, where: str, exact: bool) -> None:
     """A way back to the choice of layers and poolings, for corpora that are not embedded with all of them."""
     asking = st.session_state.setdefault("_index_asking", set())
     key = _key(backend, corpus, exact)
@@ -102,11 +102,11 @@ def _other_choice(backend: Backend, corpus: HasTexts, where: str, exact: bool) -
         )
 
 
-def _key(backend: Backend, corpus: HasTexts, exact: bool) -> tuple[str, str, bool]:
+def _key(backend: Backend, corpus: Texts, exact: bool) -> tuple[str, str, bool]:
     return backend.spec.key, corpus.content_hash, exact
 
 
-def _wanted(backend: Backend, corpus: HasTexts, exact: bool) -> EmbedOptions | None:
+def _wanted(backend: Backend, corpus: Texts, exact: bool) -> EmbedOptions | None:
     """Layers and poolings that were chosen, or all for a small corpus; None where nobody has chosen yet."""
     chosen = st.session_state.setdefault("_index_choices", {}).get(_key(backend, corpus, exact))
     if chosen is None and len(corpus.texts) > (EXACT_AT_ONCE if exact else AT_ONCE):
@@ -121,7 +121,7 @@ def choose(key: tuple[str, str, bool], layers: Sequence[int], poolings: Sequence
     st.session_state.setdefault("_index_asking", set()).discard(key)
 
 
-def _costs(backend: Backend, corpus: HasTexts, where: str, exact: bool) -> None:
+def _costs(backend: Backend, corpus: Texts, where: str, exact: bool) -> None:
     """What embedding takes, before anything runs."""
     with st.container(border=True):
         st.markdown(

@@ -120,7 +120,7 @@ def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
 
     def work(tell: Callable[[int, int], None], cancelled: Callable[[], bool]) -> tuple[Int64, float, int, str]:
         ranker = ranking.make(pairs.documents.texts)
-        ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=tell, cancelled=cancelled)
+        ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=tell, is_cancelled=cancelled)
         return ranks, pair_runs.ranker_milliseconds(ranker, pairs.queries.texts), ranker.nbytes, run_record.now()
 
     title = lexical.TITLES[kind]

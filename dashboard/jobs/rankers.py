@@ -15,7 +15,7 @@ from dashboard import caching
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.retrieval.index.build import HasTexts
+    from components.retrieval.corpora.texts import Texts
     from components.retrieval.search.lexical import Ranker
 
 
@@ -39,7 +39,7 @@ def word_ranking(backend: Backend, kind: str) -> WordRanking:
     return WordRanking(kind, f"{backend.spec.key} {backend.revision}", partial(StaticRanker.of_model, backend))
 
 
-def word_ranker(backend: Backend, texts: HasTexts, kind: str) -> Ranker:
+def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker:
     """The ranker over texts, made once."""
     ranking = word_ranking(backend, kind)
     return caching.ranker(kind, texts.content_hash, ranking.source, texts, ranking.make)

@@ -1,1 +1,1 @@
-"""The sentences that are searched: what a corpus is, and how one is read."""
+"""The sentences that are searched: what a corpus is, and how it is read."""

@@ -1,7 +1,7 @@
 """Which column of a table holds the sentences.
 
-The one a person asked for; else the one with a name that says so (text, sentence, ...); else the one whose texts are
-by far the longest. Where two are alike it is not guessed: taking the wrong one of two would go unseen.
+The column that a person named; else one with a telling name (text, sentence, ...); else the one whose texts are by far
+the longest. Where two columns are similar there is no guess: nobody would notice that the wrong one was taken.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.table import SET_COLUMN
 
 EXAMPLES = 5
-SAMPLE_ROWS = 1_000  # what a column is judged by
+SAMPLE_ROWS = 1_000  # a column is judged by its first rows
 CLEARLY_LONGER = 2.0
-# Names of a column that is the text, best first. Names of which a file has two (sentence1, ...) are not among them.
+# Names of a column that is the text, best first. Names that come in pairs (sentence1, sentence2) are not among them.
 TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
 
 
@@ -31,7 +31,7 @@ class ColumnPreview:
     examples: tuple[str, ...]  # the first few values that are not empty
     mean_characters: float
     is_text: bool  # could hold the sentences
-    is_guess: bool  # would be taken where nobody chooses; none is where columns are too alike
+    is_guess: bool  # is taken if nobody chooses; no column is where two are too similar
 
 
 def preview_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[ColumnPreview, ...]:
@@ -40,34 +40,34 @@ def preview_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[ColumnPreview
     return tuple(_preview(name, values, name == guess) for name, values in columns.items())
 
 
-def text_column(columns: Mapping[str, Sequence[Any]], name: str, wanted: str | None = None) -> str:
-    """The name of the text column. Raises InputError, which lists the columns, where it is not clear."""
-    if wanted is not None:
-        if wanted not in columns:
-            raise no_column(name, wanted, columns)
-        return wanted
+def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | None = None) -> str:
+    """The name of the text column: `chosen`, or the guess. Raises InputError, which lists the columns, without either."""
+    if chosen is not None:
+        if chosen not in columns:
+            raise no_column(name, chosen, columns)
+        return chosen
     guess = guess_text(columns)
     if guess is not None:
         return guess
     raise InputError(
-        f"{name} has {len(columns)} columns, and it is not clear which one is the text: {', '.join(columns)[:500]}.",
-        "One column named text or sentence was expected, or one whose texts are much longer than the others.",
-        "Name the column to take, or rename it.",
+        f"{name} has {len(columns)} columns, and it is not clear which column holds the text: {', '.join(columns)[:500]}.",
+        "A column named text or sentence was expected, or a column with much longer texts than the others.",
+        "Choose the text column, or rename it to text.",
     )
 
 
 def guess_text(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """The column that is most likely the text, None where two are alike or none is text."""
+    """The column that is most likely the text; None where two are similar or none holds text."""
     if len(columns) == 1:
         return next(iter(columns))
     previews = [_preview(name, values, False) for name, values in columns.items()]
     texts = {preview.name: preview.mean_characters for preview in previews if preview.is_text}
-    for wanted in TEXT_NAMES:
-        named = [name for name in texts if name.casefold() == wanted]
+    for text_name in TEXT_NAMES:
+        named = [name for name in texts if name.casefold() == text_name]
         if named:
             return named[0] if len(named) == 1 else None
-    for wanted in TEXT_NAMES:  # so named, though some of its first rows hold no text: those are bad rows
-        named = [name for name in columns if name.casefold() == wanted]
+    for text_name in TEXT_NAMES:  # the name decides although most of the first rows hold no text: those are bad rows
+        named = [name for name in columns if name.casefold() == text_name]
         if len(named) == 1:
             return named[0]
     longest = sorted(texts, key=lambda name: -texts[name])
@@ -77,14 +77,14 @@ def guess_text(columns: Mapping[str, Sequence[Any]]) -> str | None:
 
 
 def as_text(value: Any) -> str:
-    """A value of another column: text as it is (what cannot be carried cleaned), nothing as "", lists and objects as JSON."""
+    """A value of another column as text: cleaned text, "" for a missing value, JSON for lists and objects."""
     if value is None or value != value:  # NaN is not equal to itself
         return ""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    text = value if isinstance(value, str) else None
-    if text is None:
-        text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+    if isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    text = str(value)
     return text if text.isprintable() else clean(text).text
 
 
@@ -99,13 +99,13 @@ def _preview(name: str, values: Sequence[Any], is_guess: bool) -> ColumnPreview:
 
 
 def _is_language(value: str) -> bool:
-    """Whether a value could be a sentence: it has letters and is no address."""
+    """Whether a value could be a sentence: it has letters and is not a web address."""
     return re.search(r"[^\W\d_]", value) is not None and re.match(r"\s*\w+://\S*\s*$", value) is None
 
 
-def no_column(name: str, wanted: str, columns: Iterable[str]) -> InputError:
+def no_column(name: str, column: str, columns: Iterable[str]) -> InputError:
     return InputError(
-        f"{name} has no column {wanted[:80]!r}.",
+        f"{name} has no column {column[:80]!r}.",
         f"One of its columns was expected: {', '.join(columns)[:500]}.",
-        "Choose one of them, or rename it.",
+        "Choose one of these columns.",
     )

@@ -1,33 +1,31 @@
-"""A corpus: the sentences that are embedded and searched, with what else a file says about each.
+"""A corpus: the sentences that are embedded and searched, with the other columns of their file.
 
-Nothing is dropped silently. A row that cannot be used (empty, no text, broken) is counted with its number and the
-reason; a sentence that came before is kept and counted, since two rows with one text may differ in the other
-columns; text with control characters or half characters in it is cleaned and counted.
+Nothing is dropped silently. A row that cannot be used (empty, no text, broken) is counted, with its number and the
+reason. A repeated sentence is kept and counted, since the rows may differ in their other columns. Text with control
+characters or invalid characters is cleaned and counted.
 
 A text column of lists, such as `set` in embedding-data/sentence-compression, holds sentences that belong together:
 the first is the text, the second goes to the column "compressed".
 
-What it does not do: split text into sentences, or tell what language it is in. A line is a sentence.
+What it does not do: split text into sentences, or recognise the language. Each line is one sentence.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from components.errors import InputError
-from components.retrieval.corpora.columns import SAMPLE_ROWS, ColumnPreview, as_text, no_column, preview_columns
+from components.retrieval.corpora.columns import SAMPLE_ROWS, ColumnPreview, as_text, preview_columns
 from components.retrieval.corpora.columns import text_column as find_text_column
 from components.retrieval.corpora.readers.encoding import CleanedText, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table
-from components.retrieval.corpora.readers.table import BROWSER_LIMITS, SET_COLUMN, BadRow, Limits, Table, browser_limits
-from components.retrieval.corpora.texts import hash_of
+from components.retrieval.corpora.readers.table import BROWSER_LIMITS, BadRow, Limits, Table, browser_limits
+from components.retrieval.corpora.texts import Texts
 
 __all__ = [
     "BROWSER_LIMITS",
@@ -38,50 +36,38 @@ __all__ = [
     "ReadReport",
     "browser_limits",
     "columns_of",
-    "pairs_of",
     "read_corpus",
 ]
 
-PAIR_COLUMN = "compressed"  # what the second of a pair is called
+PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
 BAD_ROWS_KEPT, EXAMPLES = 100, 5
 BROKEN_BYTES = "bytes that are not utf-8"
-SET_SIZE = 10  # of a longer list of sentences the first ones are kept
+SET_SIZE = 10  # sentences kept of a list
 
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of a file's rows."""
+    """How the rows of a file were used."""
 
     rows: int  # kept and bad ones
     kept: int
     bad_rows: tuple[BadRow, ...] = ()  # the first 100
     bad_count: int = 0
     bad_reasons: Mapping[str, int] = field(default_factory=dict)  # reason to number of rows, the most frequent first
-    duplicates: int = 0  # kept rows whose text came before
+    duplicates: int = 0  # kept rows that repeat the text of an earlier row
     duplicate_examples: tuple[str, ...] = ()
-    cleaned: int = 0  # kept rows that lost control characters or half characters
+    cleaned: int = 0  # kept rows from which control or invalid characters were removed
     encoding: str = "utf-8"
-    encoding_guessed: bool = False  # True where a person may know better
+    encoding_guessed: bool = False  # if True, a person may know a better encoding
     text_column: str = "text"
-    left_out: tuple[str, ...] = ()  # columns that were not kept: pictures, sounds, or one too many
+    left_out: tuple[str, ...] = ()  # columns that were not kept: pictures, sounds, or more than the limit
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
-    """Sentences and their other columns, aligned: columns[name][i] belongs to texts[i]."""
+class Corpus(Texts):
+    """The sentences of a file, their other columns, and how the file was read."""
 
-    name: str
-    texts: tuple[str, ...]
-    columns: Mapping[str, tuple[str, ...]]  # as text; "" where a row has nothing
-    report: ReadReport
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @cached_property
-    def content_hash(self) -> str:
-        """SHA-256 of the texts, their number, order and borders included; other columns do not count."""
-        return hash_of(self.texts)
+    report: ReadReport = field(default_factory=lambda: ReadReport(0, 0))
 
 
 def read_corpus(
@@ -91,11 +77,11 @@ def read_corpus(
     encoding: str | None = None,
     limits: Limits | None = BROWSER_LIMITS,
 ) -> Corpus:
-    """The corpus of a file, or of the files that a large one was split into.
+    """The corpus in a file, or in the several files of one large data set.
 
-    `name` is what the corpus is called, and for bytes says the format by its ending. BROWSER_LIMITS stands for what
-    the operator set (`browser_limits`); None reads any size. Raises InputError for a file that is none of the
-    formats, cannot be decoded, is too large, has no sentence, or more than one column that could be the text.
+    `name` is the name of the corpus; for bytes its ending gives the format. With BROWSER_LIMITS the operator's limits
+    apply (`browser_limits`); with None there is no limit. Raises InputError for a file in another format, one that
+    cannot be decoded, is too large or has no sentence, and for one with several columns that could be the text.
     """
     if limits is BROWSER_LIMITS:
         limits = browser_limits()
@@ -110,48 +96,16 @@ def read_corpus(
 
 
 def columns_of(source: Path | bytes, name: str, encoding: str | None = None) -> tuple[ColumnPreview, ...]:
-    """The columns of a file, judged by its first rows, for a person to choose the text among them.
+    """The columns of a file, judged by its first rows, so that a person can choose the text column.
 
-    One of them has `is_guess` unless two are alike; for .txt there is only "text".
+    One column has `is_guess` unless two are similar; a .txt file has only "text".
     """
     table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS)
     return preview_columns(table.columns)
 
 
-def pairs_of(corpus: Corpus, column: str = SET_COLUMN) -> Corpus:
-    """The corpus with a column of lists unpacked: the first of each list is the text, the second "compressed".
-
-    For lists that a file holds as text (`["a", "b"]` in a .csv) or beside another text column; `read_corpus`
-    unpacks a text column of lists by itself. Rows without a pair are counted as bad, by their place among the
-    corpus's texts, from 1. Raises InputError where no row has one.
-    """
-    if column != corpus.report.text_column and column not in corpus.columns:
-        raise no_column(corpus.name, column, [corpus.report.text_column, *corpus.columns])
-    own = column == corpus.report.text_column
-    others = {name: values for name, values in corpus.columns.items() if name != column}
-    if not own:
-        others[corpus.report.text_column] = corpus.texts
-    values = [_parsed(text) for text in (corpus.texts if own else corpus.columns[column])]
-    table = Table({column: values, **others}, range(1, len(values) + 1))
-    unpacked = _corpus(corpus.name, table, column, are_sets=True)
-    before, after = corpus.report, unpacked.report
-    reasons = Counter(before.bad_reasons) + Counter(after.bad_reasons)
-    report = replace(
-        after,
-        rows=before.rows,
-        bad_rows=(*before.bad_rows, *after.bad_rows)[:BAD_ROWS_KEPT],
-        bad_count=before.bad_count + after.bad_count,
-        bad_reasons=MappingProxyType(dict(reasons.most_common())),
-        cleaned=before.cleaned + after.cleaned,
-        encoding=before.encoding,
-        encoding_guessed=before.encoding_guessed,
-        left_out=before.left_out + after.left_out,
-    )
-    return replace(unpacked, report=report)
-
-
 def _tables(sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None) -> list[Table]:
-    """The table of each part; of many small parts no more are read than one large file may have."""
+    """The table of each part. All parts together may have as many rows as one large file."""
     tables: list[Table] = []
     for source in sources:
         tables.append(read_table(source, name, encoding, limits))
@@ -161,19 +115,10 @@ def _tables(sources: Sequence[Path | bytes], name: str, encoding: str | None, li
     return tables
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
 def _joined(tables: Sequence[Table]) -> Table:
-    """Tables of one file's parts, one behind the other; rows are numbered on, columns are those of all parts."""
+    """The tables of a data set's parts as one: rows are numbered consecutively, and only columns of all parts are kept."""
     if len(tables) == 1:
         return tables[0]
-    if not tables:
-        raise ValueError("no files to read")
     shared = [name for name in tables[0].columns if all(name in table.columns for table in tables)]
     left_out = {name for table in tables for name in (*table.columns, *table.left_out)} - set(shared)
     numbers: list[int] = []
@@ -194,35 +139,34 @@ def _joined(tables: Sequence[Table]) -> Table:
     )
 
 
-def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Corpus:
-    """The usable rows of a table, with `column` as the text; lists are taken for sets where at least half are some."""
+def _corpus(name: str, table: Table, column: str) -> Corpus:
+    """The usable rows of a table, with `column` as the text. Its lists are unpacked where at least half of it are lists."""
     values = table.columns[column]
     others = {key: others for key, others in table.columns.items() if key != column}
     sizes = [len(value) for value in values if isinstance(value, list) and len(value) > 1]
-    has_lists = are_sets or (bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values))
-    width = min(max(sizes, default=2), SET_SIZE) if has_lists else 1
+    has_lists = bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values)
+    width = min(max(sizes), SET_SIZE) if has_lists else 1
     bad = list(table.bad)
     kept: list[int] = []
     texts: list[str] = []
-    seconds: list[tuple[str, ...]] = []
+    further: list[tuple[str, ...]] = []  # the other sentences of each list
     cleaned = 0
     for index, value in enumerate(values):
         parts = value if has_lists and isinstance(value, list) else [value]
-        done = _cleaned(parts, width, table.has_broken_bytes)
-        if isinstance(done, str):
-            bad.append(BadRow(table.numbers[index], done))
+        usable = _cleaned(parts, width, table.has_broken_bytes)
+        if isinstance(usable, str):
+            bad.append(BadRow(table.numbers[index], usable))
             continue
         kept.append(index)
-        texts.append(done[0].text)
-        cleaned += any(text.changed for text in done)
-        if has_lists:
-            seconds.append(tuple(text.text for text in done[1:]))
+        texts.append(usable[0].text)
+        further.append(tuple(text.text for text in usable[1:]))
+        cleaned += any(text.changed for text in usable)
     if not texts:
         raise _nothing(name, bad)
     columns = {key: tuple(as_text(others[key][index]) for index in kept) for key in others}
     for extra in range(width - 1):
         title = _free(PAIR_COLUMN if extra == 0 else f"{column} {extra + 2}", columns)
-        columns[title] = tuple(parts[extra] if extra < len(parts) else "" for parts in seconds)
+        columns[title] = tuple(parts[extra] if extra < len(parts) else "" for parts in further)
     repeated = _repeated(texts)
     bad.sort(key=lambda row: row.row)
     report = ReadReport(
@@ -239,29 +183,29 @@ def _corpus(name: str, table: Table, column: str, are_sets: bool = False) -> Cor
         text_column=column,
         left_out=(
             *table.left_out,
-            *([f"{column} {width + 1} and on"] if has_lists and max(sizes, default=0) > width else []),
+            *([f"{column} {width + 1} and on"] if has_lists and max(sizes) > width else []),
         ),
     )
     return Corpus(name, tuple(texts), MappingProxyType(columns), report)
 
 
 def _cleaned(parts: Sequence[Any], width: int, check_bytes: bool) -> list[CleanedText] | str:
-    """The first `width` texts of a row, ready to be used, or why they cannot be. A width above 1 asks for two."""
+    """The first `width` texts of a row, cleaned; or the reason why the row cannot be used. A width above 1 needs two texts."""
     for part in parts:
         if part is None:
             return "no text"
         if isinstance(part, bytes) or (check_bytes and isinstance(part, str) and has_broken_bytes(part)):
             return BROKEN_BYTES
         if not isinstance(part, str):
-            return "not a text"
+            return "not text"
     if len(parts) < min(width, 2):
         return "one text instead of two"
-    done = [clean(part) for part in parts[:width]]
-    return done if all(text.text for text in done) else "empty"
+    texts = [clean(part) for part in parts[:width]]
+    return texts if all(text.text for text in texts) else "empty"
 
 
 def _repeated(texts: Sequence[str]) -> list[str]:
-    """Each text that came before, once for each time it comes again."""
+    """Each text that repeats an earlier one, once for each repetition."""
     seen: set[str] = set()
     repeated = []
     for text in texts:
@@ -279,9 +223,9 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
 
 def _nothing(name: str, bad: Sequence[BadRow]) -> InputError:
     reasons = Counter(row.reason for row in bad).most_common(3)
-    why = "; ".join(f"{count:,} rows: {reason}" for reason, count in reasons) or "it has no rows of text"
+    why = "; ".join(f"{count:,} rows: {reason}" for reason, count in reasons) or "it has no rows with text"
     return InputError(
         f"{name} has no sentence that can be read ({why}).",
         "At least one row with text was expected.",
-        "Check the file, its format and the column chosen.",
+        "Check the file, its format and the chosen column.",
     )

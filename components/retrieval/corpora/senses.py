@@ -1,8 +1,8 @@
 """Sentences with an ambiguous word and the sense it has there: columns word, sense, sentence, and perhaps index.
 
-`index` says which word of the sentence is meant, counted from 0 between spaces, as word-in-context data has it; without
-it the first occurrence of the word is meant. The word has to stand in the sentence as it is written in its column,
-in any case: inflected forms are other words here.
+`index` is the number of the word meant, counted from 0 between spaces, as in word-in-context data; without it the first
+occurrence of the word is meant. The sentence must contain the word as it is written in its column, in upper or lower
+case: inflected forms are other words here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SenseFile:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words in lower case, in the order they come."""
+        """The words in lower case, in the order of the file."""
         return tuple(dict.fromkeys(row.word.casefold() for row in self.rows))
 
     def of(self, word: str) -> tuple[SenseRow, ...]:
@@ -48,14 +48,14 @@ class SenseFile:
 
 
 def read_senses(source: Path | bytes, name: str) -> SenseFile:
-    """Read a file of any kind that a corpus may have. Raises InputError where a column is missing."""
+    """Read a file in any format of a corpus. Raises InputError where a column is missing."""
     corpus = read_corpus(source, name, "sentence")
     missing = [column for column in ("word", "sense") if column not in corpus.columns]
     if missing:
         raise InputError(
             f"{name} has no column {' and no column '.join(missing)}.",
-            f"The columns {', '.join(COLUMNS)} were expected, and perhaps index.",
-            "Rename its columns.",
+            f"The columns {', '.join(COLUMNS)} were expected; a column index is optional.",
+            "Rename its columns, or choose another file.",
         )
     rows, bad = [], corpus.report.bad_count
     indexes = corpus.columns.get("index", ("",) * len(corpus))
@@ -69,7 +69,9 @@ def read_senses(source: Path | bytes, name: str) -> SenseFile:
         rows.append(SenseRow(word.strip(), sense.strip(), sentence, int(number) if number else None))
     if not rows:
         raise InputError(
-            f"{name} has no row with a word, a sense and a sentence.", "At least one was expected.", "Look at the file."
+            f"{name} has no row with a word, a sense and a sentence.",
+            "At least one such row was expected.",
+            "Check the columns of the file.",
         )
     return SenseFile(tuple(rows), bad, corpus.content_hash)
 
@@ -77,7 +79,7 @@ def read_senses(source: Path | bytes, name: str) -> SenseFile:
 def meant_occurrences(
     rows: Sequence[SenseRow], occurrences: Sequence[tuple[int, int, int]]
 ) -> tuple[list[int], list[int]]:
-    """Which of the found occurrences (row, first character, last + 1) are meant, and the rows without one."""
+    """The occurrences (row, first character, last + 1) that are meant, by number, and the rows without an occurrence."""
     by_row: dict[int, list[int]] = {}
     for occurrence, (owner, _, _) in enumerate(occurrences):
         by_row.setdefault(owner, []).append(occurrence)

@@ -1,14 +1,14 @@
-"""Texts in two flat files: all characters, and where each text begins; read one by one, never all at once.
+"""Texts in two flat files: all characters, and the offset of each text. Texts are read one at a time.
 
-A million sentences as Python strings are some 150 MB, in every process that opens them; mapped into memory they cost
-what is looked at.
+A million sentences as Python strings take some 150 MB in every process that opens them; mapped into memory, only the
+texts that are read take any.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import overload
@@ -48,18 +48,15 @@ class StoredTexts(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A list of texts as an index wants it: without columns."""
+    """Texts that can be embedded into an index, with other columns if they have any: columns[name][i] belongs to texts[i]."""
 
     name: str
     texts: tuple[str, ...]
-
-    @property
-    def columns(self) -> Mapping[str, Sequence[str]]:
-        return {}
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # as text; "" where a row has no value
 
     @cached_property
     def content_hash(self) -> str:
-        """As a corpus's: the same texts are the same index."""
+        """SHA-256 of the texts with their number, order and boundaries, but not of the other columns."""
         return hash_of(self.texts)
 
     def __len__(self) -> int:
@@ -67,7 +64,7 @@ class Texts:
 
 
 def hash_of(texts: Sequence[str]) -> str:
-    """SHA-256 of texts, their number, order and borders included."""
+    """SHA-256 of texts with their number, order and boundaries."""
     lengths = np.fromiter(map(len, texts), dtype="<i8", count=len(texts))
     digest = hashlib.sha256(lengths.tobytes())
     digest.update("".join(texts).encode("utf-8", "surrogatepass"))
@@ -75,7 +72,7 @@ def hash_of(texts: Sequence[str]) -> str:
 
 
 def write_texts(stem: Path, texts: Iterable[str]) -> None:
-    """Write `stem`.utf8 and `stem`.offsets.npy. Half characters become U+FFFD."""
+    """Write `stem`.utf8 and `stem`.offsets.npy. Invalid characters become U+FFFD."""
     offsets = [0]
     with Path(f"{stem}.utf8").open("wb") as file:
         for text in texts:
@@ -84,10 +81,10 @@ def write_texts(stem: Path, texts: Iterable[str]) -> None:
 
 
 def open_texts(stem: Path) -> StoredTexts:
-    """The texts that `write_texts` wrote. Raises ValueError (or OSError) where the files do not fit together."""
+    """The texts that `write_texts` wrote. Raises ValueError (or OSError) for files that do not belong together."""
     offsets = np.load(f"{stem}.offsets.npy", mmap_mode="r", allow_pickle=False)
     path = Path(f"{stem}.utf8")
     characters = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
     if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(characters):
-        raise ValueError(f"{path.name} and its offsets do not fit together")
+        raise ValueError(f"{path.name} and its offsets do not belong together")
     return StoredTexts(characters, offsets)

@@ -1,6 +1,7 @@
 """Retrieval at every layer and pooling from one embedding pass.
 
-Embeddings are float32: bfloat16 moves near neighbours. Large grids lie in a file that is mapped into memory.
+Embeddings are float32, because bfloat16 changes the order of near neighbours. Large grids are kept in a file that is
+mapped into memory.
 """
 
 from __future__ import annotations
@@ -20,13 +21,12 @@ from components.model.embedding.disk import reserve_array
 from components.model.embedding.embedder import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.evaluation.layer_grid import LayerGrid
-from components.retrieval.evaluation.ranks import gold_ranks
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-IN_MEMORY = 512 << 20  # bytes of a grid; larger ones go into a file
-Ranks = TypeVar("Ranks")  # of all queries, as whatever ranks them gives them
+IN_MEMORY = 512 << 20  # bytes; larger grids are kept in a file
+Ranks = TypeVar("Ranks")  # the ranks of all queries, in the form that the ranking function returns
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,61 +44,46 @@ def retrieval_runs(
     backend: Backend,
     documents: Sequence[str],
     queries: Sequence[str],
+    rank: Callable[..., Ranks],
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
-) -> Iterator[RetrievalRun[Int64]]:
-    """A run for each layer and pooling of the options, ranks from 1 [query]; query i's right document is document i.
-
-    `progress(done, total)` counts texts that are embedded. Raises Cancelled.
-    """
-    if len(documents) != len(queries) or not len(documents):
-        raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
-
-    def rank(query_vectors: Float32, document_vectors: Float32) -> Int64:
-        return gold_ranks(query_vectors, document_vectors, cancelled=cancelled)
-
-    return ranked_grid(backend, documents, queries, rank, options, query_options, progress, cancelled)
-
-
-def ranked_grid(
-    backend: Backend,
-    documents: Sequence[str],
-    queries: Sequence[str],
-    rank: Callable[[Float32, Float32], Ranks],
-    options: EmbedOptions,
-    query_options: EmbedOptions | None,
-    progress: ReportProgress | None,
-    cancelled: IsCancelled,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[RetrievalRun[Ranks]]:
-    """What `rank` makes of the vectors [query, dim] and [document, dim] of each layer and pooling, one after another."""
+    """A run for each layer and pooling of the options.
+
+    `rank(query_vectors [query, dim], document_vectors [document, dim], is_cancelled=)` is `gold_ranks`, or
+    `vector_relevant_ranks` with its grades. `progress(done, total)` counts embedded texts. Raises Cancelled.
+    """
     total = len(documents) + len(queries)
 
-    def tell(before: int) -> ReportProgress:
+    def counted_from(before: int) -> ReportProgress:
         return lambda done, _: progress(before + done, total) if progress is not None else None
 
     with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        document_grid = embed_grid(backend, documents, options, folder, tell(0), cancelled)
-        query_grid = embed_grid(backend, queries, query_options or options, folder, tell(len(documents)), cancelled)
+        sides = ((documents, options, 0), (queries, query_options or options, len(documents)))
+        document_grid, query_grid = (
+            _embed_grid(backend, texts, own_options, Path(name), counted_from(before), is_cancelled)
+            for texts, own_options, before in sides
+        )
         for layer, pooling in document_grid.cells:
-            ranks = rank(query_grid.of(layer, pooling), document_grid.of(layer, pooling))
+            vectors = query_grid.of(layer, pooling), document_grid.of(layer, pooling)
+            ranks = rank(*vectors, is_cancelled=is_cancelled)
             yield RetrievalRun(backend.spec.key, backend.revision, layer, pooling, ranks)
 
 
-def embed_grid(
+def _embed_grid(
     backend: Backend,
     texts: Sequence[str],
     options: EmbedOptions,
     folder: Path,
-    progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> LayerGrid:
-    """Vectors [layer, pooling, text, dim], float32, in memory or, from 512 MB on, in a file of the folder."""
+    """Vectors [layer, pooling, text, dim], float32: in memory, or above 512 MB in a file of the folder."""
     shape = (len(options.layers), len(options.poolings), len(texts), backend.vector_size(options.poolings))
     if 4 * int(np.prod(shape)) <= IN_MEMORY:
-        vectors = backend.embed(texts, options=options, progress=progress, is_cancelled=cancelled)
+        vectors = backend.embed(texts, options=options, progress=progress, is_cancelled=is_cancelled)
         return LayerGrid(options.layers, options.poolings, vectors)
     path = folder / f"{len(list(folder.iterdir()))}.npy"
     try:
@@ -106,7 +91,7 @@ def embed_grid(
     except OSError as problem:
         raise InputError(
             f"{4 * np.prod(shape) / 1e9:,.1f} GB of vectors could not be kept in {folder}: {problem.strerror or problem}.",
-            "That much free room was expected.",
+            "That much free space was expected.",
             "Choose fewer layers or poolings, or set TMPDIR to a folder on a larger disk.",
         ) from problem
     grid: Any = np.lib.format.open_memmap(path, mode="r+")
@@ -114,5 +99,5 @@ def embed_grid(
     def keep(rows: Int64, vectors: Float32) -> None:
         grid[:, :, rows] = vectors
 
-    backend.embed_into(texts, options, keep, progress=progress, is_cancelled=cancelled)
+    backend.embed_into(texts, options, keep, progress=progress, is_cancelled=is_cancelled)
     return LayerGrid(options.layers, options.poolings, grid)

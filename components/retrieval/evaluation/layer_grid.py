@@ -31,24 +31,24 @@ class LayerGrid:
 
     @property
     def best(self) -> tuple[int, Pooling]:
-        """Layer and pooling of the highest value, the first one of several; NaN is never it. For one value a cell."""
+        """Layer and pooling of the highest value, the first of several, NaN ignored. For grids [layer, pooling]."""
         row, column = np.unravel_index(int(np.nan_to_num(self.values, nan=-np.inf).argmax()), self.values.shape)
         return self.layers[row], self.poolings[column]
 
     def __contains__(self, cell: tuple[int, str]) -> bool:
         return cell[0] in self.layers and cell[1] in self.poolings
 
-    def place(self, layer: int, pooling: str) -> tuple[int, int]:
-        """Row and column of a layer and pooling. Raises KeyError for one that is not here."""
+    def position(self, layer: int, pooling: str) -> tuple[int, int]:
+        """Row and column of a layer and pooling. Raises KeyError for a cell that is not in the grid."""
         if (layer, pooling) not in self:
             raise KeyError(f"layer {layer}, {pooling}")
-        return self.layers.index(layer), next(column for column, name in enumerate(self.poolings) if name == pooling)
+        return self.layers.index(layer), list[str](self.poolings).index(pooling)
 
     def of(self, layer: int, pooling: str) -> Any:
-        """The value, or the row of values, of one layer and pooling. Raises KeyError for one that is not here."""
-        return self.values[self.place(layer, pooling)]
+        """The value, or the row of values, of one layer and pooling. Raises KeyError as `position` does."""
+        return self.values[self.position(layer, pooling)]
 
     def each(self, measure: Callable[[Any], float]) -> LayerGrid:
-        """One value a cell: a measure of the row of values that is there, for example the mean."""
-        values = [[measure(rows) for rows in layer] for layer in self.values]
+        """One value per cell: a measure of the cell's row of values, for example their mean."""
+        values = [[measure(row) for row in layer] for layer in self.values]
         return LayerGrid(self.layers, self.poolings, np.array(values))

@@ -1,13 +1,13 @@
-"""Retrieval measures of ranks where each query has one right document, and how sure one can be of them.
+"""Measures for retrieval where each query has one correct answer, their intervals, and tests between runs.
 
-Recall@k: the share of queries whose document is among the first k. MRR: the mean of 1 / rank. nDCG@10: the mean of
-1 / log2(1 + rank) for ranks up to 10, for the ideal gain of one document is 1 (Jarvelin and Kekalainen 2002).
+Recall@k: the share of queries whose correct answer is among the first k hits. MRR: the mean of 1 / rank. nDCG@10: the
+mean of 1 / log2(1 + rank) for ranks up to 10, since the ideal gain of one document is 1 (Jarvelin and Kekalainen 2002).
 
 Intervals are percentile bootstraps over queries (Efron 1979; Sakai 2006 for retrieval), seeded. Two runs over the same
 queries are compared by a randomisation test (Smucker, Allan and Carterette 2007): the p-value is how often a
 difference at least as large appears when each query's two results are swapped at random.
 
-What they do not show: anything of other queries than these, drawn in another way.
+What they do not show: results for queries that are drawn in another way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Interval:
 
 
 def recall(ranks: Int64, k: int) -> Float64:
-    """1 for each query whose document is among the first k, else 0, float64 [query]."""
+    """1 for each query whose correct answer is among the first k hits, else 0, float64 [query]."""
     if k < 1:
         raise ValueError(f"k is {k}, at least 1 was expected")
     return (ranks <= k).astype(np.float64)
@@ -49,7 +49,7 @@ def reciprocal_rank(ranks: Int64) -> Float64:
 
 
 def ndcg(ranks: Int64, k: int = 10) -> Float64:
-    """Discounted gain of the one right document, float64 [query]; 0 beyond rank k."""
+    """Discounted gain of the correct answer, float64 [query]; 0 beyond rank k."""
     return np.where(ranks <= k, 1 / np.log2(1 + ranks.astype(np.float64)), 0.0)
 
 
@@ -69,7 +69,7 @@ MEASURES: Mapping[str, Callable[[Int64], Float64]] = {
 def recall_band(ranks: Int64, most: int, seed: int = 0, resamples: int = RESAMPLES) -> tuple[Float64, Float64]:
     """The 95 % bootstrap interval of each point of the recall curve, two float64 [most].
 
-    Drawing queries with replacement draws how many of them have each rank, which is one multinomial draw.
+    To draw queries with replacement is to draw how many of them have each rank: one multinomial draw.
     """
     counts = np.bincount(np.minimum(ranks, most + 1), minlength=most + 2)[1:].astype(np.float64)
     drawn = np.random.default_rng(seed).multinomial(len(ranks), counts / counts.sum(), size=resamples)
@@ -79,11 +79,11 @@ def recall_band(ranks: Int64, most: int, seed: int = 0, resamples: int = RESAMPL
 
 
 def holm(p_values: Sequence[float], among: int | None = None) -> list[float]:
-    """p-values of several comparisons adjusted so that the chance of any false one stays below the level (Holm 1979).
+    """p-values of several comparisons, adjusted to limit the chance of any false positive (Holm 1979).
 
-    `among` is how many comparisons these were picked from, by default their own number. Whoever compares k runs with the
-    best of them has looked at all k (k - 1) / 2 pairs: the best was found on the same queries. Raises ValueError for fewer
-    than there are.
+    `among` is the number of comparisons from which these were selected, by default their own number. Comparing k runs with
+    the best of them involves all k (k - 1) / 2 pairs, since the best was found on the same queries. Raises ValueError for
+    fewer comparisons than p-values.
     """
     tests = len(p_values) if among is None else among
     if tests < len(p_values):
@@ -96,7 +96,7 @@ def holm(p_values: Sequence[float], among: int | None = None) -> list[float]:
 
 
 def shown_p(value: float, raw: float, resamples: int = 10 * RESAMPLES) -> str:
-    """An adjusted p-value as it is read; where the test itself (`raw`) found its least, a bound."""
+    """An adjusted p-value as text; where the test's own p-value (`raw`) is its smallest possible one, an upper bound."""
     number = f"{value:.3f}" if value >= 0.001 else f"{value:.4f}"
     return f"< {number}" if raw <= 1.5 / (resamples + 1) and value < 1 else number
 
@@ -105,7 +105,7 @@ def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Inte
     """The mean of per-query values with its 95 % bootstrap interval. Raises ValueError without a query."""
     if not len(values):
         raise ValueError("no query to take a mean of")
-    # Drawing queries with replacement draws how many of them have each value: one multinomial draw a resample.
+    # To draw queries with replacement is to draw how many of them have each value: one multinomial draw per resample.
     distinct, counts = np.unique(values, return_counts=True)
     numbers, means = np.random.default_rng(seed), np.empty(resamples)
     step = max(1, _AT_ONCE // len(distinct))
@@ -117,12 +117,12 @@ def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Inte
 
 
 def randomisation_test(first: Float64, second: Float64, seed: int = 0, resamples: int = 10 * RESAMPLES) -> float:
-    """Two-sided p-value of the difference of two runs' means over the same queries, [query] each.
+    """Two-sided p-value of the difference between two runs' means over the same queries, [query] each.
 
-    Never 0: with n swaps the least is 1 / (n + 1). Raises ValueError for runs over other numbers of queries.
+    Never 0: with n swaps the smallest is 1 / (n + 1). Raises ValueError for runs with different numbers of queries.
     """
     if len(first) != len(second) or not len(first):
-        raise ValueError(f"{len(first)} and {len(second)} queries: as many of both, at least one, were expected")
+        raise ValueError(f"{len(first)} and {len(second)} queries: equal numbers above 0 were expected")
     differences = first - second
     differences = differences[differences != 0]  # a swap of equal results changes nothing
     observed_sum = float(differences.sum())

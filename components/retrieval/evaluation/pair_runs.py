@@ -1,11 +1,11 @@
-"""Retrieval on pairs from indexes that lie on disk, and by words: the ranks that the Evaluate page compares.
+"""Retrieval on pairs, by indexes on disk and by word rankings: the ranks that the Evaluate page compares.
 
-Documents and queries are two indexes of one model (components.retrieval.index.folder), float32, so that every layer
-and pooling comes from one embedding pass, a stopped one goes on, and nothing is embedded twice. What is kept of a run
-are the ranks of each query's own document, from which every measure follows.
+Documents and queries are two float32 indexes of one model (components.retrieval.index.folder), so that every layer and
+pooling comes from one embedding pass, a stopped pass continues, and nothing is embedded twice. Of a run only the rank of
+each query's correct answer is kept, from which every measure follows.
 
-How long a query takes is measured one query at a time, as a person waits for it: embedding or counting, scoring all
-documents, and sorting out the first ten. It depends on the machine; the order of methods does far less.
+The time per query is measured one query at a time, as a person waits for it: embedding or counting, scoring all
+documents, and selecting the first ten. It depends on the machine; the order of the methods does so far less.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Ranker
 
 QUERY_COLUMN = "compressed"
-TIED = 1e-6  # scores by words this close, relative to their size, are equal
+TIED = 1e-6  # scores of a word ranking are equal if their relative difference is smaller
 TIMED_QUERIES = 12
-OPERATIONS_A_SECOND = 1.2e11  # of float32 products, seen on two cores with their comparisons
+OPERATIONS_PER_SECOND = 1.2e11  # of float32 products and their comparisons, measured on two cores
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Queries and documents: query i's right document is document i."""
+    """Queries and documents: document i is the correct answer of query i."""
 
     name: str
     documents: Texts
     queries: Texts
-    left_out: int  # rows that lack one of the two
-    repeated: int  # documents whose text another one has too: their queries cannot have rank 1
+    left_out: int  # rows without a query
+    repeated: int  # documents with the same text as another: their queries cannot have rank 1
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -60,18 +60,18 @@ class Pairs:
 
 
 def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
-    """The corpus's sentences as documents, a column's texts as queries. Raises InputError without such a column."""
+    """A corpus's sentences as documents and a column's texts as queries. Raises InputError without such a column."""
     if column not in corpus.columns:
         raise InputError(
             f"{corpus.name} has the columns {', '.join([corpus.report.text_column, *corpus.columns])}.",
             f"The columns sentence and {column} (a query for each sentence) were expected.",
-            "Rename them, or choose another column or file.",
+            "Rename its columns, or choose another column or file.",
         )
     rows = [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
     if not rows:
         raise InputError(
-            f"{corpus.name} has no row with both texts.",
-            "At least one was expected.",
+            f"{corpus.name} has no row with both a sentence and a query.",
+            "At least one such row was expected.",
             "Choose another column or corpus.",
         )
     documents = tuple(corpus.texts[row] for row in rows)
@@ -90,7 +90,7 @@ def _repeated(texts: Sequence[str]) -> int:
 
 
 def first_pairs(pairs: Pairs, most: int) -> Pairs:
-    """The first `most` pairs: only their sentences are searched."""
+    """At most the first `most` pairs: only their sentences are searched."""
     if len(pairs) <= most:
         return pairs
     documents = Texts(pairs.documents.name, pairs.documents.texts[:most])
@@ -102,11 +102,11 @@ def grid_ranks(
     documents: VectorIndex,
     queries: VectorIndex,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> LayerGrid:
-    """Ranks from 1, int32 [layer, pooling, query], for all that both indexes have, by cosine, read-only.
+    """Ranks by cosine, from 1, int32 [layer, pooling, query], for each layer and pooling of both indexes, read-only.
 
-    Query i's right document is document i. `progress(done, total)` counts queries over all layers and
+    Document i is the correct answer of query i. `progress(done, total)` counts queries over all layers and
     poolings. Raises Cancelled.
     """
     options = queries.info.options
@@ -116,22 +116,22 @@ def grid_ranks(
     ranks = np.empty((len(cells), count), np.int32)
     for number, (layer, pooling) in enumerate(cells):
 
-        def tell(done: int, _: int, before: int = number * count) -> None:
+        def report_progress(done: int, _: int, before: int = number * count) -> None:
             if progress is not None:
                 progress(before + done, len(cells) * count)
 
         ranks[number] = gold_ranks(
             queries.engine(layer, pooling).vectors,
             documents.engine(layer, pooling).vectors,
-            progress=tell,
-            cancelled=cancelled,
+            progress=report_progress,
+            is_cancelled=is_cancelled,
         )
     return LayerGrid(layers, poolings, read_only(ranks.reshape(len(layers), len(poolings), count)))
 
 
 def ranking_seconds(pairs: int, dim: int, cells: int) -> float:
-    """About how long `grid_ranks` takes on a small machine: every query against every document, for each cell."""
-    return 2.0 * pairs * pairs * dim * cells / OPERATIONS_A_SECOND
+    """About how many seconds `grid_ranks` takes on a small machine: every query against every document, for each cell."""
+    return 2.0 * pairs * pairs * dim * cells / OPERATIONS_PER_SECOND
 
 
 def ranker_ranks(
@@ -139,17 +139,17 @@ def ranker_ranks(
     queries: Sequence[str],
     gold: Int64 | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Int64:
-    """Ranks from 1, int64 [query], by a ranking of words; documents that score the same stand before the right one."""
+    """Ranks from 1, int64 [query], by a word ranking; documents with the same score come before the correct answer."""
     documents = np.arange(len(queries)) if gold is None else gold
     ranks = np.empty(len(queries), np.int64)
     for number, (query, document) in enumerate(zip(queries, documents, strict=True)):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         scores = ranker.scores(query)
         own = float(scores[document])
-        # Itself is one of them; what is no number counts against the query.
+        # The correct answer counts itself; NaN counts against the query.
         ranks[number] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
         if progress is not None and number % 64 == 0:
             progress(number, len(queries))
@@ -159,10 +159,10 @@ def ranker_ranks(
 
 
 def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Sequence[str]) -> float:
-    """Median milliseconds of one query: embedding it, scoring every document, and the first ten.
+    """Median milliseconds per query: embedding it, scoring every document, and selecting the first ten.
 
-    Timed at one layer and pooling of the index, for it is the same at all of them: the whole model runs, and the vectors
-    are as long.
+    Measured at one layer and pooling of the index, since all take the same time: the whole model runs, and the vectors
+    have the same length.
     """
     # The last layer that is there, and its last pooling: where the model's own vector is stored, it is that one, and as long
     # as what is stored (LoadedModel.vector_size).
@@ -170,25 +170,23 @@ def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Seque
     options = backend.embed_options([layer], [pooling], documents.info.options.max_length, "float32", role="query")
     engine = documents.engine(layer, pooling)
 
-    def ask(query: str) -> None:
+    def search(query: str) -> None:
         top(engine.scores(backend.embed([query], options=options)[0, 0, 0]), 10)
 
-    return _median_milliseconds(ask, queries)
+    return _median_milliseconds(search, queries)
 
 
 def ranker_milliseconds(ranker: Ranker, queries: Sequence[str]) -> float:
-    """Median milliseconds of one query: scoring every document, and the first ten."""
+    """Median milliseconds per query: scoring every document, and selecting the first ten."""
     return _median_milliseconds(lambda query: top(ranker.scores(query), 10), queries)
 
 
-def _median_milliseconds(ask: Callable[[str], object], queries: Sequence[str]) -> float:
-    chosen = [
-        queries[number] for number in np.linspace(0, len(queries) - 1, min(TIMED_QUERIES, len(queries))).astype(int)
-    ]
-    ask(chosen[0])  # warms up
+def _median_milliseconds(search: Callable[[str], object], queries: Sequence[str]) -> float:
+    numbers = np.linspace(0, len(queries) - 1, min(TIMED_QUERIES, len(queries))).astype(int)
+    search(queries[0])  # warms up
     seconds = []
-    for query in chosen:
+    for number in numbers:
         started = time.perf_counter()
-        ask(query)
+        search(queries[number])
         seconds.append(time.perf_counter() - started)
     return 1000 * float(np.median(seconds))

@@ -1,28 +1,29 @@
-"""What pooling and projection do to retrieval and to similarity: five poolings, five treatments, every pair of them.
+"""What pooling and projection do to retrieval and to similarity: five poolings with each of five treatments.
 
-Poolings of one layer L (special tokens count in each, as sentence-transformers has it; Reimers and Gurevych 2019):
+Poolings of one layer L (with special tokens, as in sentence-transformers; Reimers and Gurevych 2019):
 mean, [CLS] and max of its token vectors; `last4`, the mean over layers max(0, L - 3) to L of their mean-pooled vectors,
 the same as pooling the layers' averaged hidden states (the last four together are among the choices of table 7 of Devlin
-et al. 2019); `idf`, a mean in which a word piece that few documents have counts for more: ln((1 + n) / (1 + df)) + 1, where
-df of the n documents have it (Arora et al. 2017 weight words by rarity too).
+et al. 2019); `idf`, a mean in which rare word pieces have more weight: ln((1 + n) / (1 + df)) + 1, where df of the n
+documents contain the piece (Arora et al. 2017 weight words by rarity too).
 
 Treatments of the pooled vectors, all compared by cosine but one:
-- cosine   as they are, scaled to length 1
-- dot      as they are and not scaled: plain dot products, where a long vector wins more often, wherever it points
-- random   a Gaussian random projection to d numbers, blind to the data (Johnson and Lindenstrauss 1984: distances survive)
-- pca      minus the documents' mean, turned to their d directions of largest variance (Pearson 1901)
+- cosine   unchanged, scaled to length 1
+- dot      unchanged and not scaled: plain dot products, which favour long vectors in any direction
+- random   a Gaussian random projection to d numbers, independent of the data (Johnson and Lindenstrauss 1984: it
+           preserves distances)
+- pca      minus the documents' mean, projected on their d directions of largest variance (Pearson 1901)
 - whitened the same, and each direction divided by its standard deviation, so that the documents' vectors have mean 0
-           and covariance 1: common directions that all sentences share count no more than others do (Su et al. 2021,
+           and covariance 1: directions that all sentences share count no more than others (Su et al. 2021,
            "Whitening sentence representations for better semantics and faster retrieval")
 
-PCA and whitening are fitted on the documents alone, then applied to queries and scored sentences too. d is at most
-min(dim, documents - 1), for all three so that they can be compared, and for pca and whitened at most the number of
-directions in which the documents differ by more than rounding, which whitening would blow up: none for [CLS] at layer 0;
-one less than dim for means and [CLS], since layer normalisation leaves token vectors in one hyperplane; and at the embedded
-model's last layer, where three numbers are the same for every token, 381 of 384.
+PCA and whitening are fitted on the documents alone and applied to queries and scored sentences too. To make the three
+projections comparable, d is at most min(dim, documents - 1). For pca and whitened it is also at most the number of
+directions in which the documents differ by more than rounding errors, which whitening would magnify: none for [CLS] at
+layer 0; dim - 1 for means and [CLS], since layer normalisation leaves token vectors in one hyperplane; and 381 of 384 at
+the included model's last layer, where three numbers are the same for every token.
 
-What it does not show: what a projection that was trained for the task would do; and fitted on few documents, a
-whitening to as many directions as there are documents says more about them than about the model.
+What it does not show: what a projection trained for the task would do. Whitening to as many directions as there are
+documents describes these few documents more than the model.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ POOLINGS: tuple[LabPooling, ...] = get_args(LabPooling)
 TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
 PROJECTIONS: tuple[Treatment, ...] = ("random", "pca", "whitened")
 SWEEP = (8, 16, 32, 64, 128, 256, 384)
-ROUNDING = float(np.finfo(np.float32).eps)  # of a vector's length: differences below it are rounding
+ROUNDING = float(np.finfo(np.float32).eps)  # share of a vector's length: smaller differences are rounding errors
 MOST_PAIRS, MOST_BYTES = 5_000, 512 << 20
-_KEPT: tuple[LabPooling, ...] = ("mean", "cls", "max", "idf")  # idf by a pass of its own; last4 is made of means
+_KEPT: tuple[LabPooling, ...] = ("mean", "cls", "max", "idf")  # idf needs its own pass; last4 is computed from means
 _BLOCK = 4096  # texts tokenized together
 Texts = Sequence[str]
 Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
@@ -62,14 +63,14 @@ Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
 
 @dataclass(frozen=True, eq=False)
 class LabVectors:
-    """Everything the lab compares: vectors of each pooling, read-only; query i's right document is document i."""
+    """The vectors that the lab compares, for each pooling, read-only; document i is the correct answer of query i."""
 
     model: str
     revision: str
     layer: int
     documents: Pooled
     queries: Pooled
-    first: Pooled  # of the scored pairs; no rows without any
+    first: Pooled  # of the scored pairs; no rows if there are none
     second: Pooled
 
     @property
@@ -81,7 +82,7 @@ class LabVectors:
 
 @dataclass(frozen=True, eq=False)
 class LabLayers:
-    """What `LabVectors` of any of some layers are made of, read-only, each [layer, text, dim]; last4 follows from the means."""
+    """What `LabVectors` of several layers are made of, read-only, each [layer, text, dim]; last4 follows from the means."""
 
     model: str
     revision: str
@@ -91,7 +92,7 @@ class LabLayers:
     pairs: Pooled  # the first sentences of all scored pairs, then the second ones
 
     def of(self, layer: int) -> LabVectors:
-        """Vectors at one layer, without a forward pass. Raises ValueError where it or one that last4 needs is not held."""
+        """Vectors at one layer, without a forward pass. Raises ValueError if it, or a layer that last4 needs, is missing."""
         row, start = self.layers.index(layer), self.layers.index(max(0, layer - 3))
         half = self.pairs["mean"].shape[1] // 2
 
@@ -105,11 +106,11 @@ class LabLayers:
 
 @dataclass(frozen=True, eq=False)
 class LabCell:
-    """What one pooling and treatment reach. Correlations are None where all pairs score the same, or there are none."""
+    """The results of one pooling and treatment. Correlations are None where all pairs have the same score, or without pairs."""
 
     pooling: LabPooling
     treatment: Treatment
-    dims: int  # numbers a vector really has after the treatment; 0 where the documents do not differ at all
+    dims: int  # numbers per vector after the treatment; 0 where the documents do not differ at all
     ranks: Int64  # [query], from 1
     spearman: float | None
     pearson: float | None
@@ -136,7 +137,7 @@ class LabCell:
 
 
 def most_pairs(backend: Backend, scored_pairs: ScoredPairs | None = None) -> int:
-    """For how many pairs, beside the scored ones, the vectors of all layers take no more than MOST_BYTES; 3 to 5,000."""
+    """How many pairs, besides the scored ones, have vectors of all layers within MOST_BYTES; 3 to 5,000."""
     text = 4 * len(_KEPT) * (backend.facts.layers + 1) * backend.facts.hidden_size  # bytes of float32
     scored = 0 if scored_pairs is None else 2 * len(scored_pairs.first)
     return max(3, min(MOST_PAIRS, (MOST_BYTES // text - scored) // 2))
@@ -150,49 +151,51 @@ def lab_layers(
     layers: Sequence[int] | None = None,
     max_length: int | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> LabLayers:
-    """Embed in float32 at all layers (or some) at once: one pass for all poolings but idf, and one for idf.
+    """Embed in float32 at all layers (or some) at once, with one pass for idf and one for all other poolings.
 
     Documents and queries get the model's own prompts, scored pairs none. `progress(done, total)` counts texts over both
     passes. Raises InputError for fewer than two documents or a layer the model does not have, Cancelled.
     """
     if len(documents) != len(queries):
-        raise ValueError(f"{len(documents)} documents and {len(queries)} queries: as many of both were expected")
+        raise ValueError(f"{len(documents)} documents and {len(queries)} queries: equal numbers were expected")
     if len(documents) < 2:
-        given = f"There {'is 1 document' if len(documents) else 'are no documents'} to search."
-        raise InputError(given, "At least two were expected, to be told apart.", "Choose a corpus with more pairs.")
+        count = "is 1 document" if len(documents) else "are no documents"
+        raise InputError(
+            f"There {count} to search.", "At least two documents were expected.", "Choose a corpus with more pairs."
+        )
     pairs = () if scored_pairs is None else (*scored_pairs.first, *scored_pairs.second)
     sides: tuple[tuple[Texts, Role | None], ...] = ((documents, "document"), (queries, "query"), (pairs, None))
-    wanted = range(backend.facts.layers + 1) if layers is None else layers
-    options = [backend.embed_options(wanted, _KEPT[:3], max_length, "float32", role) for _, role in sides]
-    weights = idf_weights(backend, documents, options[0], cancelled)
+    layers = range(backend.facts.layers + 1) if layers is None else layers
+    options = [backend.embed_options(layers, _KEPT[:3], max_length, "float32", role) for _, role in sides]
+    weights = idf_weights(backend, documents, options[0], is_cancelled)
     total, before = 2 * sum(len(texts) for texts, _ in sides), 0
     pooled: list[Pooled] = []
-    for (texts, _), each in zip(sides, options, strict=True):
-        stored = np.empty((len(_KEPT), len(each.layers), len(texts), backend.facts.hidden_size), np.float32)
+    for (texts, _), own_options in zip(sides, options, strict=True):
+        stored = np.empty((len(_KEPT), len(own_options.layers), len(texts), backend.facts.hidden_size), np.float32)
 
         def keep(rows: Int64, vectors: Float32, stored: Float32 = stored) -> None:
             stored[:3, :, rows] = vectors.swapaxes(0, 1)  # [pooling, layer, n, dim]
 
-        backend.embed_into(texts, each, keep, progress=_part(progress, before, total), is_cancelled=cancelled)
-        tell = _part(progress, before + len(texts), total)
-        stored[3] = backend.embed_weighted(texts, weights, each, tell, cancelled)
+        backend.embed_into(texts, own_options, keep, progress=_part(progress, before, total), is_cancelled=is_cancelled)
+        report_progress = _part(progress, before + len(texts), total)
+        stored[3] = backend.embed_weighted(texts, weights, own_options, report_progress, is_cancelled)
         pooled.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
         before += 2 * len(texts)
     return LabLayers(backend.spec.key, backend.revision, options[0].layers, *pooled)
 
 
 def idf_weights(
-    backend: Backend, documents: Texts, options: EmbedOptions, cancelled: IsCancelled = lambda: False
+    backend: Backend, documents: Texts, options: EmbedOptions, is_cancelled: IsCancelled = lambda: False
 ) -> Float32:
-    """ln((1 + n) / (1 + df)) + 1 for each piece, float32 [vocabulary]: 1 if all documents have it, most if none has.
+    """ln((1 + n) / (1 + df)) + 1 for each piece, float32 [vocabulary]: 1 if all documents contain it, largest if none does.
 
-    df counts the documents that have the piece as the model reads them: with prompt and special tokens, cut to its length.
+    df counts the documents that contain the piece as the model reads them: with prompt and special tokens, truncated.
     """
     counts = np.zeros(backend.facts.vocabulary_size, np.int64)
     for start in range(0, len(documents), _BLOCK):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         block = [options.prompt + text for text in documents[start : start + _BLOCK]]
         for ids in backend.tokenization.encode_many(block, options.max_length)[0]:
@@ -206,22 +209,22 @@ def lab_cells(
     dims: int = 128,
     seed: int = 0,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
-    """A cell for each pooling x treatment, poolings outermost; `scores` are those of the scored pairs.
+    """A cell for each pooling and treatment, poolings outermost; `scores` are those of the scored pairs.
 
-    `dims` is what random, pca and whitened keep, or as many as can be; `seed` decides the random projection.
+    `dims` is the number of dimensions of random, pca and whitened, if there are so many; `seed` fixes the random projection.
     `progress(done, total)` counts queries over all cells. Raises Cancelled.
     """
     _check(vectors, scores, (dims,))
     count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
     for row, pooling in enumerate(POOLINGS):
-        axes = _fitted_axes(vectors.documents[pooling], count, cancelled)
+        axes = _fitted_axes(vectors.documents[pooling], count, is_cancelled)
         for column, treatment in enumerate(TREATMENTS):
             apply = _applied(treatment, axes, count, seed)
             before = (row * len(TREATMENTS) + column) * queries
-            tell = _part(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
-            yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
+            report_progress = _part(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
+            yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled)
 
 
 def dimension_sweep(
@@ -231,29 +234,30 @@ def dimension_sweep(
     dims: Sequence[int] = SWEEP,
     seed: int = 0,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
-    """Cells of random, pca and whitened at each of the numbers of dims up to `vectors.most_dims`, smallest first.
+    """Cells of random, pca and whitened at each number of dimensions up to `vectors.most_dims`, smallest first.
 
-    Where the documents differ in fewer directions, pca and whitened end with these: at 381 instead of 384, say. The axes
-    are fitted once: the first d of them are those of a PCA to d numbers. ReportProgress and errors as in `lab_cells`.
+    Where the documents differ in fewer directions, pca and whitened end there, for example at 381 instead of 384. The axes
+    are fitted once: the first d of them are those of a PCA to d numbers. Progress and errors are as in `lab_cells`.
     """
     _check(vectors, scores, dims)
     possible = sorted({count for count in dims if count <= vectors.most_dims})
-    axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), cancelled)
+    axes = _fitted_axes(vectors.documents[pooling], max(possible, default=1), is_cancelled)
     real = sorted({min(count, len(axes.spread)) for count in possible} - {0})
     cells = [(name, count) for name in PROJECTIONS for count in (possible if name == "random" else real)]
     queries = len(vectors.queries["mean"])
     for number, (treatment, count) in enumerate(cells):
-        apply, tell = _applied(treatment, axes, count, seed), _part(progress, number * queries, len(cells) * queries)
-        yield _cell(vectors, pooling, treatment, apply, scores, tell, cancelled)
+        apply = _applied(treatment, axes, count, seed)
+        report_progress = _part(progress, number * queries, len(cells) * queries)
+        yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled)
 
 
 def _check(vectors: LabVectors, scores: Sequence[float], dims: Sequence[int]) -> None:
     if len(scores) != len(vectors.first["mean"]):
-        raise ValueError(f"{len(scores)} scores of {len(vectors.first['mean'])} pairs: as many of both were expected")
+        raise ValueError(f"{len(scores)} scores of {len(vectors.first['mean'])} pairs: equal numbers were expected")
     if min(dims, default=1) < 1:
-        raise ValueError(f"{min(dims)} numbers a vector were asked for, at least 1 was expected")
+        raise ValueError(f"{min(dims)} dimensions: at least 1 was expected")
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,23 +268,23 @@ class _Axes:
     directions: Float64  # [axis, dim], of length 1
     spread: Float64  # [axis], standard deviations
 
-    def place(self, vectors: Float32, count: int, whitened: bool) -> Float32:
+    def project(self, vectors: Float32, count: int, whitened: bool) -> Float32:
         """Vectors on the first `count` axes, float32 [text, axis]."""
-        placed = (vectors - self.mean) @ self.directions[:count].T
-        return (placed / self.spread[:count] if whitened else placed).astype(np.float32)
+        projected = (vectors - self.mean) @ self.directions[:count].T
+        return (projected / self.spread[:count] if whitened else projected).astype(np.float32)
 
 
-def _fitted_axes(documents: Float32, count: int, cancelled: IsCancelled) -> _Axes:
+def _fitted_axes(documents: Float32, count: int, is_cancelled: IsCancelled) -> _Axes:
     """At most `count` axes: those in which the documents differ by more than rounding."""
     from sklearn.decomposition import PCA
 
-    if cancelled():
+    if is_cancelled():
         raise Cancelled
     exact = documents.astype(np.float64)
     mean = exact.mean(axis=0)
-    # By the covariance where there are many documents: quick, and in float64 of centred vectors exact enough.
+    # With many documents from the covariance: fast, and accurate enough in float64 of centred vectors.
     solver = "covariance_eigh" if len(exact) > exact.shape[1] else "full"
-    with np.errstate(invalid="ignore"):  # shares of a variance of 0, which nobody reads
+    with np.errstate(invalid="ignore"):  # shares of a variance of 0, which are not used
         fitted = PCA(count, svd_solver=solver).fit(exact - mean)
     spread = np.sqrt(fitted.explained_variance_)
     real = int(np.count_nonzero(spread > ROUNDING * np.sqrt(np.mean(np.sum(exact * exact, axis=1)))))
@@ -292,10 +296,10 @@ def _applied(treatment: Treatment, axes: _Axes, count: int, seed: int) -> Callab
     if treatment in ("cosine", "dot"):
         return lambda vectors: vectors
     if treatment != "random":
-        return lambda vectors: axes.place(vectors, count, treatment == "whitened")
+        return lambda vectors: axes.project(vectors, count, treatment == "whitened")
     from sklearn.random_projection import GaussianRandomProjection
 
-    # Only the number of columns of what it is fitted on matters.
+    # Only the number of columns of the data it is fitted on matters.
     drawn = GaussianRandomProjection(count, random_state=seed).fit(axes.mean[None])
     return lambda vectors: (vectors @ drawn.components_.T).astype(np.float32)
 
@@ -307,21 +311,21 @@ def _cell(
     apply: Callable[[Float32], Float32],
     scores: Sequence[float],
     progress: ReportProgress,
-    cancelled: IsCancelled,
+    is_cancelled: IsCancelled,
 ) -> LabCell:
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
-    ranks = gold_ranks(queries, documents, None, progress, cancelled, cosine=treatment != "dot")
+    ranks = gold_ranks(queries, documents, None, progress, is_cancelled, cosine=treatment != "dot")
     predicted = _pair_products(first, second) if treatment == "dot" else cosine(first, second)
     return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *correlations(predicted, scores))
 
 
 def _pair_products(first: Float32, second: Float32) -> Float64:
-    """Dot products row by row in shares of the largest, [pair]: no correlation changes, and `correlations` rounds."""
+    """Dot products of each pair, divided by the largest, [pair]. This changes no correlation, and `correlations` rounds."""
     products = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     return products / (np.abs(products).max(initial=0) or 1)
 
 
 def _part(progress: ReportProgress | None, before: int, total: int) -> ReportProgress:
-    """ReportProgress within a part of some work, of which `before` was done when the part began, as progress over all."""
+    """Reports the progress of one part of some work as progress of the whole; `before` was done when the part began."""
     return lambda done, _: None if progress is None else progress(before + done, total)

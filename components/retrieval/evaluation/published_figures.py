@@ -1,11 +1,11 @@
-"""Figures that others have published, to stand beside what is measured here. None of them was measured here.
+"""Figures published by others, for comparison with what is measured here. None of them was measured here.
 
 Each record is one line of a published table: a model, a pooling of its last layer, a data set, and the values of one
-or more measures, in points of a hundred (a Spearman correlation of 0.5932 is 59.32), as the `evaluate` command has them.
+or more measures, in points of a hundred (a Spearman correlation of 0.5932 is 59.32), as the `evaluate` command prints them.
 
-What they do not show: how they were made. Precision, the longest input and the way ties were counted are not
-published, nor is which 36,000 pairs the test split of the compression corpus held; a difference of up to 1.5 points
-says no more than that both measured the same thing.
+What they do not show: how they were made. Precision, maximum length and the treatment of ties are not published, nor is
+which 36,000 pairs the test split of the compression corpus contained. A difference of up to 1.5 points only means that
+both measured the same thing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from components.model.trace import Pooling
 
 Task = Literal["retrieval", "similarity"]
 
-TOLERANCE = 1.5  # points: so close, two measurements count as the same
-SAME_SIZE = 0.01  # share by which the number of pairs may differ where two values are compared
-# The embedded package holds this very model (the checksum of its weights is that of the hub's file).
+TOLERANCE = 1.5  # points: two measurements that differ by less count as the same
+SAME_SIZE = 0.01  # two values are compared if their numbers of pairs differ by at most this share
+# The included model is this one (the checksum of its weights is that of the hub's file).
 EMBEDDED_HUB_ID = "sentence-transformers/all-MiniLM-L6-v2"
 PAIRS_DATASET, STS_DATASET = "embedding-data/sentence-compression", "sentence-transformers/stsb"
 
 
 @dataclass(frozen=True)
 class PublishedResult:
-    """One line of somebody else's table."""
+    """One line of a published table."""
 
     source: str  # who published it, in words
     task: Task
@@ -38,21 +38,21 @@ class PublishedResult:
     model: str  # hub id, as in the catalog
     pooling: Pooling  # of the last layer
     values: tuple[tuple[str, float], ...]  # measure ("recall@1", "spearman") and points of a hundred
-    trained_on: str = ""  # what the model was first fine-tuned on; empty for the model as it is on the hub
+    trained_on: str = ""  # the data on which the model was fine-tuned first; empty for the model of the hub
     remarks: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        """Model, pooling and data in a few words."""
+        """Model, pooling and data."""
         name = self.model.rpartition("/")[2] + (f" fine-tuned on {self.trained_on}" if self.trained_on else "")
         return f"{name}, {POOLING_TITLES[self.pooling]}, {self.dataset}"
 
     def value(self, measure: str) -> float | None:
-        """The published value of a measure, None where that one was not published."""
+        """The published value of a measure; None if it was not published."""
         return dict(self.values).get(measure)
 
     def is_comparable(self, n: int) -> bool:
-        """Whether a measurement over n pairs can stand against this one: among fewer sentences one is found more easily."""
+        """Whether a measurement over n pairs can be compared with this one: fewer sentences make retrieval easier."""
         return abs(n - self.n) <= SAME_SIZE * self.n
 
 
@@ -116,17 +116,17 @@ def published_for(
     split: str | None = None,
     trained: bool | None = False,
 ) -> tuple[PublishedResult, ...]:
-    """The published results of a task, model, pooling and split; None stands for any.
+    """The published results of a task, model, pooling and split; None means any.
 
-    The embedded model, and a hub id's older short name, are known for what they are. Results of models that have to be
-    fine-tuned first are left out, unless `trained` is True (only these) or None (all).
+    `model` can also be the included model or an older short hub id. Results of models that have to be fine-tuned first are
+    left out, unless `trained` is True (only these) or None (all).
     """
-    wanted = None if model is None else hub_id_of(model)
+    hub_id = None if model is None else hub_id_of(model)
     return tuple(
         result
         for result in PUBLISHED
         if task in (None, result.task)
-        and wanted in (None, result.model)
+        and hub_id in (None, result.model)
         and pooling in (None, result.pooling)
         and split in (None, result.split)
         and trained in (None, bool(result.trained_on))
@@ -134,7 +134,7 @@ def published_for(
 
 
 def hub_id_of(model: str) -> str:
-    """The hub id of a model's key: of the embedded one too; any other key as it is."""
+    """The hub id of a model's key, also of the included model; other keys are returned unchanged."""
     if model == EMBEDDED_KEY:
         return EMBEDDED_HUB_ID
     spec = catalog_spec(model)

@@ -1,14 +1,14 @@
-"""The rank of each query's own document among all, by cosine or dot product, without keeping the similarities.
+"""The rank of each query's correct answer among all documents, by cosine or dot product, without keeping similarities.
 
-Ties count against the query: a document that scores as much as the right one stands before it. Otherwise vectors that
-do not tell sentences apart at all (the [CLS] vector at layer 0 is the same for every sentence) would read as a
-perfect retrieval. Float32 sums differ by some 1e-7 with their order, and [CLS] vectors of low layers differ by no
-more: whatever lies within 1e-5 of the right document's score is computed again in float64 and settled there.
+Ties count against the query: a document with the same score as the correct answer comes before it. Otherwise vectors
+that are the same for all sentences (such as the [CLS] vector at layer 0) would seem to retrieve perfectly. Float32 sums
+vary by some 1e-7 with their order, and [CLS] vectors of low layers differ by no more: every score within 1e-5 of the
+correct answer's is computed again in float64 and compared there.
 
 Dot products are taken with queries of length 1 and documents divided by the length of the longest, which changes no
-rank: then none is larger than 1, and the same distances hold, relative to the largest product a query could have.
+rank. No product is then larger than 1, so that the same tolerances hold.
 
-What it does not show: whether another document would have been just as good an answer. Only the own one counts.
+What it does not show: whether another document would have been just as good an answer. Only the correct answer counts.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 
-NEAR = 1e-5  # float32 scores this close are settled in float64
-SAME = 1e-12  # float64 scores this close are equal
+NEAR = 1e-5  # float32 scores that differ by less are compared in float64
+SAME = 1e-12  # float64 scores that differ by less are equal
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
-_FEW = 0.02  # share of a block up to which pairs are looked at one by one
+_FEW = 0.02  # share of a block up to which its pairs are compared one by one
 
 
 def gold_ranks(
@@ -31,25 +31,23 @@ def gold_ranks(
     documents: NDArray[np.floating],
     gold: Int64 | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
     cosine: bool = True,
 ) -> Int64:
-    """Ranks from 1, int64 [query], of document `gold[query]` (by default the one with the query's own number).
+    """Ranks from 1, int64 [query], of document `gold[query]` (by default the document with the query's number).
 
     Vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0. With `cosine` false they are
-    ranked by the plain dot product, where a longer document's counts for more. `progress(done, total)` counts queries.
-    Raises Cancelled once `cancelled()` is true, asked before each block of queries.
+    ranked by the plain dot product, which favours long documents. `progress(done, total)` counts queries. Raises
+    Cancelled once `is_cancelled()` is true, checked before each block of queries.
     """
     gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
     if len(gold) != len(queries) or (len(gold) and not 0 <= gold.min() <= gold.max() < len(documents)):
-        raise ValueError(f"{len(queries)} places among {len(documents)} documents were expected")
+        raise ValueError(f"{len(queries)} numbers of {len(documents)} documents were expected")
     longest = None if cosine else _longest(documents)
-    directions = np.empty(documents.shape, np.float32)
-    for start in range(0, len(documents), _DOCUMENTS):
-        directions[start : start + _DOCUMENTS] = exact_directions(documents[start : start + _DOCUMENTS], longest)
+    directions = float32_directions(documents, longest)
     ranks = np.empty(len(queries), np.int64)
     for start in range(0, len(queries), _QUERIES):
-        if cancelled():
+        if is_cancelled():
             raise Cancelled
         rows = slice(start, start + _QUERIES)
         ranks[rows] = _ranks_of(np.asarray(queries[rows], np.float32), directions, documents, gold[rows], longest)
@@ -61,20 +59,20 @@ def gold_ranks(
 def _ranks_of(
     queries: Float32, directions: Float32, documents: NDArray[np.floating], gold: Int64, longest: float | None
 ) -> Int64:
-    exact_asked, exact_gold = exact_directions(queries), exact_directions(documents[gold], longest)
-    asked = exact_asked.astype(np.float32)
-    targets = np.einsum("qd,qd->q", exact_asked, exact_gold)  # float64 [query]
+    exact_queries = exact_directions(queries)
+    targets = np.einsum("qd,qd->q", exact_queries, exact_directions(documents[gold], longest))  # float64 [query]
+    queries = exact_queries.astype(np.float32)
     low, high = (targets - NEAR).astype(np.float32)[:, None], (targets + NEAR).astype(np.float32)[:, None]
     before = np.zeros(len(queries), np.int64)
-    # The same memory for every block: fresh pages would cost as much as the comparison.
+    # The same memory for every block: new memory would cost as much as the comparison.
     size = len(queries) * min(_DOCUMENTS, len(directions))
-    room, marks = np.empty(size, np.float32), np.empty(size, np.bool_)
+    score_memory, mark_memory = np.empty(size, np.float32), np.empty(size, np.bool_)
     for start in range(0, len(directions), _DOCUMENTS):
         block = directions[start : start + _DOCUMENTS]
         shape, cells = (len(queries), len(block)), len(queries) * len(block)
-        scores = np.matmul(asked, block.T, out=room[:cells].reshape(shape))  # [query, document of the block]
-        np.greater_equal(scores, low, out=marks[:cells].reshape(shape))
-        near_or_above = np.flatnonzero(marks[:cells])  # of two axes it would take as long as the products
+        scores = np.matmul(queries, block.T, out=score_memory[:cells].reshape(shape))  # [query, document of the block]
+        np.greater_equal(scores, low, out=mark_memory[:cells].reshape(shape))
+        near_or_above = np.flatnonzero(mark_memory[:cells])  # on two axes it would take as long as the products
         if len(near_or_above) <= _FEW * cells:
             rows, columns = np.divmod(near_or_above, len(block))
             above = scores[rows, columns] > high[rows, 0]
@@ -82,11 +80,11 @@ def _ranks_of(
             rows, columns = rows[~above], columns[~above] + start
             own = columns != gold[rows]
             rows, columns = rows[own], columns[own]
-            products = np.einsum("pd,pd->p", exact_asked[rows], exact_directions(documents[columns], longest))
+            products = np.einsum("pd,pd->p", exact_queries[rows], exact_directions(documents[columns], longest))
             np.add.at(before, rows[products >= targets[rows] - SAME], 1)
             continue
-        # Hardly anything can be told apart here: the block once more in float64.
-        exact = exact_asked @ exact_directions(documents[start : start + _DOCUMENTS], longest).T
+        # Too many scores are nearly equal: the whole block is computed again in float64.
+        exact = exact_queries @ exact_directions(documents[start : start + _DOCUMENTS], longest).T
         ahead = exact >= targets[:, None] - SAME
         in_block = (gold >= start) & (gold < start + _DOCUMENTS)
         ahead[in_block, gold[in_block] - start] = False
@@ -96,23 +94,28 @@ def _ranks_of(
 
 def _longest(documents: NDArray[np.floating]) -> float:
     """The length of the longest vector; 1 where all are zeros."""
-    blocks = range(0, len(documents), _DOCUMENTS)
-    lengths = (
-        np.linalg.norm(np.asarray(documents[start : start + _DOCUMENTS], np.float64), axis=-1) for start in blocks
-    )
-    return max((float(block.max()) for block in lengths), default=0.0) or 1.0
+    blocks = (documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS))
+    return max((float(np.linalg.norm(block.astype(np.float64), axis=-1).max()) for block in blocks), default=0.0) or 1.0
+
+
+def float32_directions(vectors: NDArray[np.floating], longest: float | None = None) -> Float32:
+    """`exact_directions` rounded to float32, block by block."""
+    directions = np.empty(vectors.shape, np.float32)
+    for start in range(0, len(vectors), _DOCUMENTS):
+        directions[start : start + _DOCUMENTS] = exact_directions(vectors[start : start + _DOCUMENTS], longest)
+    return directions
 
 
 def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> Float64:
-    """Vectors in float64 divided by `longest`, or else each by its own length; zeros stay zeros.
+    """Vectors in float64, divided by `longest` or each by its own length; zeros stay zeros.
 
-    Raises InputError for vectors with NaN or infinity in them: nothing would stand before such a one.
+    Raises InputError for vectors with NaN or infinity, before which no document would ever rank.
     """
     doubled = np.asarray(vectors, np.float64)
     if not np.isfinite(doubled).all():
         raise InputError(
-            "Some vectors hold values that are not finite.",
-            "Finite numbers were expected: nothing can be ranked by others.",
+            "Some vectors contain values that are not finite.",
+            "Finite numbers were expected, since other values cannot be ranked.",
             "Choose another model or precision.",
         )
     return unit(doubled) if longest is None else doubled / longest

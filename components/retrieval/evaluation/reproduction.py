@@ -1,11 +1,11 @@
-"""Published figures measured again: the same models, data and measures, and how far ours lie from theirs.
+"""Published figures measured again: the same models, data and measures, and the difference between ours and theirs.
 
-The data come from local files where these are given, else from the hub. Which 36,000 pairs the published retrieval
-figures are of is not known: a seeded sample of that size stands for them. Recall falls as the corpus grows, so that
-ours over another number of pairs is shown beside theirs and not judged.
+The data come from local files if these are given, else from the hub. It is not known which 36,000 pairs the published
+retrieval figures used: a seeded sample of that size replaces them. Recall falls as the corpus grows, so that a value of
+ours over another number of pairs is shown but not compared.
 
-The embedded model is run on whatever data there are, with or without a published figure. What cannot be had (a model,
-a data set) is left out with the reason, and the rest goes on.
+The included model is run on all available data, with or without a published figure. A model or data set that is not
+available is left out with the reason, and the rest is measured.
 """
 
 from __future__ import annotations
@@ -40,36 +40,37 @@ from components.retrieval.evaluation.published_figures import (
     hub_id_of,
     published_for,
 )
+from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-MOST_PAIRS = 36_000  # as many as the published retrieval figures are of
+MOST_PAIRS = 36_000  # the number of pairs of the published retrieval figures
 STS_SPLITS = ("validation", "test")
-NEEDS_TRAINING = "The figure is of a model that was fine-tuned on {} first, which is not done here."
-FAILURES = (UserError, OSError, RuntimeError, MemoryError)  # of one model; torch's own are RuntimeErrors
+NEEDS_TRAINING = "The figure is for a model that was fine-tuned on {} first, which this command does not do."
+FAILURES = (UserError, OSError, RuntimeError, MemoryError)  # of one model; torch raises RuntimeErrors
 BarMaker = Callable[[str, str], AbstractContextManager[ReportProgress]]  # label and unit to a progress callback
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Local files instead of the hub's data sets; None where there is none."""
+    """Local files that replace the hub's data sets; None for the hub's."""
 
     pairs: Path | None = None
     sts: Path | None = None
-    sts_split: str = "validation"  # which split of STS-B the file is
-    seed: int = 0  # of the sample of pairs
+    sts_split: str = "validation"  # the split of STS-B in the file
+    seed: int = 0  # for the sample of pairs
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A data set as it is used."""
+    """A data set, as far as it is used."""
 
     task: Task
     split: str
     name: str  # the file, or the data set's hub id and split
-    of: int  # usable rows, of which `n` are used
+    of: int  # usable rows, from which `n` are used
     bad_rows: int
     documents: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
@@ -82,14 +83,14 @@ class Data:
 
 @dataclass(frozen=True)
 class Row:
-    """One measure of one model and pooling: ours, and theirs where there is one; points of a hundred."""
+    """One measure of one model and pooling: our value, and the published one if there is one; points of a hundred."""
 
     theirs: PublishedResult | None
     task: Task
     split: str
     data: str
     model: str  # hub id
-    revision: str  # of the weights that were run
+    revision: str  # of the weights used
     layer: int
     pooling: Pooling
     measure: str
@@ -102,14 +103,14 @@ class Row:
 
     @property
     def difference(self) -> float | None:
-        """Ours less theirs."""
+        """Ours minus theirs."""
         if self.published is None or self.ours is None:
             return None
         return round(self.ours - self.published, 2)
 
     @property
     def within(self) -> bool | None:
-        """Whether ours is within 1.5 points of theirs; None where there is none, or over another number of pairs."""
+        """Whether ours is within 1.5 points of theirs; None without a published value or over another number of pairs."""
         if self.theirs is None or self.difference is None or not self.theirs.is_comparable(self.n):
             return None
         return abs(self.difference) <= TOLERANCE
@@ -118,12 +119,12 @@ class Row:
     def note(self) -> str:
         if self.theirs is None or self.theirs.is_comparable(self.n):
             return ""
-        return f"over {self.n:,} pairs, theirs over {self.theirs.n:,}: not to be compared"
+        return f"not comparable: over {self.n:,} pairs, theirs over {self.theirs.n:,}"
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What was not measured."""
+    """A figure that was not measured."""
 
     figure: str
     why: str
@@ -145,39 +146,41 @@ def no_bar(label: str, unit: str) -> Iterator[ReportProgress]:
 
 
 def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
-    """Every published figure that can be measured here, and what the embedded model does on the same data.
+    """Every published figure that can be measured here, and the included model's figures on the same data.
 
-    Raises InputError for a local file, or a seed, that cannot be used. All else that fails is in `left_out`.
+    Raises InputError for an unusable local file or seed. Everything else that fails is in `left_out`.
     """
     if sources.seed < 0:
         raise InputError(
-            f"The seed {sources.seed} was given.", "A whole number from 0 on was expected.", "Leave it out for 0."
+            f"The seed {sources.seed} is negative.",
+            "A whole number, 0 or more, was expected.",
+            "Choose another seed, or leave it out to use 0.",
         )
     data, missing = _all_data(sources, bar)
     rows: list[Row] = []
     left_out: list[LeftOut] = []
     for model in dict.fromkeys([EMBEDDED_KEY, *(result.model for result in published_for())]):
         if model == hub_id_of(EMBEDDED_KEY):
-            continue  # it has been run as the embedded model
+            continue  # it is measured as the included model
         results = published_for(model=model)
         left_out += [
             _left_out(result.title, missing[result.task, result.split])
             for result in results
             if (result.task, result.split) in missing
         ]
-        wanted = [used for used in data if model == EMBEDDED_KEY or _theirs(results, used)]
-        if not wanted:
+        usable = [part for part in data if model == EMBEDDED_KEY or _theirs(results, part)]
+        if not usable:
             continue
         try:
             backend = _load(model, bar)
         except FAILURES as problem:
-            left_out += _failed(model, results, wanted, problem)
+            left_out += _failed(model, results, usable, problem)
             continue
-        for used in wanted:
+        for part in usable:
             try:
-                rows += _measure(backend, used, _theirs(results, used), bar)
+                rows += _measure(backend, part, _theirs(results, part), bar)
             except FAILURES as problem:
-                left_out += _failed(model, results, [used], problem)
+                left_out += _failed(model, results, [part], problem)
     left_out += [
         LeftOut(result.title, NEEDS_TRAINING.format(result.trained_on), needs_training=True)
         for result in published_for(trained=True)
@@ -194,9 +197,9 @@ def _theirs(results: Sequence[PublishedResult], data: Data) -> tuple[PublishedRe
 def _failed(
     model: str, results: Sequence[PublishedResult], data: Sequence[Data], problem: Exception
 ) -> Iterator[LeftOut]:
-    for used in data:
-        titles = [result.title for result in _theirs(results, used)]
-        for title in titles or [f"{hub_id_of(model).rpartition('/')[2]} on {used.name}"]:
+    for part in data:
+        titles = [result.title for result in _theirs(results, part)]
+        for title in titles or [f"{hub_id_of(model).rpartition('/')[2]} on {part.name}"]:
             yield _left_out(title, problem)
 
 
@@ -207,7 +210,7 @@ def _left_out(figure: str, problem: Exception) -> LeftOut:
 
 
 def _load(model: str, bar: BarMaker) -> Backend:
-    """The model, fetched if need be. Raises UserError; quickly where the hub is out of reach."""
+    """The model, downloaded if needed. Raises UserError, at once if the hub cannot be reached."""
     from components.model.backend import Backend
 
     spec = parse_model(model)
@@ -219,7 +222,7 @@ def _load(model: str, bar: BarMaker) -> Backend:
 
 def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], bar: BarMaker) -> list[Row]:
     """A row for each published pooling and measure of the task, from one embedding pass of the last layer in float32."""
-    # Without a published figure: the poolings that the others have.
+    # Without a published figure, the poolings of the other models' figures.
     poolings = tuple(dict.fromkeys(result.pooling for result in results or published_for(data.task)))
     theirs = {result.pooling: result for result in results}
 
@@ -238,7 +241,7 @@ def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], b
             n=data.n,
         )
 
-    with bar(f"Embedding by {backend.spec.title}", " sentences") as progress:
+    with bar(f"Embedding with {backend.spec.title}", " sentences") as progress:
         if data.scored is not None:
             options = backend.embed_options(None, poolings, precision="float32")
             return [
@@ -249,13 +252,15 @@ def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], b
         queries = backend.embed_options(None, poolings, precision="float32", role="query")
         return [
             row(run.layer, run.pooling, f"recall@{k}", round(100 * float(metrics.recall(run.ranks, k).mean()), 2))
-            for run in grid.retrieval_runs(backend, data.documents, data.queries, documents, queries, progress)
+            for run in grid.retrieval_runs(
+                backend, data.documents, data.queries, gold_ranks, documents, queries, progress
+            )
             for k in metrics.CUTOFFS
         ]
 
 
 def _all_data(sources: Sources, bar: BarMaker) -> tuple[tuple[Data, ...], dict[tuple[Task, str], UserError]]:
-    """The data that can be had, and for the others why not. Local files are read first: a bad one ends it all."""
+    """The available data, and the errors of the others. Local files come first: the error of one of them is raised."""
     files: dict[tuple[Task, str], Data] = {}
     if sources.pairs is not None:
         files["retrieval", "test"] = pairs_data([sources.pairs], str(sources.pairs), sources.seed)
@@ -263,8 +268,8 @@ def _all_data(sources: Sources, bar: BarMaker) -> tuple[tuple[Data, ...], dict[t
         files["similarity", sources.sts_split] = sts_data([sources.sts], str(sources.sts), sources.sts_split)
     usable: list[Data] = []
     missing: dict[tuple[Task, str], UserError] = {}
-    wanted: tuple[tuple[Task, str], ...] = (("retrieval", "test"), *(("similarity", split) for split in STS_SPLITS))
-    for task, split in wanted:
+    parts: tuple[tuple[Task, str], ...] = (("retrieval", "test"), *(("similarity", split) for split in STS_SPLITS))
+    for task, split in parts:
         try:
             usable.append(files[task, split] if (task, split) in files else _of_hub(task, split, sources.seed, bar))
         except UserError as problem:
@@ -275,13 +280,13 @@ def _all_data(sources: Sources, bar: BarMaker) -> tuple[tuple[Data, ...], dict[t
 def _of_hub(task: Task, split: str, seed: int, bar: BarMaker) -> Data:
     dataset = PAIRS_DATASET if task == "retrieval" else STS_DATASET
     with bar(f"Fetching {dataset}", "B") as progress:
-        # The pairs have no splits on the hub: the test split is a sample of all.
+        # The pairs have no splits on the hub: the test split is a sample of all pairs.
         paths = fetch_dataset(dataset, None if task == "retrieval" else split, progress=progress)
     return pairs_data(paths, dataset, seed) if task == "retrieval" else sts_data(paths, dataset, split)
 
 
 def pairs_data(paths: Sequence[Path], name: str, seed: int = 0) -> Data:
-    """Pairs of columns sentence and compressed, or of a column "set" with lists of both; of more than 36,000 a sample.
+    """Pairs from columns sentence and compressed, or from a column "set" with lists of both; at most a sample of 36,000.
 
     Raises InputError.
     """
@@ -307,7 +312,7 @@ def sts_data(paths: Sequence[Path], name: str, split: str) -> Data:
 
 
 def sample(total: int, most: int, seed: int) -> list[int]:
-    """Which of `total` rows are used: all, or a seeded choice of `most` of them, in their order."""
+    """The numbers of the rows that are used, in order: all, or a seeded sample of `most`."""
     if total <= most:
         return list(range(total))
     return sorted(np.random.default_rng(seed).choice(total, most, replace=False).tolist())

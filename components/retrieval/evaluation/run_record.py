@@ -1,10 +1,10 @@
-"""A run as a record: what ran on what, and the rank of every query's document; saved as JSON and read again.
+"""A run as a record: its way of ranking, its data, and the rank of each query's correct answer; saved as JSON.
 
-From the ranks follow all measures, the curves, and the comparison query by query, so a run made elsewhere or last year
-stands beside today's. Two runs are paired only if their data have the same hash: the same queries and documents in the
-same order.
+All measures, the curves, and the comparison query by query follow from the ranks, so that runs from other machines or
+times can be compared with today's. Two runs are paired only if their data have the same hash: the same queries and
+documents in the same order.
 
-A file is data and nothing else: it is parsed as JSON, every value is checked, nothing in it is evaluated.
+A file is parsed as JSON and every value is checked; nothing in it is evaluated.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ KIND, FORMAT = "BERT Internals runs", 1
 MOST_RUNS, MOST_RANKS = 200, 5_000_000
 MOST_BYTES = 64 << 20
 _LONGEST = 300  # characters of a name
-_MOST_WHOLE = 2**53  # whole numbers up to here are exact as float too
+_MOST_WHOLE = 2**53  # whole numbers up to this are exact as float too
 
 
 @dataclass(frozen=True)
 class RunData:
-    """What a run was made on."""
+    """The data of a run."""
 
     name: str
     documents: int
@@ -43,7 +43,7 @@ class RunData:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One system on one set of pairs."""
+    """One way of ranking on one set of pairs."""
 
     name: str
     system: Mapping[str, str | int | float]  # kind, model, revision, layer, pooling ...
@@ -51,24 +51,24 @@ class Run:
     settings: Mapping[str, str | int | float]  # precision, max_length, similarity, seed ...
     versions: Mapping[str, str]
     ranks: Int64  # [query], from 1
-    milliseconds: float | None = None  # a query, on the machine that made the run
+    milliseconds: float | None = None  # per query, on the machine that made the run
     index_bytes: int | None = None
-    made: str = ""  # when, by the clock of the machine that made it (UTC)
+    made: str = ""  # when, in UTC
 
     @property
     def key(self) -> str:
-        """Equal for runs of one system with one outcome on one set of data, 16 hexadecimal digits."""
+        """16 hexadecimal digits, equal for runs with equal ranking, settings, data and ranks."""
         text = json.dumps([dict(self.system), dict(self.settings), self.data.content_hash], sort_keys=True)
         return hashlib.sha256(text.encode() + np.asarray(self.ranks, "<i8").tobytes()).hexdigest()[:16]
 
 
 def now() -> str:
-    """The time, as a run has it."""
+    """The time, as runs record it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def write_runs(runs: Sequence[Run]) -> bytes:
-    """The runs as JSON, UTF-8; their measures stand in it for whoever reads it without this program."""
+    """The runs as JSON, UTF-8; it includes their measures for use without this program."""
     content = {
         "kind": KIND,
         "format": FORMAT,
@@ -92,18 +92,18 @@ def write_runs(runs: Sequence[Run]) -> bytes:
 
 
 def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
-    """The runs of a file. Raises InputError with the reason for one that cannot be used."""
+    """The runs of a file. Raises InputError with the reason for a file that cannot be used."""
     if len(content) > MOST_BYTES:
         raise _refused(name, f"has {len(content) / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are read")
     try:
         parsed = json.loads(content.decode("utf-8-sig"), parse_constant=_no_number)
         if not isinstance(parsed, dict) or parsed.get("kind") != KIND:
-            raise _refused(name, "holds something else")
+            raise _refused(name, "is not a file of runs")
         if parsed.get("format") != FORMAT:
             raise _refused(name, f"has format {str(parsed.get('format'))[:20]}; this program reads format {FORMAT}")
         rows = parsed["runs"]
         if not isinstance(rows, list) or not 0 < len(rows) <= MOST_RUNS:
-            raise _refused(name, f"has not between 1 and {MOST_RUNS} runs")
+            raise _refused(name, f"does not have between 1 and {MOST_RUNS} runs")
         if sum(len(row["ranks"]) for row in rows) > MOST_RANKS:
             raise _refused(name, f"has more than {MOST_RANKS:,} ranks")
         return tuple(_run(row) for row in rows)
@@ -140,28 +140,28 @@ def _run(row: Mapping[str, Any]) -> Run:
 
 
 def _text(value: object) -> str:
-    """Cut to a length, and without half characters, which could not be shown or saved again."""
+    """Limited to 300 characters, without invalid characters, which could not be shown or saved."""
     return clean_text(str(value)[:_LONGEST])
 
 
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_WHOLE:
-        raise ValueError(f"{str(value)[:20]!r} is no whole number, or too large")
+        raise ValueError(f"{str(value)[:20]!r} is not a whole number, or too large")
     return value
 
 
 def _time(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_WHOLE:
-        raise ValueError(f"{str(value)[:20]!r} is no time")
+        raise ValueError(f"{str(value)[:20]!r} is not a time")
     return float(value)
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
-    """Names with texts and numbers; anything nested is refused."""
+    """Names with texts and numbers; nested values are refused."""
     if len(values) > 50:
         raise ValueError("more than 50 entries")
     pairs: dict[str, str | int | float] = {}
@@ -169,7 +169,7 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
         if not isinstance(value, str | int | float):
             raise TypeError(f"{key[:20]} is neither text nor number")
         if not isinstance(value, str) and not math.isfinite(value):
-            raise ValueError(f"{key[:20]} is no finite number")
+            raise ValueError(f"{key[:20]} is not a finite number")
         pairs[_text(key)] = _text(value) if isinstance(value, str) else value
     return pairs
 
@@ -177,6 +177,6 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
 def _refused(name: str, reason: str) -> InputError:
     return InputError(
         f"{name} {reason}.",
-        "A file of runs that this dashboard saved was expected.",
+        "A file of runs saved by this dashboard was expected.",
         "Choose another file.",
     )

@@ -1,7 +1,7 @@
-"""Semantic textual similarity: the cosine of each pair of sentences against the score that people gave.
+"""Semantic textual similarity: how the cosine of each pair of sentences agrees with the score that people gave it.
 
 Agreement is Spearman's and Pearson's correlation, at every layer and pooling from one embedding pass (STS benchmark,
-Cer et al. 2017). Embeddings are float32: bfloat16 moves near neighbours.
+Cer et al. 2017). Embeddings are float32, because bfloat16 changes the order of near neighbours.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.search.lexical import Ranker
 
-PAIRS_AT_ONCE = 1_024  # of scored pairs
+PAIRS_AT_ONCE = 1_024  # embedded together
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class SimilarityRun:
 
 @dataclass(frozen=True, eq=False)
 class SimilarityGrid:
-    """Cosines of every pair at every layer and pooling, and how they agree with people."""
+    """Cosines of every pair at every layer and pooling, and their correlations with the scores of people."""
 
     cosines: LayerGrid  # float64 [layer, pooling, pair], read-only
-    spearman: LayerGrid  # one value a cell; NaN where all pairs have the same cosine
+    spearman: LayerGrid  # one value per cell; NaN where all pairs have the same cosine
     pearson: LayerGrid  # the same
 
     @property
@@ -59,7 +59,7 @@ class SimilarityGrid:
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Sentence pairs with a human score each."""
+    """Sentence pairs, each with a score given by people."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -78,33 +78,28 @@ def similarity_grid(
     pairs: ScoredPairs,
     options: EmbedOptions,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> SimilarityGrid:
     """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
 
-    Pairs are embedded some at a time, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
+    Pairs are embedded in blocks, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
     """
     layers, poolings, count = options.layers, options.poolings, len(pairs.first)
     cosines = np.empty((len(layers), len(poolings), count))
     for start in range(0, count, PAIRS_AT_ONCE):
         first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
 
-        def tell(done: int, _: int, before: int = 2 * start) -> None:
+        def report_progress(done: int, _: int, before: int = 2 * start) -> None:
             if progress is not None:
                 progress(before + done, 2 * count)
 
-        vectors = backend.embed([*first, *second], options=options, progress=tell, is_cancelled=cancelled)
+        vectors = backend.embed([*first, *second], options=options, progress=report_progress, is_cancelled=is_cancelled)
         for row, column in np.ndindex(cosines.shape[:2]):
             both = vectors[row, column]
             cosines[row, column, start : start + len(first)] = cosine(both[: len(first)], both[len(first) :])
-    agreement = [[correlations(each, pairs.scores) for each in rows] for rows in cosines]
-    known = np.array(agreement, np.float64)  # None becomes NaN
-    return SimilarityGrid(
-        *(
-            LayerGrid(layers, poolings, read_only(values))
-            for values in (cosines, known[..., 0].copy(), known[..., 1].copy())
-        )
-    )
+    agreement = [[correlations(values, pairs.scores) for values in rows] for rows in cosines]
+    spearman, pearson = np.moveaxis(np.array(agreement, np.float64), -1, 0).copy()  # None becomes NaN
+    return SimilarityGrid(*(LayerGrid(layers, poolings, read_only(values)) for values in (cosines, spearman, pearson)))
 
 
 def similarity_runs(
@@ -112,10 +107,10 @@ def similarity_runs(
     pairs: ScoredPairs,
     options: EmbedOptions,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> list[SimilarityRun]:
     """A run for each layer and pooling of the options."""
-    grid = similarity_grid(backend, pairs, options, progress, cancelled)
+    grid = similarity_grid(backend, pairs, options, progress, is_cancelled)
     return [
         SimilarityRun(
             backend.spec.key,
@@ -131,10 +126,10 @@ def similarity_runs(
 
 
 def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> Float64:
-    """How similar a ranking by words finds the two texts of each pair, float64 [pair].
+    """How similar the two texts of each pair are for a word ranking, float64 [pair].
 
-    The corpus that words are counted over is all texts of all pairs. Either text is once the query, and the two scores
-    are averaged: BM25 and the language model are not symmetric.
+    Words are counted over all texts of all pairs. Each text serves once as the query, and the two scores are averaged,
+    since BM25 and Jelinek-Mercer are not symmetric.
     """
     count = len(pairs.first)
     ranker = make([*pairs.first, *pairs.second])
@@ -148,15 +143,15 @@ def _known(value: float) -> float | None:
 
 
 def correlations(predicted: Float64, gold: Sequence[float]) -> tuple[float | None, float | None]:
-    """Spearman's and Pearson's correlation; None where either side is the same throughout."""
-    rounded = np.round(predicted, 9)  # vectors that are equal give cosines that differ in the last digit
+    """Spearman's and Pearson's correlation; None where all values of a side are equal."""
+    rounded = np.round(predicted, 9)  # cosines of equal vectors differ in the last digit
     if len(gold) < 2 or np.ptp(rounded) == 0 or np.ptp(np.asarray(gold)) == 0:
         return None, None
     return float(stats.spearmanr(rounded, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
 
 
 def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
-    """The pairs of a corpus read by its column sentence1, with columns sentence2 and score; at most so many."""
+    """The pairs of a corpus whose text column is sentence1. Raises InputError for unusable columns or too many pairs."""
     missing = [name for name in ("sentence2", "score") if name not in corpus.columns]
     if missing:
         raise InputError(
@@ -175,20 +170,20 @@ def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
     if len(kept) < 2:
         raise InputError(
             f"{corpus.name} has {len(kept)} rows with two sentences and a number.",
-            "At least two were expected.",
+            "At least two such rows were expected.",
             "Choose another file.",
         )
     if len({score for *_, score in kept}) == 1:
         raise InputError(
             f"All pairs of {corpus.name} have the score {kept[0][2]:g}.",
-            "Scores that differ were expected: there is no order to agree with.",
+            "Different scores were expected, since equal scores have no order.",
             "Choose another file.",
         )
     if most is not None and len(kept) > most:
         raise InputError(
             f"{corpus.name} has {len(kept):,} pairs.",
-            f"At most {most:,} are compared in the browser.",
-            "Choose a part of it, or use `python -m components sts`.",
+            f"At most {most:,} pairs were expected in the browser.",
+            "Choose a part of the file, or use `python -m components sts`.",
         )
     first_texts, second_texts, scores = zip(*kept, strict=True)
     return ScoredPairs(first_texts, second_texts, scores, len(corpus) - len(kept) + corpus.report.bad_count)

@@ -1,9 +1,9 @@
-"""Building an index so that nothing is lost: block by block, resumable, and moved into place when it is whole.
+"""Building an index: block by block, resumable, and moved into place when it is complete.
 
-The folder grows as `NAME.part`. Its vectors are files of their final size from the start, so that a full disk is
-found out first and not in the middle. After each block (4,096 sentences) the vectors are flushed and then a small
-record says how many blocks are done: whoever is killed, or cancelled, goes on after the last whole block and gets
-the same bytes as without the break, for the batches are the same. One lock file keeps two processes apart.
+The folder grows as `NAME.part`. Its vector files have their final size from the start, so that a full disk is noticed at
+once. After each block (4,096 sentences) the vectors are flushed, and then a small record says how many blocks are done: a
+build that was killed or cancelled continues after the last complete block and writes the same bytes as without the
+interruption, since the batches are the same. A lock file lets only one process build an index.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import errno
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -25,7 +25,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.embedder import BLOCK, EmbedOptions
-from components.retrieval.corpora.texts import write_texts
+from components.retrieval.corpora.texts import Texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
 
@@ -35,27 +35,14 @@ if TYPE_CHECKING:
 JOB, DONE = "job.json", "done.json"
 
 
-class HasTexts(Protocol):
-    """What is indexed: a Corpus (components.retrieval.corpora.corpus)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def texts(self) -> Sequence[str]: ...
-    @property
-    def columns(self) -> Mapping[str, Sequence[str]]: ...
-    @property
-    def content_hash(self) -> str: ...
-
-
 def needed_bytes(sentences: int, dim: int, options: EmbedOptions, dtype: DType) -> int:
     """Bytes of vectors and lengths on disk, without the texts."""
-    each = dim * (4 if dtype == "float32" else 2) + 4
-    return sentences * each * len(options.layers) * len(options.poolings)
+    bytes_per_vector = dim * (4 if dtype == "float32" else 2) + 4
+    return sentences * bytes_per_vector * len(options.layers) * len(options.poolings)
 
 
-def columns_hash(corpus: HasTexts) -> str:
-    """SHA-256 of the names and contents of the columns beside the texts; empty where there are none."""
+def columns_hash(corpus: Texts) -> str:
+    """SHA-256 of the names and contents of the other columns; empty if there are none."""
     if not corpus.columns:
         return ""
     digest = hashlib.sha256()
@@ -65,33 +52,31 @@ def columns_hash(corpus: HasTexts) -> str:
     return digest.hexdigest()
 
 
-def job_identity(backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> str:
-    """The name of an index with all that it holds, the columns included: what may be gone on with, or found again."""
-    return _identity(backend.spec.key, backend.revision, options, corpus.content_hash, columns_hash(corpus), dtype)
-
-
-def _identity(model: str, revision: str, options: EmbedOptions, texts: str, columns: str, dtype: DType) -> str:
-    return index_folder.identity(model, revision, options, f"{texts} {columns}".strip(), dtype)
+def job_identity(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: DType) -> str:
+    """The name of an index with all its content, columns included: equal for builds that can be continued or reused."""
+    return index_folder.identity(
+        backend.spec.key, backend.revision, options, corpus.content_hash, columns_hash(corpus), dtype
+    )
 
 
 def lock_of(folder: Path) -> FileLock:
-    """The lock that whoever builds or removes this index holds; it never waits."""
+    """The lock held while this index is built or removed; it never waits."""
     return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0)
 
 
 def build_index(
     backend: Backend,
-    corpus: HasTexts,
+    corpus: Texts,
     folder: Path,
     options: EmbedOptions,
     dtype: str = "auto",
     progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> VectorIndex:
-    """Embed a corpus into a folder, or go on where a broken run stopped; an index already there is opened.
+    """Embed a corpus into a folder, continue an unfinished build, or open the index that is already there.
 
-    `progress(done, total)` counts sentences. Raises InputError for a folder that holds something else, for a full
-    disk, or while another process builds the same; Cancelled leaves a state to go on from.
+    `progress(done, total)` counts sentences. Raises InputError for a folder with other content, for a full disk, or
+    while another process builds the same index. After Cancelled the build can be continued.
     """
     resolved = index_folder.resolve_dtype(dtype, len(corpus.texts), backend.vector_size(options.poolings), options)
     job = job_identity(backend, corpus, options, resolved)
@@ -103,7 +88,7 @@ def build_index(
                 return _already_there(folder, job)
             part = folder.with_name(folder.name + ".part")
             _prepare(part, job, backend, corpus, options, resolved)
-            tokens, truncated = _embed(part, backend, corpus.texts, options, resolved, progress, cancelled)
+            tokens, truncated = _embed(part, backend, corpus.texts, options, resolved, progress, is_cancelled)
             info = IndexInfo(
                 model=backend.spec.key,
                 revision=backend.revision,
@@ -121,14 +106,14 @@ def build_index(
             )
             index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
             part.rename(folder)
-            for name in (JOB, DONE):  # after the move: a run killed in between leaves an index, and no riddle
+            for name in (JOB, DONE):  # after the move: a build killed in between leaves a complete index
                 (folder / name).unlink()
             return open_index(folder)
     except Timeout as problem:
         raise InputError(
-            f"Another process is building {folder} at this moment.",
-            "One builder at a time was expected.",
-            "Wait until it is done, or name another folder.",
+            f"Another process is building {folder}.",
+            "A folder that no other process builds was expected.",
+            "Wait until it is finished, or choose another folder.",
         ) from problem
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -137,47 +122,50 @@ def build_index(
             ) from problem
         raise InputError(
             f"{folder} could not be written: {problem.strerror or problem}.",
-            "A folder was expected in which files may be made.",
-            "Name another one.",
+            "A folder with permission to write was expected.",
+            "Choose another folder.",
         ) from problem
 
 
 def _already_there(folder: Path, job: str) -> VectorIndex:
     if folder.is_dir() and not any(folder.iterdir()):
         raise InputError(
-            f"{folder} is there already, and is empty.",
-            "A name was expected that is not taken: the folder is moved into place when it is whole.",
-            "Remove it, or name another one.",
+            f"{folder} already exists and is empty.",
+            "The name of a folder that does not exist was expected, since a complete index is moved there.",
+            "Remove the folder, or choose another name.",
         )
-    index = open_index(folder)  # refuses what is no index
+    index = open_index(folder)  # refuses other folders
     info = index.info
-    if _identity(info.model, info.revision, info.options, info.corpus_hash, info.columns_hash, info.dtype) != job:
+    if (
+        index_folder.identity(info.model, info.revision, info.options, info.corpus_hash, info.columns_hash, info.dtype)
+        != job
+    ):
         raise InputError(
-            f"{folder} holds another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
-            "The same model, corpus and options were expected, or a name that is not taken.",
-            "Name another folder, or remove this one.",
+            f"{folder} contains another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
+            "The same model, corpus and options were expected, or a folder that does not exist.",
+            "Choose another folder, or remove this one.",
         )
     return index
 
 
-def _prepare(part: Path, job: str, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: DType) -> None:
-    """The unfinished folder: as an earlier run of the same job left it, or made anew."""
+def _prepare(part: Path, job: str, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: DType) -> None:
+    """Keep the unfinished folder of an earlier build of the same index, or create a new one."""
     if part.exists():
         if _read(part / JOB).get("job") == job and (part / DONE).exists():
             return
         if not (part / JOB).exists() and any(part.iterdir()):
             raise InputError(
-                f"{part} holds something that is not an unfinished index.",
-                "That name was expected to be free.",
-                "Remove it, or name another folder.",
+                f"{part} exists and is not an unfinished index.",
+                "A name that is not in use was expected.",
+                "Remove it, or choose another folder.",
             )
-        shutil.rmtree(part)  # an unfinished index of another corpus, model or choice
+        shutil.rmtree(part)  # an unfinished index of another corpus, model or options
     need = needed_bytes(len(corpus.texts), backend.vector_size(options.poolings), options, dtype)
     if need > shutil.disk_usage(part.parent).free:
         raise _full(part, len(corpus.texts), backend.vector_size(options.poolings), options, dtype)
     part.mkdir()
     try:
-        # The record of whose folder this is comes first: a run killed here leaves nothing that looks foreign.
+        # The record of the job comes first, so that a build killed here leaves a folder that can be recognised.
         index_folder.write_json(part / JOB, {"job": job})
         for layer in options.layers:
             for pooling in options.poolings:
@@ -200,11 +188,11 @@ def _embed(
     options: EmbedOptions,
     dtype: DType,
     progress: Callable[[int, int], None] | None,
-    cancelled: Callable[[], bool],
+    is_cancelled: Callable[[], bool],
 ) -> tuple[int, int]:
-    """All blocks that are not there yet; the counts of tokens and of truncated sentences."""
-    done = _read(part / DONE)
-    blocks, tokens, truncated = (int(done.get(name, 0)) for name in ("blocks", "tokens", "truncated"))
+    """Embed the remaining blocks; the numbers of tokens and of truncated sentences in all blocks."""
+    record = _read(part / DONE)
+    blocks, tokens, truncated = (int(record.get(name, 0)) for name in ("blocks", "tokens", "truncated"))
     cells = [(layer, pooling) for layer in options.layers for pooling in options.poolings]
     vectors = [np.load(part / vector_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
     norms = [np.load(part / norm_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
@@ -213,17 +201,19 @@ def _embed(
     for start in range(blocks * BLOCK, len(texts), BLOCK):
 
         def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
-            flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [place, sentence, dim]
+            flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [cell, sentence, dim]
             for number, values in enumerate(flat):
                 stored = values.astype(dtype)
                 vectors[number][start + rows] = stored
                 norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
 
-        def tell(now: int, _: int, start: int = start) -> None:
+        def report_progress(done: int, _: int, start: int = start) -> None:
             if progress is not None:
-                progress(start + now, len(texts))
+                progress(start + done, len(texts))
 
-        report = backend.embed_into(texts[start : start + BLOCK], options, keep, progress=tell, is_cancelled=cancelled)
+        report = backend.embed_into(
+            texts[start : start + BLOCK], options, keep, progress=report_progress, is_cancelled=is_cancelled
+        )
         for array in (*vectors, *norms):
             array.flush()
         blocks, tokens, truncated = blocks + 1, tokens + report.tokens, truncated + report.truncated
@@ -246,10 +236,10 @@ def _full(folder: Path, sentences: int, dim: int, options: EmbedOptions, dtype: 
         f"The disk of {folder.parent} has {free / 1e9:,.2f} GB free.",
         f"{need / 1e9:,.2f} GB were expected: {sentences:,} sentences, {len(options.layers)} layers, "
         f"{len(options.poolings)} poolings.",
-        "Choose fewer layers or poolings, free some room, or name a folder on another disk.",
+        "Choose fewer layers or poolings, free some space, or choose a folder on another disk.",
     )
 
 
 def versions(names: Sequence[str] = ("torch", "transformers", "numpy")) -> dict[str, str]:
-    """The versions of what a result depends on, by default of what vectors do, by name."""
+    """The versions of packages, by default of those on which vectors depend."""
     return {name: version(name) for name in names}

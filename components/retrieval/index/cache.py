@@ -1,7 +1,7 @@
 """Indexes that are open or being built, shared by all sessions, in a cache folder of bounded size.
 
 The same corpus, model and options are never embedded twice, neither at the same time nor later: a finished index is
-found again on the disk by its content. An index with more layers and poolings than asked for serves as well.
+found again on the disk by its content. An index with further layers and poolings is used too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from components.errors import InputError
 from components.jobs import IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.model.store import parse_bytes
-from components.retrieval.index.build import DONE, HasTexts, build_index, columns_hash, job_identity, lock_of
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.index.build import DONE, build_index, columns_hash, job_identity, lock_of
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest, resolve_dtype
 
 if TYPE_CHECKING:
@@ -37,16 +38,16 @@ log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """Where indexes are kept: BERT_INTERNALS_CACHE where it is set, else the user's cache folder."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named).expanduser() / "indexes"
+    """The folder of the indexes: in BERT_INTERNALS_CACHE if it is set, else in the user's cache folder."""
+    set_folder = os.environ.get(CACHE_VARIABLE)
+    if set_folder:
+        return Path(set_folder).expanduser() / "indexes"
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / "indexes"
 
 
 def cache_limit() -> int:
-    """The bytes that finished indexes may take: BERT_INTERNALS_CACHE_BYTES where it is set, else 20 GiB."""
+    """The bytes that finished indexes may take: BERT_INTERNALS_CACHE_BYTES if it is set, else 20 GiB."""
     text = os.environ.get(CACHE_BYTES_VARIABLE)
     return parse_bytes(text) if text else DEFAULT_CACHE_BYTES
 
@@ -58,10 +59,10 @@ class IndexCache:
     """
 
     def __init__(self, queue: Queue | None = None, folder: Path | None = None, limit: int | None = None) -> None:
-        """`queue` has a lane "embedding"; without one, the cache has its own."""
+        """`queue` has a lane "embedding"; without a queue, the cache creates one."""
         self.folder = cache_folder() if folder is None else folder
         self.limit = cache_limit() if limit is None else limit
-        self._lock = threading.Lock()  # for what opens or removes folders
+        self._lock = threading.Lock()  # held while folders are opened or removed
         self.jobs = Jobs(
             queue or Queue({LANE: Lane()}),
             LANE,
@@ -73,23 +74,23 @@ class IndexCache:
     def request(
         self,
         backend: Backend,
-        corpus: HasTexts,
+        corpus: Texts,
         options: EmbedOptions,
         dtype: str = "auto",
         *,
         person: Hashable = None,
         lane: str | None = None,
     ) -> Job:
-        """The job of an index: finished, under way, or put into its lane now (see `Jobs.request`)."""
+        """The job of an index: finished, under way, or added to its lane now (see `Jobs.request`)."""
         sentences = len(corpus.texts)
         resolved = resolve_dtype(dtype, sentences, backend.vector_size(options.poolings), options)
         key = job_identity(backend, corpus, options, resolved)
 
         def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> VectorIndex:
-            with self._lock:  # one that serves may have been built since this was asked for
-                served = self._open_serving(backend, corpus, options, resolved)
-            if served is not None:
-                return served
+            with self._lock:  # a usable index may have been built since the request
+                usable = self._open_usable(backend, corpus, options, resolved)
+            if usable is not None:
+                return usable
             self.folder.mkdir(parents=True, exist_ok=True)
             self._remove_damaged(self.folder / key)
             index = build_index(backend, corpus, self.folder / key, options, resolved, report_progress, is_cancelled)
@@ -97,29 +98,27 @@ class IndexCache:
             return index
 
         with self._lock:
-            job = None
-            if self.jobs.find(key) is None:
-                job = self._serving(backend, corpus, options, dtype)
-            if job is not None:
-                return job
-            return self.jobs.request(key, f"Embedding {corpus.name}", work, person=person, lane=lane, total=sentences)
+            job = None if self.jobs.find(key) else self._usable_job(backend, corpus, options, dtype)
+            return job or self.jobs.request(
+                key, f"Embedding {corpus.name}", work, person=person, lane=lane, total=sentences
+            )
 
-    def find(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
-        """The job of such an index if it is finished or under way, or if one that serves lies in the cache."""
+    def find(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
+        """The job of an index that is finished, under way, or in the cache folder; None otherwise."""
         resolved = resolve_dtype(dtype, len(corpus.texts), backend.vector_size(options.poolings), options)
         key = job_identity(backend, corpus, options, resolved)
         with self._lock:
-            return self.jobs.find(key) or self._serving(backend, corpus, options, dtype)
+            return self.jobs.find(key) or self._usable_job(backend, corpus, options, dtype)
 
     def usage(self) -> tuple[int, int]:
-        """How many folders the cache has, and their bytes."""
+        """The number of folders in the cache, and their bytes."""
         sizes = [_size(path) for path in self._folders()]
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Remove every index and unfinished build that no process works on; the bytes that were freed.
+        """Remove every index and unfinished build that no process works on, and return the bytes freed.
 
-        Who has an index open can go on reading it until it is closed: its files are mapped.
+        An index that is open can still be read until it is closed: its files are mapped into memory.
         """
         with self._lock:
             self.jobs.drop(self.jobs.finished())
@@ -127,44 +126,41 @@ class IndexCache:
             unused = [path for path in self._folders() if path.name.removesuffix(".part") not in under_way]
             return sum(self._remove(path) for path in unused)
 
-    def _serving(self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str) -> Job | None:
-        """A finished job for an open index, or one in the folder, that has at least what is asked for."""
+    def _usable_job(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> Job | None:
+        """A finished job for an index, open or in the folder, with at least these layers and poolings."""
         for job in self.jobs.finished():
-            if job.error is None and _serves(job.result.info, backend, corpus, options, dtype):
-                known = self.jobs.find(job.key)  # it counts as used now
-                if known is job:
-                    return job
-        index = self._open_serving(backend, corpus, options, dtype)
+            usable = job.error is None and _is_usable(job.result.info, backend, corpus, options, dtype)
+            if usable and self.jobs.find(job.key) is job:  # which also marks it as used now
+                return job
+        index = self._open_usable(backend, corpus, options, dtype)
         return None if index is None else self.jobs.add(index.folder.name, f"Embedding {corpus.name}", index)
 
-    def _open_serving(
-        self, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str
-    ) -> VectorIndex | None:
-        """An index in the folder that has at least what is asked for."""
+    def _open_usable(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> VectorIndex | None:
+        """An index in the folder with at least these layers and poolings."""
         for path in self._folders():
             if path.suffix == ".part":
                 continue
             try:
-                if not _serves(read_manifest(path), backend, corpus, options, dtype):
+                if not _is_usable(read_manifest(path), backend, corpus, options, dtype):
                     continue
                 index = open_index(path)
             except InputError as problem:
                 log.warning("%s", problem)
                 continue
-            with suppress(OSError):  # its turn to be removed comes later; a read-only cache serves all the same
+            with suppress(OSError):  # marks it as used now, except in a read-only cache
                 os.utime(path / MANIFEST)
             return index
         return None
 
     def _make_room(self, newest: str) -> None:
-        """Remove the least recently used indexes until the rest fits; open ones and the newest stay."""
+        """Remove the least recently used indexes until the rest fits; open indexes and the newest are kept."""
         with self._lock:
             kept = {newest}
             for job in (*self.jobs.finished(), *self.jobs.under_way()):
                 kept.add(str(job.key))
                 if isinstance(job.result, VectorIndex):
                     kept.add(job.result.folder.name)
-            folders = self._folders()  # unfinished ones too: they hold their room from the start
+            folders = self._folders()  # unfinished ones too: their files have their final size from the start
             total = sum(_size(path) for path in folders)
             for path in sorted(folders, key=_last_used):
                 if total <= self.limit:
@@ -178,47 +174,49 @@ class IndexCache:
         return [path for path in sorted(self.folder.iterdir()) if path.is_dir()]
 
     def _remove(self, path: Path) -> int:
-        """Remove a folder that no process builds; the lock's file stays, for another process may hold it next."""
+        """Remove a folder that no process builds. The lock file stays, since another process may use it next."""
         size = _size(path)
         try:
             with lock_of(path):
                 shutil.rmtree(path, ignore_errors=True)
         except (Timeout, OSError) as problem:
-            log.info("%s stays: %s", path, problem)
+            log.info("%s is kept: %s", path, problem)
             return 0
         return 0 if path.exists() else size
 
     def _remove_damaged(self, path: Path) -> None:
-        """Make room for a new build where an index of our own cannot be opened any more."""
+        """Remove an index of the cache that can no longer be opened, so that it can be built again."""
         if not path.is_dir():
             return
         try:
             open_index(path)
         except InputError as problem:
-            log.warning("removed, to be built again: %s", problem)
+            log.warning("removed, and will be built again: %s", problem)
             self._remove(path)
 
 
-def _serves(info: IndexInfo, backend: Backend, corpus: HasTexts, options: EmbedOptions, dtype: str) -> bool:
-    have = info.options
+def _is_usable(info: IndexInfo, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> bool:
+    """Whether an index has these texts, columns and vectors, perhaps with further layers and poolings."""
+    stored = info.options
     return (
         (info.model, info.revision, info.corpus_hash) == (backend.spec.key, backend.revision, corpus.content_hash)
         and dtype in ("auto", info.dtype)
-        and set(options.layers) <= set(have.layers)
-        and set(options.poolings) <= set(have.poolings)
-        and (have.max_length, have.precision, have.prompt) == (options.max_length, options.precision, options.prompt)
+        and set(options.layers) <= set(stored.layers)
+        and set(options.poolings) <= set(stored.poolings)
+        and (stored.max_length, stored.precision, stored.prompt)
+        == (options.max_length, options.precision, options.prompt)
         and (not corpus.columns or columns_hash(corpus) == info.columns_hash)
     )
 
 
 def _size(folder: Path) -> int:
-    with suppress(OSError):  # removed meanwhile
+    with suppress(OSError):  # removed in the meantime
         return sum(path.stat().st_size for path in folder.iterdir())
     return 0
 
 
 def _last_used(folder: Path) -> float:
-    for name in (MANIFEST, DONE):  # an unfinished one has no manifest, but a record that is written at each block
+    for name in (MANIFEST, DONE):  # an unfinished index has no manifest, but a record written after each block
         with suppress(OSError):
             return (folder / name).stat().st_mtime
     return 0.0

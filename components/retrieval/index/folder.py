@@ -1,14 +1,14 @@
 """The index: a folder with the vectors of a corpus by layer and pooling, its texts, and a manifest.
 
-    manifest.json            what this is: model, revision, options, versions, corpus, sizes of all files
+    manifest.json            model, revision, options, versions, corpus, sizes of all files
     layer-06-mean.npy        vectors [sentence, dim], float32 or float16, mapped into memory when opened
     layer-06-mean.norms.npy  their lengths, float32 [sentence]: cosine and dot product from one set of vectors
-    texts.utf8, texts.offsets.npy, column-0.utf8, ...   the sentences and what else the corpus says of them
+    texts.utf8, texts.offsets.npy, column-0.utf8, ...   the sentences and the other columns of the corpus
 
-Vectors are stored as they come, not normalised. float16 rounds a cosine by less than 0.001 and halves the disk;
-float32 is searched two to three times faster. "auto" takes float32 up to 2 GB in all.
+Vectors are stored without normalisation. float16 changes a cosine by less than 0.001 and halves the disk space; float32
+is searched two to three times faster. "auto" means float32 up to 2 GB in total.
 
-A folder is opened only if every file has the size its manifest says: a damaged, unfinished or foreign one is refused
+A folder is opened only if every file has the size given in its manifest: a damaged, unfinished or other folder is refused
 with the reason. Nothing in it is ever unpickled.
 """
 
@@ -58,7 +58,7 @@ class IndexInfo:
 
 @dataclass(frozen=True, eq=False)
 class VectorIndex:
-    """An opened index. Arrays and texts are mapped into memory and shared by all who have it open."""
+    """An open index. Arrays and texts are mapped into memory and shared by all its users."""
 
     folder: Path
     info: IndexInfo
@@ -71,14 +71,14 @@ class VectorIndex:
         return sum(path.stat().st_size for path in self.folder.iterdir())
 
     def engine(self, layer: int, pooling: Pooling) -> ExactSearch:
-        """The search over one layer's and pooling's vectors. Raises InputError for one that was not stored."""
+        """The search over the vectors of a layer and pooling. Raises InputError for one that is not stored."""
         engine = self.engines.get((layer, pooling))
         if engine is None:
             raise InputError(
-                f"Layer {layer} with {pooling} pooling was asked for.",
-                f"This index has layers {', '.join(map(str, self.info.options.layers))} with "
-                f"{', '.join(self.info.options.poolings)}.",
-                "Choose one of these, or build the index again with more.",
+                f"Layer {layer} with {pooling} pooling is not in this index.",
+                f"Its layers {', '.join(map(str, self.info.options.layers))} with {', '.join(self.info.options.poolings)} "
+                "pooling were expected.",
+                "Choose one of these, or build the index again with more layers or poolings.",
             )
         return engine
 
@@ -92,36 +92,35 @@ def norm_file(layer: int, pooling: Pooling) -> str:
 
 
 def resolve_dtype(dtype: str, sentences: int, dim: int, options: EmbedOptions) -> DType:
-    """float32 or float16, "auto" resolved. Raises InputError for another name."""
-    if dtype == "auto":
-        size = 4 * sentences * dim * len(options.layers) * len(options.poolings)
-        return "float32" if size <= FLOAT32_BYTES else "float16"
-    if dtype == "float32":
-        return "float32"
-    if dtype == "float16":
-        return "float16"
-    raise InputError(
-        f"The number format {dtype!r} was asked for.",
-        "An index keeps float32, float16, or auto, which chooses.",
-        "Choose one of these.",
-    )
+    """The number format, with "auto" resolved to float32 up to 2 GB, else float16. Raises InputError for other names."""
+    if dtype not in ("float32", "float16", "auto"):
+        raise InputError(
+            f"The number format {dtype!r} is not available.",
+            "One of float32, float16 and auto was expected.",
+            "Choose one.",
+        )
+    size = 4 * sentences * dim * len(options.layers) * len(options.poolings)
+    return "float16" if dtype == "float16" or (dtype == "auto" and size > FLOAT32_BYTES) else "float32"
 
 
-def identity(model: str, revision: str, options: EmbedOptions, corpus_hash: str, dtype: DType) -> str:
-    """The name of what an index holds: equal for equal content, 16 hexadecimal digits."""
-    text = json.dumps([FORMAT, model, revision, asdict(options), corpus_hash, dtype], sort_keys=True)
+def identity(
+    model: str, revision: str, options: EmbedOptions, corpus_hash: str, columns_hash: str, dtype: DType
+) -> str:
+    """16 hexadecimal digits that name the content of an index, equal for equal content."""
+    content = f"{corpus_hash} {columns_hash}".strip()
+    text = json.dumps([FORMAT, model, revision, asdict(options), content, dtype], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def write_manifest(folder: Path, info: IndexInfo, leave_out: Sequence[str] = ()) -> None:
-    """The last file of an index: it lists the others with their sizes."""
-    apart = {MANIFEST, *leave_out}
-    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name not in apart}
+    """Write the last file of an index: it lists the others with their sizes."""
+    unlisted = {MANIFEST, *leave_out}
+    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name not in unlisted}
     write_json(folder / MANIFEST, {"kind": KIND, "format": FORMAT, **asdict(info), "files": files})
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Written whole or not at all: first beside it, then moved over it."""
+    """Write a JSON file completely or not at all: first as a new file, which then replaces the old one."""
     part = path.with_name(path.name + ".new")
     with part.open("w", encoding="utf-8") as file:
         json.dump(content, file, indent=1, ensure_ascii=False)
@@ -131,19 +130,19 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_manifest(folder: Path) -> IndexInfo:
-    """The manifest alone, its files' sizes checked. Raises InputError with the reason for a folder that is no index."""
+    """The manifest, after a check of the files' sizes. Raises InputError with the reason for a folder that is not an index."""
     if not folder.is_dir():
-        raise _refused(folder, "is not there" if not folder.exists() else "is a file")
+        raise _refused(folder, "does not exist" if not folder.exists() else "is a file")
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if not isinstance(content, dict) or content.get("kind") != KIND:
-            raise _refused(folder, "holds something else: its manifest is not that of an index")
+            raise _refused(folder, "is not an index: its manifest has other content")
         if content.get("format") != FORMAT:
             raise _refused(folder, f"has format {content.get('format')!r}; this program reads format {FORMAT}")
         info = _info(content)
         files: dict[str, int] = dict(content["files"])
     except FileNotFoundError as problem:
-        raise _refused(folder, f"has no {MANIFEST}: it is no index, or an unfinished one") from problem
+        raise _refused(folder, f"has no {MANIFEST}: it is not an index, or an unfinished one") from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
         if isinstance(problem, InputError):
             raise
@@ -151,7 +150,7 @@ def read_manifest(folder: Path) -> IndexInfo:
     for name, size in files.items():
         path = folder / name
         if Path(name).name != name or not path.is_file():
-            raise _refused(folder, f"lacks {Path(name).name}")
+            raise _refused(folder, f"has no file {Path(name).name}")
         if path.stat().st_size != size:
             raise _refused(folder, f"is damaged: {name} has {path.stat().st_size:,} bytes instead of {size:,}")
     return info
@@ -162,7 +161,7 @@ def _info(content: Mapping[str, Any]) -> IndexInfo:
     layers = tuple(int(layer) for layer in options["layers"])
     poolings = tuple(name for name in EVERY_POOLING if name in options["poolings"])
     if not layers or not poolings or content["dtype"] not in ("float32", "float16"):
-        raise ValueError("layers, poolings or number format make no sense")
+        raise ValueError("layers, poolings or number format are not valid")
     return IndexInfo(
         model=str(content["model"]),
         revision=str(content["revision"]),
@@ -194,14 +193,14 @@ def open_index(folder: Path) -> VectorIndex:
                 vectors = np.load(folder / vector_file(layer, pooling), mmap_mode="r", allow_pickle=False)
                 norms = np.load(folder / norm_file(layer, pooling), allow_pickle=False)
                 if vectors.shape != (info.sentences, info.dim) or str(vectors.dtype) != info.dtype:
-                    raise ValueError(f"{vector_file(layer, pooling)} is not what the manifest says")
+                    raise ValueError(f"{vector_file(layer, pooling)} does not match the manifest")
                 if norms.shape != (info.sentences,) or norms.dtype != np.float32:
-                    raise ValueError(f"{norm_file(layer, pooling)} is not what the manifest says")
+                    raise ValueError(f"{norm_file(layer, pooling)} does not match the manifest")
                 engines[layer, pooling] = ExactSearch(vectors, norms)
     except (OSError, ValueError) as problem:
         raise _refused(folder, f"is damaged: {problem}") from problem
     if any(len(column) != info.sentences for column in (texts, *columns.values())):
-        raise _refused(folder, "is damaged: it has not one text for each vector")
+        raise _refused(folder, "is damaged: the numbers of texts and vectors differ")
     return VectorIndex(folder, info, texts, columns, engines)
 
 
@@ -209,5 +208,5 @@ def _refused(folder: Path, reason: str) -> InputError:
     return InputError(
         f"{folder} {reason}.",
         "A folder written by `python -m components index` was expected.",
-        "Name another folder, or build the index again.",
+        "Choose another folder, or build the index again.",
     )

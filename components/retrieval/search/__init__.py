@@ -1,1 +1,1 @@
-"""Ways to rank sentences for a query: exact vector search, and the rankings by words beside it."""
+"""Ways to rank sentences for a query: exact vector search, word rankings and static vectors."""

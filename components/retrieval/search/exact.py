@@ -1,12 +1,13 @@
-"""Exact nearest neighbours: every vector is compared, so the result is the truth that faster engines approximate.
+"""Exact nearest neighbours: every vector is compared, so the result is what faster engines approximate.
 
-Cosine divides a dot product by both lengths. Dot product alone favours long vectors: models trained with it (MS MARCO's
-dot models) carry relevance in the length, others do not, and then it mostly favours certain sentences whatever is
-asked. Zero vectors have no direction; their cosine counts as 0.
+Cosine divides a dot product by both lengths. Dot product alone favours long vectors: in models trained with it (MS
+MARCO's dot models) the length expresses relevance; in others it mostly favours the same sentences for every query. Zero
+vectors have no direction; their cosine counts as 0.
 
-One query is one matrix-vector product. numpy's is bound by how fast memory is read, so nothing exact is faster.
+One query is one matrix-vector product. The speed of numpy's product is limited by reading memory, so nothing exact is
+faster.
 
-What it does not show: relevance. The nearest vector is the nearest vector.
+What it does not show: relevance. The nearest vector need not belong to a relevant sentence.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from components.errors import InputError
 
 Similarity = Literal["cosine", "dot"]
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
-_BLOCK_CELLS = 1 << 22  # scores computed at a time for many queries: 16 MB
-_BLOCK_ROWS = 16_384  # vectors turned from float16 to float32 at a time
+_BLOCK_CELLS = 1 << 22  # scores computed together for many queries: 16 MB
+_BLOCK_ROWS = 16_384  # vectors converted together from float16 to float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,9 @@ class ExactSearch:
         return _divided(products, self.norms * np.float32(np.linalg.norm(query)))
 
     def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
-        """The k best for each query [query, dim]; fewer where there are fewer sentences. Raises InputError for k < 1."""
+        """The k best sentences for each query [query, dim], or all if there are fewer. Raises InputError for k < 1."""
         if k < 1:
-            raise InputError(f"k is {k}.", "At least 1 was expected.", "Ask for one hit or more.")
+            raise InputError(f"k is {k}.", "At least 1 was expected.", "Choose 1 or more.")
         queries = np.atleast_2d(np.asarray(queries, np.float32))
         if len(queries) == 1:
             scores = self.scores(queries[0], similarity)
@@ -69,7 +70,7 @@ class ExactSearch:
         return self._many(queries, k, _checked(similarity))
 
     def _many(self, queries: Float32, k: int, similarity: Similarity) -> Hits:
-        """Blocks of vectors against all queries; the best so far are kept."""
+        """Blocks of vectors are compared with all queries; the best so far are kept."""
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)
         best = np.empty((len(queries), 0), np.int64)
         values = np.empty((len(queries), 0), np.float32)
@@ -95,21 +96,21 @@ def row_norms(vectors: NDArray[np.floating]) -> Float32:
 
 
 def top(scores: Float32, k: int) -> Int64:
-    """Places of the k highest scores, best first, the lower place first among equals, int64 [k or fewer]."""
+    """Indices of the k highest scores, best first and lower indices first among equals, int64 [k or fewer]."""
     k = min(k, len(scores))
     if k == 0:
         return np.empty(0, np.int64)
     least = np.partition(scores, len(scores) - k)[len(scores) - k]
     above = np.flatnonzero(scores > least)
-    # Of those that equal the last one, argpartition would take any.
+    # argpartition would take any of those that equal the last one.
     chosen = np.concatenate([above, np.flatnonzero(scores == least)[: k - len(above)]])
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
 def _keep(numbers: Int64, scores: Float32, k: int) -> tuple[Int64, Float32]:
-    """The k best columns of each row; numbers rise from left to right among equal scores."""
+    """The k best columns of each row; among equal scores, numbers rise from left to right."""
     if scores.shape[1] > 4 * k:
-        # Whoever is below the k-th highest value of the row is out; ties at it are settled by the stable sort.
+        # Values below the k-th highest of their row are dropped; the stable sort orders ties.
         least = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k][:, None]
         most = int((scores >= least).sum(axis=1).max())
         order = np.argsort(scores < least, axis=1, kind="stable")[:, :most]
@@ -129,8 +130,8 @@ def _divided(products: np.ndarray, lengths: np.ndarray) -> Float32:
 def _checked(similarity: str) -> Similarity:
     if similarity not in SIMILARITIES:
         raise InputError(
-            f"The similarity {similarity!r} was asked for.",
-            f"Similarities are {', '.join(SIMILARITIES)}.",
+            f"The similarity {similarity!r} is not available.",
+            f"One of these was expected: {', '.join(SIMILARITIES)}.",
             "Choose one of these.",
         )
     return "dot" if similarity == "dot" else "cosine"

@@ -1,14 +1,14 @@
-"""Rankings by shared words: what search was before vectors, and still what vectors have to beat.
+"""Word rankings: search as it was before vectors, and what vectors still have to surpass.
 
-- bag of words: cosine of word counts. Frequent words count like rare ones.
-- TF-IDF: counts weighted by how few sentences have the word (Salton and Buckley 1988), cosine.
-- LSA: TF-IDF squeezed into a few dimensions by SVD (Deerwester et al. 1990), so that words which occur together match.
+- bag of words: cosine of word counts. Frequent words count as much as rare ones.
+- TF-IDF: cosine of counts weighted by how few sentences contain the word (Salton and Buckley 1988).
+- LSA: TF-IDF reduced to a few dimensions by SVD (Deerwester et al. 1990), so that words which occur together match.
 - BM25: TF-IDF with saturation and length normalisation (Robertson and Zaragoza 2009; Lucene's variant, k1 1.5, b 0.75).
 - Jelinek-Mercer: the log-probability of the query under each sentence's smoothed word model (Zhai and Lafferty 2001).
 - static vectors: the mean of context-free word vectors, cosine (components.retrieval.search.static_vectors).
 
-All but LSA and static vectors see no further than the words themselves: "erupted" and "eruption" have nothing in
-common. One tokenizer serves all, so that rankings differ by method alone: components.retrieval.search.words.
+All but LSA and static vectors compare only the words themselves: "erupted" and "eruption" have nothing in common. All
+use one definition of a word, so that rankings differ only by their method: components.retrieval.search.words.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TITLES: dict[str, str] = {
 }
 LSA_DIMENSIONS = 100
 K1, B = 1.5, 0.75
-LAMBDA = 0.1  # the corpus's share in Jelinek-Mercer: 0.1 suits short queries (Zhai and Lafferty 2001)
+LAMBDA = 0.1  # the weight of the corpus in Jelinek-Mercer: 0.1 suits short queries (Zhai and Lafferty 2001)
 
 
 class Ranker(Protocol):
@@ -48,12 +48,12 @@ class Ranker(Protocol):
         ...
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        """The score of one sentence [pair] for each query [pair], float32 [pair], without scoring all others."""
+        """The score of one sentence [pair] for each query [pair], float32 [pair], without scoring all sentences."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """What is kept of the corpus."""
+        """Memory kept for the corpus."""
         ...
 
 
@@ -74,7 +74,7 @@ def make_ranker(kind: Kind, texts: Sequence[str]) -> Ranker:
         if "empty vocabulary" not in str(problem):
             raise
         raise InputError(
-            "The corpus has not a single word.", "Sentences with words were expected.", "Choose another corpus."
+            "The corpus contains no words.", "Sentences with words were expected.", "Choose another corpus."
         ) from problem
 
 
@@ -89,12 +89,12 @@ class BagOfWords:
         self._matrix = self._vectorizer.fit_transform(texts)  # [sentence, word], rows of length 1
 
     def scores(self, query: str) -> Float32:
-        asked = self._vectorizer.transform([query])
-        return np.asarray((self._matrix @ asked.T).todense(), np.float32).ravel()
+        weights = self._vectorizer.transform([query])
+        return np.asarray((self._matrix @ weights.T).todense(), np.float32).ravel()
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        asked = self._vectorizer.transform(queries)
-        return np.asarray(asked.multiply(self._matrix[sentences]).sum(axis=1), np.float32).ravel()
+        weights = self._vectorizer.transform(queries)
+        return np.asarray(weights.multiply(self._matrix[sentences]).sum(axis=1), np.float32).ravel()
 
     @property
     def nbytes(self) -> int:
@@ -109,7 +109,7 @@ class TfIdf(BagOfWords):
 
 
 class LatentSemantics:
-    """TF-IDF in at most 100 dimensions; seeded, so that the same corpus gives the same scores."""
+    """TF-IDF in at most 100 dimensions, seeded: the same corpus gives the same scores."""
 
     title = TITLES["lsa"]
 
@@ -119,24 +119,24 @@ class LatentSemantics:
         self._vectorizer = _weights(idf=True)
         matrix = self._vectorizer.fit_transform(texts)
         self._svd = TruncatedSVD(max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1)), random_state=0)
-        # One word has nothing to be squeezed into.
+        # A vocabulary of one word cannot be reduced.
         self._fold = self._svd.transform if matrix.shape[1] > 1 else sparse.csr_matrix.toarray
         if matrix.shape[1] > 1:
-            with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance of texts that are all alike
+            with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance where all texts are equal
                 self._svd.fit(matrix)
         self._vectors = self._directions(matrix)
 
     def scores(self, query: str) -> Float32:
-        asked = self._directions(self._vectorizer.transform([query]))[0]
-        return np.asarray(self._vectors @ asked, np.float32)
+        vector = self._directions(self._vectorizer.transform([query]))[0]
+        return np.asarray(self._vectors @ vector, np.float32)
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        asked = self._directions(self._vectorizer.transform(queries))
-        return np.asarray(np.einsum("pd,pd->p", asked, self._vectors[sentences]), np.float32)
+        vectors = self._directions(self._vectorizer.transform(queries))
+        return np.asarray(np.einsum("pd,pd->p", vectors, self._vectors[sentences]), np.float32)
 
     @property
     def nbytes(self) -> int:
-        folding = getattr(self._svd, "components_", np.empty(0))  # what turns a query's words into dimensions
+        folding = getattr(self._svd, "components_", np.empty(0))  # from words to dimensions
         return self._vectors.nbytes + folding.nbytes
 
     def _directions(self, matrix: sparse.csr_matrix) -> Float32:
@@ -159,18 +159,16 @@ class BM25:
         self._count = len(texts)
 
     def scores(self, query: str) -> Float32:
-        asked = words(query)
-        return np.asarray(self._index.get_scores(asked) if asked else np.zeros(self._count), np.float32)
+        query_words = words(query)
+        return np.asarray(self._index.get_scores(query_words) if query_words else np.zeros(self._count), np.float32)
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        # `get_scores` scores every sentence: 20,000 pairs of 20,000 sentences take 5.5 s by it and 0.6 s like this.
-        kept = self._index.scores
-        shape = (self._count, len(kept["indptr"]) - 1)
-        rows = sparse.csc_matrix((kept["data"], kept["indices"], kept["indptr"]), shape=shape).tocsr()
-        asked = [self._index.get_tokens_ids(words(query)) for query in queries]
-        return np.array(
-            [_row_sum(rows, number, columns) for number, columns in zip(sentences, asked, strict=True)], np.float32
-        )
+        # `get_scores` scores every sentence: with it 20,000 pairs of 20,000 sentences take 5.5 s, this way 0.6 s.
+        stored = self._index.scores
+        shape = (self._count, len(stored["indptr"]) - 1)
+        rows = sparse.csc_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=shape).tocsr()
+        columns = [self._index.get_tokens_ids(words(query)) for query in queries]
+        return np.array([_row_sum(rows, *pair) for pair in zip(sentences, columns, strict=True)], np.float32)
 
     @property
     def nbytes(self) -> int:
@@ -180,8 +178,8 @@ class BM25:
 class JelinekMercer:
     """log P(query | sentence) with P(w) = (1 - lambda) count(w) / length + lambda corpus share of w.
 
-    Words that the corpus does not have say nothing about any sentence and are left out. Scores are negative; an
-    empty query gives 0 for all.
+    Words that are not in the corpus cannot distinguish sentences and are ignored. Scores are negative; an empty query
+    gives 0 for all.
     """
 
     title = TITLES["jm"]
@@ -224,7 +222,7 @@ class JelinekMercer:
 
 
 def _row_sum(rows: sparse.csr_matrix, row: int, columns: Sequence[int]) -> float:
-    """The sum of some columns of a row; a column that is named twice counts twice."""
+    """The sum of some columns of a row; a repeated column counts each time."""
     start, end = rows.indptr[row], rows.indptr[row + 1]
     values = dict(zip(rows.indices[start:end].tolist(), rows.data[start:end].tolist(), strict=True))
     return sum(values.get(column, 0.0) for column in columns)

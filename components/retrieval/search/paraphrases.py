@@ -1,7 +1,7 @@
 """The most similar pairs of a corpus (paraphrase mining), without ever holding all similarities.
 
-36,000 sentences have 648 million pairs: as one matrix 5 GB. Here blocks of rows meet blocks of columns above the
-diagonal, and only pairs that could still be among the best are kept.
+36,000 sentences have 648 million pairs, a matrix of 5 GB. Here blocks of rows are compared with blocks of columns above
+the diagonal, and only pairs that can still be among the best are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, unit
+from components.arrays import Float32, unit
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 
 _ROWS = 2048
@@ -30,12 +30,11 @@ def most_similar_pairs(
     k: int = 100,
     texts: Sequence[str] | None = None,
     progress: ReportProgress | None = None,
-    cancelled: IsCancelled = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> tuple[SimilarPair, ...]:
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
 
-    With `texts`, pairs of sentences that are letter by letter the same are left out. `progress(done, total)` counts
-    blocks. Raises Cancelled.
+    With `texts`, pairs of identical sentences are left out. `progress(done, total)` counts blocks. Raises Cancelled.
     """
     count = len(vectors)
     starts = range(0, count, _ROWS)
@@ -43,21 +42,23 @@ def most_similar_pairs(
     best = np.empty((0, 2), np.int64)
     scores = np.empty(0, np.float32)
     least = np.float32(-np.inf)
-    kinds = None if texts is None else _kinds(texts)
+    text_ids = (
+        None if texts is None else np.unique(np.array(texts, object), return_inverse=True)[1]
+    )  # equal for equal texts
     for row in starts:
         left = _directions(vectors, row)
         for column in starts[starts.index(row) :]:
-            if cancelled():
+            if is_cancelled():
                 raise Cancelled
             block = left @ _directions(vectors, column).T  # [row, column]
             if row == column:
                 block[np.tril_indices(len(block))] = -np.inf
-            if kinds is not None:
-                block[kinds[row : row + _ROWS, None] == kinds[None, column : column + _ROWS]] = -np.inf
+            if text_ids is not None:
+                block[text_ids[row : row + _ROWS, None] == text_ids[None, column : column + _ROWS]] = -np.inf
             least_here = least
-            if least == -np.inf:  # not k pairs yet: the block's own k best are enough
-                wanted = min(k, block.size)
-                least_here = np.partition(block, block.size - wanted, axis=None)[block.size - wanted]
+            if least == -np.inf:  # fewer than k pairs so far: the k best of this block are enough
+                rank = block.size - min(k, block.size)
+                least_here = np.partition(block, rank, axis=None)[rank]
             pairs = np.argwhere((block >= least_here) & (block > -np.inf))
             values = block[pairs[:, 0], pairs[:, 1]]
             pairs += (row, column)
@@ -72,12 +73,6 @@ def most_similar_pairs(
     return tuple(
         SimilarPair(int(first), int(second), float(score)) for (first, second), score in zip(best, scores, strict=True)
     )
-
-
-def _kinds(texts: Sequence[str]) -> Int64:
-    """A number for each text, the same for the same text, int64 [sentence]."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
 
 def _directions(vectors: NDArray[np.floating], start: int) -> Float32:

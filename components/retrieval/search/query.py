@@ -1,4 +1,4 @@
-"""A query's vectors, as they have to be for an index: same model, revision and length, and the model's query prompt."""
+"""The vectors of a query that fit an index: same model, revision and maximum length, and the model's query prompt."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 def query_vectors(backend: Backend, queries: Sequence[str], info: IndexInfo) -> Mapping[tuple[int, Pooling], Float32]:
     """(layer, pooling) to vectors [query, dim], for every layer and pooling of the index, from one pass.
 
-    In float32: for a few short texts that costs nothing. Raises InputError for another model or revision than the
-    index was made by.
+    In float32, which takes no noticeable time for a few short texts. Raises InputError if the index was made with another
+    model or revision.
     """
     if (backend.spec.key, backend.revision) != (info.model, info.revision):
         raise InputError(
-            f"The index was made by {info.model} at revision {info.revision}.",
-            f"The model here is {backend.spec.key} at revision {backend.revision}: their vectors do not compare.",
+            f"The index was made with {info.model} at revision {info.revision}.",
+            f"An index made with {backend.spec.key} at revision {backend.revision} was expected: vectors of different models "
+            "cannot be compared.",
             "Build the index again.",
         )
     prompt = backend.embed_options(role="query", precision="float32").prompt

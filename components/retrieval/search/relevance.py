@@ -1,7 +1,7 @@
-"""Judgements of hits, and the precision they give.
+"""Judgements of hits, and the precision computed from them.
 
-Precision at k is the share of the first k hits that somebody called relevant. A hit nobody judged counts as not
-relevant, as in pooled evaluation (Voorhees and Harman 2005), so figures are lower bounds until all k are judged.
+Precision at k is the share of the first k hits that are marked as relevant. A hit without a judgement counts as not
+relevant, as in pooled evaluation (Voorhees and Harman 2005), so values are lower bounds until all k hits are judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Judgements:
         return self.marks.get(query, _NONE)
 
     def mark(self, query: str, index: int, relevant: bool | None) -> Judgements:
-        """With one judgement more, or taken back (None)."""
+        """These judgements with a hit marked as relevant or not relevant, or without a mark (None)."""
         own = {sentence: value for sentence, value in self.of(query).items() if sentence != index}
         if relevant is not None:
             own[index] = relevant
@@ -40,7 +40,7 @@ class Judgements:
         return replace(self, marks=MappingProxyType(marks))
 
     def precision(self, query: str, ranking: Sequence[int], k: int) -> Precision:
-        """Precision at k of a ranking; a shorter ranking lacks what is missing. Raises ValueError for k < 1."""
+        """Precision at k of a ranking, divided by k also for shorter rankings. Raises ValueError for k < 1."""
         if k < 1:
             raise ValueError(f"k is {k}, at least 1 was expected")
         own, first = self.of(query), list(ranking)[:k]

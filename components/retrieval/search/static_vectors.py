@@ -1,11 +1,10 @@
-"""Context-free word vectors: one vector a word, whatever stands around it (word2vec, GloVe, fastText).
+"""Static word vectors: one vector per word, independent of its context (word2vec, GloVe, fastText).
 
-A sentence is the mean of its words' vectors; words that are not known are left out. A BERT has such vectors too: its
-input embeddings, one for each piece, before any block has mixed in a context. They serve where no file is at hand.
+The vector of a sentence is the mean of its words' vectors; unknown words are left out. A BERT has such vectors too: its
+input embeddings, one for each piece, before any block adds context. They are used if there is no file.
 
-Text files are read: one word a line, then its numbers; a first line with two numbers (how many, how long) is skipped,
-as word2vec and fastText write it and GloVe does not. Binary files are refused: they can be converted, and unpickling
-is never an answer.
+Text files are read: one word per line, then its numbers. A first line with two numbers (how many vectors, and their
+length), as word2vec and fastText write it, is skipped. Binary files are refused, since reading pickles can run code.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 MAX_WORDS = 200_000
-MAX_BYTES = 2 << 30  # unpacked
-_BLOCK = 4_096  # texts encoded at once
+MAX_BYTES = 2 << 30  # decompressed
+_BLOCK = 4_096  # texts encoded together
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +38,14 @@ class StaticVectors:
     """Vectors of words."""
 
     name: str
-    places: Mapping[str, int]
+    rows: Mapping[str, int]  # word to row of the matrix
     matrix: Float32  # [word, dim]
     bad_lines: int = 0
 
     def find(self, word: str) -> int | None:
-        """A word's row: as typed, else in lower case."""
-        row = self.places.get(word)
-        return self.places.get(word.lower()) if row is None else row
+        """The row of a word as typed, else in lower case; None for an unknown word."""
+        row = self.rows.get(word)
+        return self.rows.get(word.lower()) if row is None else row
 
 
 class StaticRanker:
@@ -63,8 +62,8 @@ class StaticRanker:
         return np.asarray(self._vectors @ self._encode(query), np.float32)
 
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
-        asked = np.stack([self._encode(query) for query in queries])
-        return np.asarray(np.einsum("pd,pd->p", asked, self._vectors[sentences]), np.float32)
+        vectors = np.stack([self._encode(query) for query in queries])
+        return np.asarray(np.einsum("pd,pd->p", vectors, self._vectors[sentences]), np.float32)
 
     @property
     def nbytes(self) -> int:
@@ -84,7 +83,7 @@ class StaticRanker:
     def of_model(cls, backend: Backend, texts: Sequence[str]) -> StaticRanker:
         """From a model's own input embeddings: the mean over a text's pieces, special tokens left out."""
         matrix = backend.word_embeddings()  # [piece, dim]
-        tokenization = backend.tokenization  # and not the backend: a ranker that is kept must not keep a model
+        tokenization = backend.tokenization  # and not the backend: a cached ranker must not keep a model in memory
         before, after = (len(part) for part in tokenization.frame)
 
         def mean(ids: Sequence[int]) -> Float32:
@@ -99,12 +98,12 @@ class StaticRanker:
 
 
 def _direction(matrix: Float32, rows: Sequence[int]) -> Float32:
-    """The mean of some rows of [word, dim], scaled to length 1; zeros without a row."""
+    """The mean of some rows of [word, dim], scaled to length 1; zeros without rows."""
     return unit(matrix[list(rows)].mean(axis=0) if rows else np.zeros(matrix.shape[1], np.float32))
 
 
 def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WORDS) -> StaticVectors:
-    """Word vectors from a text file (or its bytes), also gzipped; the first `max_words`. Raises InputError."""
+    """The first `max_words` word vectors of a text file or its bytes, with or without gzip. Raises InputError."""
     try:
         raw = source if isinstance(source, bytes) else source.read_bytes()
         if raw[:2] == b"\x1f\x8b":
@@ -115,22 +114,22 @@ def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WO
     if len(raw) > MAX_BYTES:
         raise InputError(
             f"{name} has more than {MAX_BYTES / 1e9:,.0f} GB of text.",
-            "Less was expected: only the first words are used.",
-            "Cut the file after some 200,000 lines.",
+            "A smaller file was expected; only its first 200,000 words are used.",
+            "Keep only the first 200,000 lines of the file.",
         )
     if b"\x00" in raw[:4096]:
         raise InputError(
             f"{name} is a binary file.",
-            "Word vectors as text were expected: a word, then its numbers, on each line.",
+            "Word vectors as text were expected: on each line a word, then its numbers.",
             "Convert it, for example with gensim: KeyedVectors.load_word2vec_format(..., binary=True), then "
             "save_word2vec_format(..., binary=False).",
         )
-    places: dict[str, int] = {}
-    rows: list[np.ndarray] = []
+    row_of: dict[str, int] = {}
+    vectors: list[np.ndarray] = []
     bad, dim = 0, 0
     for line in raw.decode("utf-8-sig", "replace").split("\n"):
         parts = line.rstrip().split(" ")
-        if not line.strip() or (not rows and len(parts) == 2 and all(part.isdigit() for part in parts)):
+        if not line.strip() or (not vectors and len(parts) == 2 and all(part.isdigit() for part in parts)):
             continue
         try:
             numbers = np.array(parts[1:], np.float32)
@@ -140,14 +139,14 @@ def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WO
             bad += 1
             continue
         dim = len(numbers)
-        if places.setdefault(parts[0], len(rows)) == len(rows):
-            rows.append(numbers)
-        if len(rows) >= max_words:
+        if row_of.setdefault(parts[0], len(vectors)) == len(vectors):
+            vectors.append(numbers)
+        if len(vectors) >= max_words:
             break
-    if not rows:
+    if not vectors:
         raise InputError(
             f"{name} has no line with a word and its numbers.",
             "Word vectors as text were expected, such as GloVe's or fastText's .vec files.",
             "Choose another file.",
         )
-    return StaticVectors(name, places, np.vstack(rows), bad)
+    return StaticVectors(name, row_of, np.vstack(vectors), bad)

@@ -1,4 +1,4 @@
-"""What counts as a word, for rankings by words and for the words a page highlights alike."""
+"""The definition of a word, for word rankings and for the words that pages highlight."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 _WORD = re.compile(r"\w+")
-WORDS_ARE = "runs of letters, digits and underscores, lower case"  # the pattern in words, as run records have it
+WORDS_ARE = "runs of letters, digits and underscores, lower case"  # the pattern in words, for run records
 
 
 def words(text: str) -> list[str]:
@@ -15,11 +15,11 @@ def words(text: str) -> list[str]:
 
 
 def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
-    """Where in a text the query's words stand, upper and lower case alike: spans of characters."""
-    asked = set(words(query))
-    return tuple(match.span() for match in _WORD.finditer(text) if not asked.isdisjoint(words(match[0])))
+    """The spans of characters in a text that are words of the query, in upper or lower case."""
+    query_words = set(words(query))
+    return tuple(match.span() for match in _WORD.finditer(text) if not query_words.isdisjoint(words(match[0])))
 
 
 def common(spans: Sequence[tuple[int, int]], text: str) -> tuple[str, ...]:
-    """The words at some spans, each once, in lower case."""
+    """The distinct words at some spans, in lower case."""
     return tuple(dict.fromkeys(text[start:end].lower() for start, end in spans))

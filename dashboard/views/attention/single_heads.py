@@ -18,7 +18,7 @@ from dashboard.ui import controls, figures, messages
 from dashboard.views.attention.head_tiles import MAX_CELLS, head_tiles
 
 if TYPE_CHECKING:
-    from components.analysis.attention import Texts
+    from components.analysis.attention import TextsFilter
     from components.arrays import Float32
     from components.charts.bertviz.page import View
     from components.charts.bertviz.views import Filter
@@ -62,9 +62,9 @@ class Shown:
         return int(state.get("head")) if state.get("head") < self.attentions.shape[1] else 0
 
     @property
-    def which(self) -> Texts:
+    def which(self) -> TextsFilter:
         """The texts of a pair that are looked at: from which to which."""
-        return cast("Texts", state.get("texts_filter")) if self.sentence.pair is not None else "all"
+        return cast("TextsFilter", state.get("texts_filter")) if self.sentence.pair is not None else "all"
 
     def inside(self) -> InsideBlocks:
         """Queries, keys and values of the same input; its attentions are here already."""

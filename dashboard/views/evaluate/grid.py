@@ -53,7 +53,7 @@ def grid(backend: Backend) -> None:
         messages.head_note([backend], "own")
     left, right = st.columns([1, 1], gap="large")
     with left:
-        _heatmap(backend, ranks, values, measure, values.place(layer, pooling))
+        _heatmap(backend, ranks, values, measure, values.position(layer, pooling))
     with right:
         _curve(ranks, pairs, layer, pooling, values.best)
     figures.reading(
@@ -94,7 +94,7 @@ def _heatmap(backend: Backend, ranks: LayerGrid, values: LayerGrid, measure: str
             row_title="layer",
             column_title="pooling",
             chosen=chosen,
-            starred=values.place(*values.best),
+            starred=values.position(*values.best),
             limits=(0, 100),
             scale=controls.scale(),
         ),

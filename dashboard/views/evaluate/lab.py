@@ -93,7 +93,7 @@ class Lab:
             self.pairs.queries.texts,
             self.scored,
             progress=_phase(tell, 0, share),
-            cancelled=cancelled,
+            is_cancelled=cancelled,
         )
         self.kept.put(self.key, layers)
         return layers.of(layer), _phase(tell, share, 1)
@@ -161,7 +161,7 @@ def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCe
     def run(tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, rest = work.vectors(layer, tell, cancelled)
         scores = work.scored.scores
-        cells = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, cancelled=cancelled)
+        cells = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, is_cancelled=cancelled)
         return tuple(cells)
 
     cells: tuple[LabCell, ...] = evaluation.result(

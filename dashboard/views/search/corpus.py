@@ -106,5 +106,5 @@ def _kept() -> None:
         )
         if vectors is not None:
             st.caption(
-                f"{len(vectors.places):,} words of {vectors.matrix.shape[1]} numbers; {vectors.bad_lines:,} bad lines."
+                f"{len(vectors.rows):,} words of {vectors.matrix.shape[1]} numbers; {vectors.bad_lines:,} bad lines."
             )

@@ -1,7 +1,7 @@
 """Comma, semicolon or tab separated text to a table; the first row names the columns.
 
-A row that breaks the format is set aside with its number and the reason, and reading goes on behind it: a quote that
-is opened and never closed, or followed by more text, costs its own line and not the rest of the file.
+A row that breaks the format is reported with its number and the reason, and reading continues after it: a quote that is
+never closed, or that has more text behind it, costs only its own line and not the rest of the file.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRow, Table, lines_of
 
 DELIMITERS = ",;\t"
-ROW_LINES = 1_000  # a quoted field that goes on for longer is one whose end is missing
-RUNAWAYS = 1_000  # after so many of them the file is no CSV
+ROW_LINES = 1_000  # a quoted field with more lines than this has lost its closing quote
+MOST_RUNAWAYS = 1_000  # with more rows than this that never end, the file is not a CSV file
 LONG_FIELD = "a field of more than 131,072 characters"  # the standard library's limit
 
 
 class _Feed:
-    """Hands a CSV reader its lines, can be put back to an earlier one, and notices a row that never ends."""
+    """The lines for a CSV reader. It can be set back to an earlier line, and notices a row that never ends."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines, self.at, self.row_start = lines, 0, 0
+        self.lines, self.position, self.row_start = lines, 0, 0
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        if self.at >= len(self.lines):
+        if self.position >= len(self.lines):
             raise StopIteration
-        if self.at - self.row_start >= ROW_LINES:
+        if self.position - self.row_start >= ROW_LINES:
             raise csv.Error("a quote is opened and not closed")
-        self.at += 1
-        return self.lines[self.at - 1] + "\n"
+        self.position += 1
+        return self.lines[self.position - 1] + "\n"
 
 
 @dataclass(frozen=True)
 class _Record:
     line: int  # where it begins, from 1
     fields: list[str]
-    problem: str | None = None  # what is wrong with the quotes; `fields` are then the line's own, quotes as they are
+    problem: str | None = None  # what is wrong with the quotes; `fields` are then the line split at each delimiter
 
 
 def _records(lines: Sequence[str], delimiter: str, name: str) -> Iterator[_Record]:
-    """The rows of a CSV. Behind one whose quotes do not match, the next line is where reading goes on."""
+    """The rows of a CSV file. After a row whose quotes do not match, reading continues with the next line."""
     feed = _Feed(lines)
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     runaways = 0
     while True:
-        first = feed.row_start = feed.at
+        first = feed.row_start = feed.position
         try:
             fields = next(reader, None)
         except csv.Error as problem:
             reason = LONG_FIELD if "limit" in str(problem) else "quotes do not match"
-            runaways += feed.at - first > ROW_LINES // 10
-            if runaways > RUNAWAYS:
+            runaways += feed.position - first > ROW_LINES // 10
+            if runaways > MOST_RUNAWAYS:
                 raise _no_table(name, reason) from problem
-            feed.at = first + 1  # only this line is lost
+            feed.position = first + 1  # only this line is lost
             yield _Record(first + 1, lines[first].split(delimiter), reason)
             continue
         if fields is None:
@@ -69,14 +69,14 @@ def _records(lines: Sequence[str], delimiter: str, name: str) -> Iterator[_Recor
 
 
 def read_separated(text: str, name: str, delimiter: str | None, max_rows: int | None) -> Table:
-    """The table of a CSV, or its first `max_rows` rows. Without a delimiter it is found out.
+    """The table of a CSV file, or its first `max_rows` rows. Without a delimiter, it is detected.
 
-    Raises InputError where the header, or nearly everything, has quotes that do not match.
+    Raises InputError where the quotes of the header, or of nearly all rows, do not match.
     """
     lines = lines_of(text)
     start = next((index for index, line in enumerate(lines) if line.strip()), len(lines))
     named = re.fullmatch(r"sep=([,;\t|])", lines[start], re.IGNORECASE) if start < len(lines) else None
-    if named is not None:  # a spreadsheet's own note
+    if named is not None:  # a line that spreadsheets write
         delimiter, start = named[1], start + 1
     delimiter = delimiter or sniff_delimiter(lines[start : start + 50])
     records = _records(lines[start:], delimiter, name)
@@ -90,7 +90,7 @@ def read_separated(text: str, name: str, delimiter: str | None, max_rows: int | 
     numbers: list[int] = []
     bad: list[BadRow] = []
     for record in records:
-        # Between tabs a quote is often just a quote.
+        # In tab separated text a quote is often an ordinary character.
         if record.problem is not None and (delimiter != "\t" or len(record.fields) != width):
             bad.append(BadRow(record.line + start, record.problem))
         elif len(record.fields) == width:
@@ -111,13 +111,13 @@ def read_separated(text: str, name: str, delimiter: str | None, max_rows: int | 
 def _no_table(name: str, reason: str) -> InputError:
     return InputError(
         f"{name} could not be read as a table: {reason}.",
-        "Fields with a comma, semicolon or tab between them were expected, the first row with their names.",
-        "Export it as CSV with quotes around texts, or one sentence a line as .txt.",
+        "Fields separated by commas, semicolons or tabs were expected, with their names in the first row.",
+        "Export it as CSV with quotes around texts, or as .txt with one sentence per line.",
     )
 
 
 def sniff_delimiter(lines: Sequence[str]) -> str:
-    """The one of comma, semicolon and tab by which the header has several fields and most rows as many; else the comma."""
+    """The delimiter that gives a header of several fields and most rows the same number of fields; else the comma."""
     fits: dict[str, tuple[float, int]] = {}
     for delimiter in DELIMITERS:
         try:
@@ -130,7 +130,7 @@ def sniff_delimiter(lines: Sequence[str]) -> str:
 
 
 def column_names(header: Sequence[str]) -> list[str]:
-    """Names of the columns: in one line and printable, none empty, none twice."""
+    """The names of the columns, printable and in one line; none is empty, none occurs twice."""
     names: dict[str, None] = {}
     for number, given in enumerate(header, start=1):
         name = clean(given).text or f"column {number}"

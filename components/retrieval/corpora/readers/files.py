@@ -1,9 +1,9 @@
-"""A file's bytes to a table: one list a column, the row each value came from, and the rows that could not be read.
+"""A file's bytes to a table: one list per column, the row number of each value, and the rows that could not be read.
 
-Formats: .txt (one sentence a line), .csv and .tsv (with a header), .jsonl and .json (objects, plain strings, or
-lists, which are sets of sentences that belong together), .parquet; each also packed by gzip. A row that breaks the
-format is set aside with its number and the reason, and reading goes on behind it. Nothing here runs what it reads:
-no pickles.
+Formats: .txt (one sentence per line), .csv and .tsv (with a header), .jsonl and .json (objects, plain strings, or
+lists, which are sets of sentences that belong together), .parquet; each also compressed by gzip. A row that breaks the
+format is reported with its number and the reason, and reading continues after it. Pickles are refused, since reading
+one can run code.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from components.retrieval.corpora.readers.table import (
 )
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-SHAPE_ROWS = 1_000  # the columns of JSON objects are those of the first rows
+SHAPE_ROWS = 1_000  # the first JSON objects decide which columns there are
 
-# How files begin that are not what their ending says.
+# The first bytes of other kinds of files, which may have a wrong ending.
 _FOREIGN = (
     (b"PAR1", "a parquet file"),
     (b"%PDF", "a PDF document"),
@@ -46,7 +46,7 @@ _FOREIGN = (
     (b"BZh91AY", "a bzip2 archive"),
     (b"\xfd7zXZ", "an xz archive"),
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
-    (b"\x80\x04\x95", "a pickle, which could run code when it is read,"),
+    (b"\x80\x04\x95", "a pickle (which can run code when it is read)"),
 )
 _GZIP = b"\x1f\x8b"
 
@@ -58,9 +58,9 @@ def read_table(
     limits: Limits | None = None,
     max_rows: int | None = None,
 ) -> Table:
-    """The table of a file, or its first `max_rows` rows. Raises InputError where it is no such file, or too large.
+    """The table of a file, or its first `max_rows` rows. Raises InputError for another kind of file, or one too large.
 
-    Only the bytes' limit is looked at: how many sentences there are is known after the bad rows are out.
+    Only the limit of bytes is checked here: the number of sentences is known once bad rows are removed.
     """
     ending = format_of(source, name)
     if ending == ".parquet":
@@ -82,28 +82,28 @@ def read_table(
 
 
 def read_text(source: Path | bytes, name: str, encoding: str | None = None, limits: Limits | None = None) -> Decoded:
-    """The text of a file, unpacked. Raises InputError where it is no text, or too large."""
+    """The text of a file, decompressed. Raises InputError where it is not text, or too large."""
     if isinstance(source, Path):
         _check_file(source, name, limits)
     content = _content(source, name, limits)
-    foreign = next((what for start, what in _FOREIGN if content.startswith(start)), None)
+    foreign = next((kind for start, kind in _FOREIGN if content.startswith(start)), None)
     if foreign is not None:
         raise InputError(
-            f"{name} is {foreign}, whatever its name says.",
+            f"{name} is {foreign} in spite of its name.",
             f"A file in one of these formats was expected: {', '.join(FORMATS)}.",
-            "Export the sentences in one of them, under its own ending.",
+            "Export the sentences in one of these formats, with the ending that belongs to it.",
         )
     return decode(content, name, encoding)
 
 
 def _named(table: Table) -> Table:
-    """The table with names of columns that every part can carry."""
+    """The table with cleaned column names."""
     table.columns = dict(zip(column_names(list(table.columns)), table.columns.values(), strict=True))
     return table
 
 
 def format_of(source: Path | bytes, name: str) -> str:
-    """The ending that says the format: of the path, else of the name; ".gz" does not count."""
+    """The ending that gives the format: of the path, else of the name; ".gz" is ignored."""
     names = [source.name, name] if isinstance(source, Path) else [name]
     for candidate in names:
         ending = Path(candidate.lower().removesuffix(".gz")).suffix
@@ -111,13 +111,13 @@ def format_of(source: Path | bytes, name: str) -> str:
             return ending
     raise InputError(
         f"The format of {name} is not known.",
-        f"A name with one of these endings was expected: {', '.join(FORMATS)}, or one of them with .gz behind.",
-        "Rename the file after what it holds, or export the sentences in one of these formats.",
+        f"A name with one of these endings was expected: {', '.join(FORMATS)}, each optionally followed by .gz.",
+        "Give the file the ending of its format, or export the sentences in one of these formats.",
     )
 
 
 def _content(source: Path | bytes, name: str, limits: Limits | None) -> bytes:
-    """The bytes of a file, unpacked. No more than the limit are ever unpacked: a small file can hold very many."""
+    """The bytes of a file, decompressed up to the limit: a small file can expand to very many."""
     if isinstance(source, Path):
         try:
             content = source.read_bytes()
@@ -140,10 +140,12 @@ def _check_file(path: Path, name: str, limits: Limits | None) -> None:
     """Raise InputError unless this is a plain file within the limit."""
     try:
         size = path.stat().st_size if path.is_file() else None
-    except (OSError, ValueError) as problem:  # not permitted, a name that is none
+    except (OSError, ValueError) as problem:  # not permitted, or not a valid path
         raise unreadable(name, problem) from problem
     if size is None:
-        raise InputError(f"There is no file {str(path)!r}.", "The path of a file was expected.", "Check the path.")
+        raise InputError(
+            f"There is no file {str(path)!r}.", "The path of an existing file was expected.", "Check the path."
+        )
     if limits is not None and size > limits.bytes:
         raise limits.exceeded(name, f"{size / (1 << 20):,.0f} MB")
 
@@ -153,7 +155,7 @@ def _read_json(decoded: Decoded, name: str, is_array: bool, max_rows: int | None
         try:
             values = json.loads(decoded.text)
         except (ValueError, RecursionError):
-            values = None  # many .json files hold one object a line
+            values = None  # many .json files hold one object per line
         if isinstance(values, list):
             return _of_values(list(enumerate(values[:max_rows], start=1)), [])
     rows: list[tuple[int, Any]] = []
@@ -171,14 +173,14 @@ def _read_json(decoded: Decoded, name: str, is_array: bool, max_rows: int | None
     if is_array and not rows:
         raise InputError(
             f"{name} could not be read as JSON.",
-            "An array of objects was expected, or one object a line.",
+            "An array of objects was expected, or one object per line.",
             "Check it with a JSON validator, or export the sentences as .csv or .txt.",
         )
     return _of_values(rows, bad)
 
 
 def _of_values(rows: Sequence[tuple[int, Any]], bad: list[BadRow]) -> Table:
-    """A table of JSON values: objects give columns, a string is a text, a list a set of sentences."""
+    """A table of JSON values: objects have columns, a string is a text, a list is a set of sentences."""
     objects: list[dict[str, Any]] = []
     numbers: list[int] = []
     for number, value in rows:
@@ -190,7 +192,7 @@ def _of_values(rows: Sequence[tuple[int, Any]], bad: list[BadRow]) -> Table:
             objects.append(value)
             numbers.append(number)
         else:
-            bad.append(BadRow(number, "no object, text or list"))
+            bad.append(BadRow(number, "not an object, text or list"))
     bad.sort(key=lambda row: row.row)
     keys = dict.fromkeys(key for row in objects[:SHAPE_ROWS] for key in row)
     names = list(keys)[:MOST_COLUMNS]

@@ -12,7 +12,7 @@ BATCH_ROWS = 1_024
 
 
 def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_rows: int | None) -> Table:
-    """The table of a parquet file, or its first `max_rows` rows. Columns of bytes that are no text are left out."""
+    """The table of a parquet file, or its first `max_rows` rows. Columns of bytes other than text are left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -30,18 +30,18 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
                 for column in list(columns):
                     values = _values(batch.column(column), pa)
                     columns[column].extend(values)
-                    # Bytes that are no text: pictures, sounds, fingerprints.
+                    # Bytes that are not text: pictures, sounds, hashes.
                     if rows == 0 and 2 * sum(isinstance(value, bytes) for value in values) > len(values):
                         del columns[column]
                 rows += batch.num_rows
                 size += batch.nbytes
                 if limits is not None and size > limits.bytes:
-                    raise limits.exceeded(name, f"more than {limits.bytes / (1 << 20):,.0f} MB once unpacked")
+                    raise limits.exceeded(name, f"more than {limits.bytes / (1 << 20):,.0f} MB when decompressed")
                 if max_rows is not None and rows >= max_rows:
                     break
     except InputError:
         raise
-    except (pa.ArrowException, OSError, ValueError, LookupError) as problem:  # damage shows in many ways
+    except (pa.ArrowException, OSError, ValueError, LookupError) as problem:  # a damaged file can raise any of these
         raise unreadable(name, problem) from problem
     left_out = tuple(column for column in every_column if column not in columns)
     rows = min(rows, max_rows or rows)
@@ -49,12 +49,12 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
 
 
 def _holds_files(kind: Any) -> bool:
-    """Whether a column's values are records with bytes inside, as pictures and sounds are kept: not worth reading."""
+    """Whether the values are records that contain bytes, as pictures and sounds are stored. They are not read."""
     return "binary" in str(kind) and kind.num_fields > 0
 
 
 def _values(column: Any, pa: Any) -> list[Any]:
-    """The values of one parquet column; bytes stay bytes only where they are not UTF-8, whatever the column's type."""
+    """The values of a parquet column of any type. Only bytes that are not UTF-8 remain bytes."""
     try:
         values = column.to_pylist()
     except UnicodeDecodeError:

@@ -1,1 +1,1 @@
-"""Evaluation on queries with several right answers, some more relevant than others."""
+"""Evaluation on queries with several correct answers, some more relevant than others."""

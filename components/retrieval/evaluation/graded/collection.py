@@ -1,15 +1,15 @@
-"""A test collection with graded relevance: documents, queries, and how relevant which document is to which query.
+"""A test collection with graded relevance: documents, queries, and how relevant each document is to each query.
 
-Where each query has one right answer (components.retrieval.evaluation), a document that is just as good counts as
-wrong. Here people have judged many documents a query, from 0 (not relevant) upwards, as at TREC (Voorhees and Harman
-2005) and in BEIR (Thakur et al. 2021). What nobody judged counts as not relevant, as trec_eval has it.
+Where each query has one correct answer (components.retrieval.evaluation), another document that is just as good counts as
+wrong. Here people have judged many documents per query, from 0 (not relevant) upwards, as at TREC (Voorhees and Harman
+2005) and in BEIR (Thakur et al. 2021). Documents that nobody judged count as not relevant, as in trec_eval.
 
-What is left out is counted: judgements of documents or queries that are not there, and queries without a single
-relevant document, of which no measure says anything. Relevant documents that are not in the corpus do not count as
-missed, unlike in trec_eval: no ranking could find them.
+What is left out is counted: judgements of documents or queries that do not exist, and queries without a relevant
+document, for which the measures are not defined. Relevant documents that are not in the corpus do not count as missed,
+unlike in trec_eval: no ranking could find them.
 
-What it does not show: how relevant the documents are that nobody looked at. Judges mostly saw what the systems of
-their time found, so that a new kind of system can be underrated (Buckley et al. 2007).
+What it does not show: how relevant the documents are that nobody judged. Judges mostly saw the hits of the search
+methods of their time, so that a new method can be underrated (Buckley et al. 2007).
 """
 
 from __future__ import annotations
@@ -36,48 +36,48 @@ from components.retrieval.evaluation.graded.files import (
     read_judgements,
 )
 
-OWN, SAME_TOPIC = 2, 1  # grades in the demo
+OWN, SAME_TOPIC = 2, 1  # the grades of the demo
 EXAMPLES = 5
 _COMMAND = "evaluate FOLDER"
 
 
 @dataclass(frozen=True)
 class GradedReport:
-    """What became of the files' rows. The judgements are the sum of the six numbers below them."""
+    """How the rows of the files were used. The judgements are the sum of the six numbers below them."""
 
     judgements: int
     relevant: int  # kept
     not_relevant: int = 0  # grade 0 or below
     unknown_queries: int = 0
     unknown_documents: int = 0
-    duplicate_judgements: int = 0  # a later line about the same pair counts
+    duplicate_judgements: int = 0  # replaced by a later line about the same pair
     bad_lines: int = 0
     queries_without_relevant: int = 0
-    bad_documents: int = 0  # without an id or text, or with an id that came before
+    bad_documents: int = 0  # without an id or text, or with the id of an earlier one
     bad_queries: int = 0
     examples: tuple[str, ...] = ()  # of bad rows: "qrels.tsv, line 3: 2 fields instead of 3"
     files: Mapping[Part, str] = field(default_factory=dict)  # empty for the demo
 
     @property
     def left_out(self) -> dict[str, int]:
-        """What was left out, in words, with its number; nothing that was not."""
+        """The reasons for which rows were left out, each with its number of rows above 0."""
         counts = {
             "queries without a relevant document": self.queries_without_relevant,
             "judgements of unknown queries": self.unknown_queries,
             "judgements of unknown documents": self.unknown_documents,
             "judgements of a pair that is judged again": self.duplicate_judgements,
-            "lines that are no judgement": self.bad_lines,
-            "documents without an id or text, or with an id twice": self.bad_documents,
-            "queries without an id or text, or with an id twice": self.bad_queries,
+            "lines that are not judgements": self.bad_lines,
+            "documents without an id or text, or with a repeated id": self.bad_documents,
+            "queries without an id or text, or with a repeated id": self.bad_queries,
         }
-        return {what: count for what, count in counts.items() if count}
+        return {reason: count for reason, count in counts.items() if count}
 
 
 @dataclass(frozen=True, eq=False)
 class GradedSet:
     """Documents, queries and grades, aligned: documents[i] has document_ids[i], grades[q] belongs to queries[q].
 
-    `grades[q]` maps the place of a document among `documents` to its grade, 1 or more; no query is without.
+    `grades[q]` maps the number of a document to its grade, 1 or more; every query has at least one.
     """
 
     name: str
@@ -90,7 +90,7 @@ class GradedSet:
 
     @cached_property
     def document_texts(self) -> Texts:
-        """The documents, as an index wants them."""
+        """The documents, ready to be embedded into an index."""
         return Texts(self.name, self.documents)
 
     @cached_property
@@ -99,7 +99,7 @@ class GradedSet:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of texts and grades, their numbers, order and borders included; name and ids do not count."""
+        """SHA-256 of texts and grades with their number, order and boundaries, but not of the name and the ids."""
         digest = hashlib.sha256()
         for texts in (self.documents, self.queries):
             digest.update(json.dumps([len(text) for text in texts]).encode())
@@ -111,68 +111,69 @@ class GradedSet:
 def read_graded(
     files: Mapping[str, Source], name: str = "Uploaded files", limits: Limits | None = BROWSER_LIMITS
 ) -> GradedSet:
-    """The collection of three files by their names, as bytes or paths, in BEIR's or TREC's form, packed by gzip or not.
+    """The collection of three files, given by name as bytes or paths, in BEIR's or TREC's format, with or without gzip.
 
-    BROWSER_LIMITS stands for what the operator set (`browser_limits`), each file for itself; None reads any size.
-    Raises InputError for files that are missing, there twice, unreadable, too large, or do not belong together.
+    With BROWSER_LIMITS the operator's limits apply to each file (`browser_limits`); with None there is no limit. Raises
+    InputError for files that are missing, ambiguous, unreadable, too large, or do not belong together.
     """
     return _read(files, name, None, limits)
 
 
 def read_graded_folder(path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS) -> GradedSet:
-    """The collection in a folder: BEIR's (corpus.jsonl, queries.jsonl, qrels/test.tsv) or three files in TREC's form.
+    """The collection in a folder: BEIR's (corpus.jsonl, queries.jsonl, qrels/test.tsv) or three files in TREC's format.
 
-    Of several files with judgements (or queries) the one with `split` in its name is read; one alone is read whatever
-    it is called. Raises InputError as `read_graded` does.
+    Of several files with judgements (or queries) the one with `split` in its name is read. Raises InputError as
+    `read_graded` does.
     """
     try:
         if not path.is_dir():
-            raise InputError(f"There is no folder {str(path)!r}.", "The path of a folder was expected.", "Check it.")
-        paths = [*path.iterdir(), *(each for each in path.glob("qrels/*"))]
+            raise InputError(
+                f"There is no folder {str(path)!r}.", "The path of an existing folder was expected.", "Check the path."
+            )
         sources = {
-            each.relative_to(path).as_posix(): each
-            for each in sorted(paths)
-            if each.is_file() and not each.name.startswith(".")
+            file.relative_to(path).as_posix(): file
+            for file in sorted([*path.iterdir(), *path.glob("qrels/*")])
+            if file.is_file() and not file.name.startswith(".")
         }
-    except (OSError, ValueError) as problem:
-        if isinstance(problem, InputError):
-            raise
+    except OSError as problem:
         raise unreadable(str(path), problem) from problem
     return _read(sources, path.resolve().name, split, limits)
 
 
 def demo_graded(corpus: Corpus) -> GradedSet:
-    """Every compressed text asks; its own sentence has grade 2, the other sentences of its topic grade 1.
+    """Each compressed text is a query; its own sentence has grade 2, the other sentences of its topic have grade 1.
 
-    For a corpus with columns "compressed" and "topic", such as the demo corpus. Rows without a compressed text do not
-    ask, rows without a topic have no others of it. Raises InputError where a column, or every query, is missing.
+    For a corpus with columns "compressed" and "topic", such as the demo corpus. Rows without a compressed text are not
+    queries; rows without a topic share it with no other row. Raises InputError if a column, or every query, is missing.
     """
     missing = [name for name in ("compressed", "topic") if name not in corpus.columns]
-    asking = [] if missing else [row for row, text in enumerate(corpus.columns["compressed"]) if text.strip()]
-    if not asking:
+    query_rows = [] if missing else [row for row, text in enumerate(corpus.columns["compressed"]) if text.strip()]
+    if not query_rows:
         raise InputError(
             f"{corpus.name} has no {' and no '.join(f'column {name}' for name in missing) or 'compressed text'}.",
             "Sentences with the columns compressed and topic were expected.",
-            "Choose the demo corpus, or bring judgements of your own.",
+            "Choose the demo corpus, or upload your own judgements.",
         )
     topics: dict[str, list[int]] = {}
     for row, topic in enumerate(corpus.columns["topic"]):
         if topic.strip():
             topics.setdefault(topic, []).append(row)
     grades: list[Mapping[int, int]] = []
-    for own in asking:
+    for own in query_rows:
         others = topics.get(corpus.columns["topic"][own], [])
         grades.append(MappingProxyType({row: OWN if row == own else SAME_TOPIC for row in sorted({own, *others})}))
     relevant = sum(map(len, grades))
-    report = GradedReport(relevant, relevant, bad_queries=len(corpus) - len(asking))
+    report = GradedReport(relevant, relevant, bad_queries=len(corpus) - len(query_rows))
     ids = tuple(str(row + 1) for row in range(len(corpus)))
-    queries = tuple(corpus.columns["compressed"][row] for row in asking)
-    return GradedSet(corpus.name, ids, corpus.texts, tuple(ids[row] for row in asking), queries, tuple(grades), report)
+    queries = tuple(corpus.columns["compressed"][row] for row in query_rows)
+    return GradedSet(
+        corpus.name, ids, corpus.texts, tuple(ids[row] for row in query_rows), queries, tuple(grades), report
+    )
 
 
 def _read(sources: Mapping[str, Source], name: str, split: str | None, limits: Limits | None) -> GradedSet:
     if limits is not None:
-        limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, elsewhere=_COMMAND)
+        limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, command=_COMMAND)
     parts = find_parts(sources, split)
     judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits)
     queries = read_entries(sources[parts["queries"]], parts["queries"], limits)
@@ -187,7 +188,7 @@ def _matched(
     judgements: Judgements,
     parts: Mapping[Part, str],
 ) -> GradedSet:
-    """Judgements brought together with the texts they are about."""
+    """The judgements, matched with the texts that they are about."""
     numbers = {key: number for number, key in enumerate(corpus.texts)}
     grades: dict[str, dict[int, int]] = {}
     not_relevant = unknown_queries = unknown_documents = 0
@@ -204,7 +205,7 @@ def _matched(
         raise InputError(
             f"Of {len(judgements.grades):,} judgements in {parts['judgements']} {unknown_queries:,} name no query of "
             f"{parts['queries']}, {unknown_documents:,} no document of {parts['corpus']}, {not_relevant:,} have grade 0.",
-            "At least one of a relevant document was expected.",
+            "At least one judgement of a relevant document was expected.",
             "Check that the three files belong together.",
         )
     kept = [key for key in queries.texts if key in grades]
@@ -235,5 +236,5 @@ def _matched(
 
 
 def _examples(bad: Sequence[tuple[str, Sequence[BadRow]]]) -> tuple[str, ...]:
-    """The first bad rows of each file, in words."""
+    """The first bad rows of each file, as text."""
     return tuple(f"{name}, line {row.row}: {row.reason}" for name, rows in bad for row in rows[:EXAMPLES])

@@ -1,9 +1,9 @@
-"""Which file of a test collection holds what, and what stands in it: documents, queries, and judgements ("qrels").
+"""The files of a test collection and their content: documents, queries, and judgements ("qrels").
 
-Two forms are read, told apart by the files' names. BEIR (Thakur et al. 2021): corpus.jsonl and queries.jsonl of objects
-with _id, text and perhaps title, and a .tsv with the header query-id, corpus-id, score. TREC (Voorhees and Harman 2005):
-judgements of four fields `query 0 document grade`, with texts in .tsv or .txt as lines of `id<TAB>text`, of which the
-rest of the line is the text, quotes and further tabs included. Either may stand beside the other's; .gz is unpacked.
+Two formats are read, recognised by the names of the files. BEIR (Thakur et al. 2021): corpus.jsonl and queries.jsonl of
+objects with _id, text and perhaps title, and a .tsv with the header query-id, corpus-id, score. TREC (Voorhees and Harman
+2005): judgements of four fields `query 0 document grade`, and texts in .tsv or .txt with lines of `id<TAB>text`, where the
+rest of the line is the text, with quotes and further tabs. The formats can be mixed; .gz is decompressed.
 
 What it does not read: TREC's documents and topics in SGML.
 """
@@ -26,7 +26,7 @@ Part = Literal["corpus", "queries", "judgements"]
 PARTS: tuple[Part, ...] = get_args(Part)
 Source = Path | bytes
 
-# The first that is found in a name decides: "corpus-queries.jsonl" holds queries.
+# The first pattern that matches a name decides: "corpus-queries.jsonl" contains queries.
 _NAMES: dict[Part, re.Pattern[str]] = {
     "judgements": re.compile(r"qrel|^(train|dev|test)\.tsv"),
     "queries": re.compile("quer(y|ies)|topics?"),
@@ -46,10 +46,10 @@ class Entries:
 
 @dataclass(frozen=True)
 class Judgements:
-    """Grades by (query id, document id); of two for one pair the later counts."""
+    """Grades by (query id, document id); of two judgements of the same pair the later counts."""
 
     grades: Mapping[tuple[str, str], int]
-    lines: int  # all that hold anything, but for the header
+    lines: int  # that are neither empty nor the header
     duplicates: int
     bad: Sequence[BadRow]
 
@@ -57,23 +57,21 @@ class Judgements:
 def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[Part, str]:
     """The name of each part's file.
 
-    The file's name decides, else its nearest folder's ("qrels/dev.tsv"; a file of BEIR's qrels is known
-    without its folder too, as a browser uploads it). Of several files of a part the one with `split`
-    in its name is taken. Raises InputError that names what is missing or there twice.
+    The file's name decides, else the name of its nearest folder ("qrels/dev.tsv"; BEIR's qrels are recognised without
+    their folder too, as a browser uploads them). Of several files of a part the one with `split` in its name is taken.
+    Raises InputError that names the missing and the ambiguous parts.
     """
     names_of: dict[Part, list[str]] = {part: [name for name in sources if _part_of(name) == part] for part in PARTS}
     for part, names in names_of.items():
         chosen = [name for name in names if split and re.search(rf"(?<![a-z]){re.escape(split.lower())}", name.lower())]
         names_of[part] = chosen if len(names) > 1 and len(chosen) == 1 else names
-    missing = [part for part in PARTS if not names_of[part]]
-    twice = [part for part in PARTS if len(names_of[part]) > 1]
-    if missing or twice:
-        raise _unclear(list(sources), missing, {part: names_of[part] for part in twice}, split)
+    if any(len(names) != 1 for names in names_of.values()):
+        raise _unclear(list(sources), names_of, split)
     return {part: names[0] for part, names in names_of.items()}
 
 
 def read_entries(source: Source, name: str, limits: Limits | None = None) -> Entries:
-    """The texts of a corpus or of queries. Raises InputError where there are no ids, no texts, or too many."""
+    """The texts of a corpus or of queries. Raises InputError for a file without ids or texts, or with too many."""
     table = (_read_lines if _ending(name) in _LINES else _read_objects)(source, name, limits)
     bad = list(table.bad)
     texts: dict[str, str] = {}
@@ -86,7 +84,7 @@ def read_entries(source: Source, name: str, limits: Limits | None = None) -> Ent
         elif table.has_broken_bytes and has_broken_bytes(key + text):
             bad.append(BadRow(number, "bytes that are not utf-8"))
         elif key in texts:
-            bad.append(BadRow(number, "an id that came before"))
+            bad.append(BadRow(number, "repeated id"))
         else:
             texts[key] = text
     if not texts:
@@ -101,7 +99,7 @@ def read_entries(source: Source, name: str, limits: Limits | None = None) -> Ent
 
 
 def read_judgements(source: Source, name: str, limits: Limits | None = None) -> Judgements:
-    """The judgements of a file, with a header or without. Raises InputError where not one line is a judgement."""
+    """The judgements of a file, with or without a header. Raises InputError where no line is a judgement."""
     decoded = read_text(source, name, None, limits)
     grades: dict[tuple[str, str], int] = {}
     lines = duplicates = 0
@@ -114,10 +112,10 @@ def read_judgements(source: Source, name: str, limits: Limits | None = None) -> 
         if len(fields) not in {3, 4}:
             bad.append(BadRow(number, f"{len(fields)} fields instead of 3 or 4"))
             continue
-        query, *_, document, said = fields  # four fields are TREC's: the second one, 0, says nothing
-        grade = _GRADE.fullmatch(said)
+        query, *_, document, grade_text = fields  # the second of TREC's four fields, 0, has no meaning
+        grade = _GRADE.fullmatch(grade_text)
         if grade is None:
-            bad.append(BadRow(number, f"{said[:20]!r} is no whole number"))
+            bad.append(BadRow(number, f"{grade_text[:20]!r} is not a whole number"))
             continue
         duplicates += (query, document) in grades
         grades[query, document] = int(grade[1])
@@ -126,7 +124,7 @@ def read_judgements(source: Source, name: str, limits: Limits | None = None) -> 
             f"{name} has no judgement" + (f" (line {bad[0].row}: {bad[0].reason})." if bad else "."),
             "Lines of query, document and grade (header query-id, corpus-id, score), or of TREC's four fields, query 0 "
             "document grade, were expected.",
-            "Check the file, or export it in one of these forms.",
+            "Check the file, or export it in one of these formats.",
         )
     return Judgements(grades, lines, duplicates, bad)
 
@@ -135,16 +133,16 @@ def _read_objects(source: Source, name: str, limits: Limits | None) -> Table:
     """The table of a .jsonl file with _id and text. Raises InputError for any other file."""
     if _ending(name) != ".jsonl":
         raise InputError(
-            f"{name} is neither .jsonl nor one of {', '.join(_LINES)}.",
-            "Documents and queries as BEIR has them (.jsonl of objects with _id and text), or as lines of an id, a tab and a "
-            "text (.tsv), were expected.",
-            "Export it in one of these forms.",
+            f"{name} is neither a .jsonl file nor one of {', '.join(_LINES)}.",
+            "Documents and queries as in BEIR (.jsonl of objects with _id and text), or as lines of an id, a tab and a text "
+            "(.tsv), were expected.",
+            "Export it in one of these formats.",
         )
     table = read_table(source, name, limits=limits)
     if table.columns and not {"_id", "text"} <= set(table.columns):
         raise InputError(
             f"{name} has the columns {', '.join(table.columns)[:300]}.",
-            "Columns _id and text, and perhaps title, were expected.",
+            "The columns _id and text were expected; a column title is optional.",
             "Rename them, or write lines of an id, a tab and a text into a .tsv file.",
         )
     return table
@@ -164,7 +162,7 @@ def _read_lines(source: Source, name: str, limits: Limits | None) -> Table:
 
 
 def _part_of(name: str) -> Part | None:
-    """The part that the file's name, else the nearest folder's, speaks of."""
+    """The part named by the file, else by its nearest folder."""
     for piece in reversed(PurePosixPath(name.lower().replace("\\", "/")).parts):
         for part, pattern in _NAMES.items():
             if pattern.search(piece):
@@ -176,16 +174,15 @@ def _ending(name: str) -> str:
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix
 
 
-def _unclear(
-    names: Sequence[str], missing: Sequence[Part], twice: Mapping[Part, Sequence[str]], split: str | None
-) -> InputError:
-    """The error for files of which it is not clear which is which."""
-    said = {"corpus": "the corpus", "queries": "the queries", "judgements": "the judgements (qrels)"}
-    wrong = [f"{said[part]} could be {' or '.join(files)}" for part, files in twice.items()]
-    wrong += [f"{said[part]} cannot be found" for part in missing]
+def _unclear(names: Sequence[str], names_of: Mapping[Part, Sequence[str]], split: str | None) -> InputError:
+    """The error for missing parts, and for parts that could be several files."""
+    titles = {"corpus": "the corpus", "queries": "the queries", "judgements": "the judgements (qrels)"}
+    ambiguous = {part: files for part, files in names_of.items() if len(files) > 1}
+    wrong = [f"{titles[part]} could be {' or '.join(files)}" for part, files in ambiguous.items()]
+    wrong += [f"{titles[part]} cannot be found" for part, files in names_of.items() if not files]
     return InputError(
         f"Among {', '.join(names)[:500] or 'no files'}: {'; '.join(wrong)}.",
         "Three files were expected: documents, queries, and judgements.",
-        "Name them after what they hold, such as corpus.jsonl, queries.jsonl and qrels.tsv, one of each"
-        + (f"; or choose another split than {split} (--split on the command line)." if split and twice else "."),
+        "Name one file of each after its content, such as corpus.jsonl, queries.jsonl and qrels.tsv"
+        + (f"; or choose another split than {split} (--split on the command line)." if split and ambiguous else "."),
     )

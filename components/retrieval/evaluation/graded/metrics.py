@@ -1,10 +1,10 @@
 """Retrieval measures where a query has many relevant documents of several grades, from their ranks alone.
 
-All but nDCG take a grade of 1 or more for relevant, and no measure looks further than to the ranks. Values are those
-of trec_eval for the same rankings (Voorhees and Harman 2005; Manning, Raghavan and Schütze 2008, chapter 8).
-Intervals and paired tests over the values by query: components.retrieval.evaluation.metrics.
+For all but nDCG, a grade of 1 or more means relevant. Values equal those of trec_eval for the same rankings (Voorhees
+and Harman 2005; Manning, Raghavan and Schütze 2008, chapter 8). Intervals and paired tests over the values per query:
+components.retrieval.evaluation.metrics.
 
-What they do not show: whether documents that nobody judged are relevant; they count as if they were not.
+What they do not show: whether documents that nobody judged are relevant; they count as not relevant.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LEVELS = 11  # recall 0.0, 0.1, ... 1.0
 def average_precision(relevant: RelevantRanks) -> Float64:
     """The mean, over a query's relevant documents, of the precision at their ranks, float64 [query].
 
-    Its mean over queries is MAP (Manning, Raghavan and Schütze 2008, section 8.4): of the ranking as a whole, with most
-    weight on its beginning. 0 for a query without a relevant document.
+    Its mean over queries is MAP (Manning, Raghavan and Schütze 2008, section 8.4), which measures the whole ranking with
+    most weight on its beginning. 0 for a query without a relevant document.
     """
     return _sums(relevant, _precisions(relevant)) / np.maximum(_sizes(relevant), 1)
 
@@ -40,20 +40,20 @@ def reciprocal_rank(relevant: RelevantRanks) -> Float64:
 
 
 def ndcg(relevant: RelevantRanks, k: int = 10) -> Float64:
-    """Discounted gain of the first k against that of the best possible order, float64 [query].
+    """Discounted gain of the first k divided by that of the best possible order, float64 [query].
 
     The gain of a document is its grade, divided by log2(1 + rank); the ideal has all judged documents of the query,
-    highest grade first, cut at k as well (Järvelin and Kekäläinen 2002, with the discount in use since Burges et al.
+    highest grade first, up to rank k as well (Järvelin and Kekäläinen 2002, with the discount in use since Burges et al.
     2005; not their gain of 2^grade - 1). 0 where nothing is relevant.
     """
     queries = _queries(relevant)
     best = np.lexsort((-relevant.grades, queries))
-    ideal = _gains(relevant, relevant.grades[best], _places(relevant), k)
+    ideal = _gains(relevant, relevant.grades[best], _positions(relevant), k)
     return _gains(relevant, relevant.grades, relevant.ranks, k) / np.where(ideal == 0, 1, ideal)
 
 
 def precision(relevant: RelevantRanks, k: int = 10) -> Float64:
-    """The share of the first k that is relevant, float64 [query]; below 1 where fewer than k documents are."""
+    """The share of the first k that is relevant, float64 [query]; below 1 where fewer than k documents are relevant."""
     return _sums(relevant, relevant.ranks <= _cut(k)) / k
 
 
@@ -63,21 +63,21 @@ def recall(relevant: RelevantRanks, k: int = 100) -> Float64:
 
 
 def interpolated_precision(relevant: RelevantRanks) -> Float64:
-    """The best precision at any rank that has at least this recall, float64 [query, level of recall 0.0, 0.1, .. 1.0].
+    """The best precision at any rank with at least this recall, float64 [query, level of recall 0.0, 0.1, .. 1.0].
 
     The mean over queries is the 11-point precision-recall curve (Manning, Raghavan and Schütze 2008, section 8.4).
-    trec_eval's rounding takes one document less than the recall asks for in a few places, such as 2 of 3 for 0.7.
+    In a few cases trec_eval's rounding takes one document less than the recall needs, such as 2 of 3 for 0.7.
     """
     sizes = _sizes(relevant)
     values = np.zeros((len(relevant), LEVELS))
     best = _precisions(relevant)
-    # The best from here on: the place with most relevant documents, then each one before it.
+    # The best from here on: from a query's last relevant document back to its first.
     for length in range(1, int(sizes.max(initial=0))):
         rows = (relevant.starts[1:] - 1 - length)[sizes > length]
         best[rows] = np.maximum(best[rows], best[rows + 1])
     some = sizes > 0
     for level in range(LEVELS):
-        # The recall of level / 10 takes this many of them; whole numbers, for 0.3 * 10 is less than 3.
+        # The recall of level / 10 needs this many documents; in whole numbers, since 0.3 * 10 is less than 3.
         needed = np.maximum(-(-level * sizes[some] // (LEVELS - 1)), 1)
         values[some, level] = best[relevant.starts[:-1][some] + needed - 1]
     return values
@@ -122,22 +122,22 @@ def _sizes(relevant: RelevantRanks) -> Int64:
 
 
 def _queries(relevant: RelevantRanks) -> Int64:
-    """The query of each, int64 [judged]."""
+    """The query of each judgement, int64 [judged]."""
     return np.repeat(np.arange(len(relevant)), _sizes(relevant))
 
 
-def _places(relevant: RelevantRanks) -> Int64:
-    """Each one's place among its query's relevant documents, from 1, int64 [judged]."""
+def _positions(relevant: RelevantRanks) -> Int64:
+    """The position among the query's relevant documents, from 1, int64 [judged]."""
     return np.arange(1, len(relevant.ranks) + 1) - np.repeat(relevant.starts[:-1], _sizes(relevant))
 
 
 def _precisions(relevant: RelevantRanks) -> Float64:
-    """The precision at each one's rank, float64 [judged]."""
-    return _places(relevant) / relevant.ranks
+    """The precision at the rank of each relevant document, float64 [judged]."""
+    return _positions(relevant) / relevant.ranks
 
 
 def _sums(relevant: RelevantRanks, values: NDArray[Any]) -> Float64:
-    """The sum of [judged] values of each query, float64 [query]."""
+    """The sum of values [judged] over each query, float64 [query]."""
     return np.bincount(_queries(relevant), weights=values, minlength=len(relevant)).astype(np.float64)
 
 

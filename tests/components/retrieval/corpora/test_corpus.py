@@ -20,7 +20,6 @@ from components.retrieval.corpora.corpus import (
     ReadReport,
     browser_limits,
     columns_of,
-    pairs_of,
     read_corpus,
 )
 from tests.places import DATA
@@ -139,19 +138,19 @@ def test_bad_rows_of_json_are_counted_with_their_reason():
     ]
     report = read_corpus("\n".join(lines).encode(), "a.jsonl", text_column="text").report
     assert report.bad_rows == (
-        BadRow(2, "not a text"),
+        BadRow(2, "not text"),
         BadRow(3, "no text"),
         BadRow(4, "no text"),
         BadRow(5, "broken JSON"),
-        BadRow(6, "no object, text or list"),
+        BadRow(6, "not an object, text or list"),
         BadRow(7, "empty"),
         BadRow(9, "broken JSON"),
     )
     assert report.bad_reasons == {
         "no text": 2,
         "broken JSON": 2,
-        "not a text": 1,
-        "no object, text or list": 1,
+        "not text": 1,
+        "not an object, text or list": 1,
         "empty": 1,
     }
     assert (report.rows, report.kept, report.bad_count) == (9, 2, 7)
@@ -306,7 +305,7 @@ def test_a_set_column_is_unpacked_into_sentence_and_compressed():
     assert corpus.report.bad_rows == (
         BadRow(2, "one text instead of two"),
         BadRow(3, "empty"),
-        BadRow(4, "not a text"),
+        BadRow(4, "not text"),
         BadRow(6, "one text instead of two"),
     )
 
@@ -328,31 +327,6 @@ def test_a_set_column_of_parquet_is_unpacked(tmp_path):
     corpus = read_corpus(as_parquet(table, tmp_path / "a.parquet"), "a.parquet")
     assert corpus.texts == ("A long one.", "Next.")
     assert dict(corpus.columns) == {"label": ("1", "2"), "compressed": ("Short.", "N.")}
-
-
-def test_pairs_that_stand_as_text_in_a_table_are_unpacked_on_demand():
-    content = b'set,n\n"[""A long one."", ""Short.""]",1\nno list,2\n,3\n'
-    corpus = read_corpus(content, "a.csv")
-    assert corpus.texts == ('["A long one.", "Short."]', "no list")
-    pairs = pairs_of(corpus)
-    assert pairs.texts == ("A long one.",)
-    assert dict(pairs.columns) == {"n": ("1",), "compressed": ("Short.",)}
-    assert (pairs.report.rows, pairs.report.kept, pairs.report.bad_count) == (3, 1, 2)
-    assert pairs.report.bad_reasons == {"empty": 1, "one text instead of two": 1}
-
-
-def test_pairs_beside_another_text_column():
-    corpus = read_corpus(b'{"text": "Both", "set": ["A long one.", "Short."]}', "a.jsonl")
-    assert corpus.texts == ("Both",)
-    pairs = pairs_of(corpus, "set")
-    assert pairs.texts == ("A long one.",)
-    assert dict(pairs.columns) == {"text": ("Both",), "compressed": ("Short.",)}
-
-
-def test_a_corpus_without_pairs_says_so():
-    corpus = read_corpus(FILES["rows.csv"], "a.csv")
-    assert "no column 'set'" in given_of(pairs_of, corpus)
-    assert "no sentence" in given_of(pairs_of, corpus, "topic")
 
 
 # -- parquet
@@ -412,7 +386,7 @@ def test_the_parts_of_a_corpus_are_read_one_behind_the_other(tmp_path):
         (b"\n\n \n", "a.txt", "3 rows: empty"),
         (b"text,label\n", "a.csv", "no rows"),
         (b"", "a.csv", "no rows"),
-        (b"{}\n{}", "a.jsonl", "2 rows: no object"),
+        (b"{}\n{}", "a.jsonl", "2 rows: not an object"),
         (b"oops", "a.jsonl", "1 rows: broken JSON"),
         (b"oops", "a.json", "JSON"),
         (b"[]", "a.json", "no rows"),

@@ -89,7 +89,7 @@ def test_a_fetch_that_was_broken_off_is_not_taken_for_whole(server):
         stopped.append(True)
         return len(server.fetched()) > 1
 
-    assert problem_of(SHARDED, cancelled=cancelled) == "cancelled"
+    assert problem_of(SHARDED, is_cancelled=cancelled) == "cancelled"
     assert stopped
     server.stop()
     assert problem_of(SHARDED) == "offline"
@@ -156,7 +156,7 @@ def test_a_name_may_be_pasted_as_an_address(text):
 
 @pytest.mark.parametrize("text", ["", "a/b/c", "../secrets", "a--b/c", "with space/x", "/etc/passwd", "a/" + "b" * 100])
 def test_a_text_that_is_no_name_is_refused(text):
-    with pytest.raises(InputError, match="not a data set's name"):
+    with pytest.raises(InputError, match="not the name of a data set"):
         dataset_name(text)
 
 
@@ -189,8 +189,8 @@ def test_which_files_are_a_split(paths, split, chosen):
 @pytest.mark.parametrize(
     ("paths", "split", "words"),
     [
-        (["README.md", "weights.pkl", "load.py"], None, "no data in a format"),
-        (["en/train.csv", "de/train.csv"], None, "several parts"),
+        (["README.md", "weights.pkl", "load.py"], None, "no files in a format"),
+        (["en/train.csv", "de/train.csv"], None, "several subsets"),
         (["en/train.csv", "de/train.csv"], "train", "no single split"),
         (["train.csv"], "test", "no single split"),
         (["train.csv"], "nonsense", "no single split"),
@@ -199,5 +199,5 @@ def test_which_files_are_a_split(paths, split, chosen):
 def test_a_choice_that_is_none_lists_what_there_is(paths, split, words):
     with pytest.raises(InputError, match=words) as caught:
         choose_files(paths, "owner/name", split)
-    if "data in" not in words:
+    if "files in" not in words:
         assert "train" in caught.value.expected

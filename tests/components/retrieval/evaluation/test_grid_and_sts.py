@@ -17,6 +17,7 @@ from components.retrieval.evaluation import grid as grid_module
 from components.retrieval.evaluation import metrics, sts
 from components.retrieval.evaluation.grid import retrieval_runs
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import (
     correlations,
     ranker_pair_scores,
@@ -55,7 +56,7 @@ def demo() -> tuple[tuple[str, ...], tuple[str, ...]]:
 def test_every_layer_and_pooling_equals_plain_torch(embedded, demo):
     documents, queries = demo
     options = embedded.embed_options(range(7), POOLINGS, precision="float32")
-    runs = list(retrieval_runs(embedded, documents, queries, options))
+    runs = list(retrieval_runs(embedded, documents, queries, gold_ranks, options))
     assert [(run.layer, run.pooling) for run in runs] == [(layer, name) for layer in range(7) for name in POOLINGS]
     plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
     unit = [vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) for vectors in plain]
@@ -86,7 +87,7 @@ def test_it_equals_sentence_transformers_evaluator(embedded, demo):
         mrr_at_k=[150], ndcg_at_k=[10], accuracy_at_k=[1, 5], precision_recall_at_k=[1, 5, 10], map_at_k=[10],
     )  # fmt: skip
     theirs = evaluator(model)
-    (run,) = retrieval_runs(embedded, documents, queries, embedded.embed_options(precision="float32"))
+    (run,) = retrieval_runs(embedded, documents, queries, gold_ranks, embedded.embed_options(precision="float32"))
     ours = metrics.summary(run.ranks, (1, 5, 10))
     for k in (1, 5, 10):
         assert ours["recall"][str(k)] == pytest.approx(100 * theirs[f"cosine_recall@{k}"], abs=0.7)  # one query
@@ -100,7 +101,7 @@ def test_recall_on_real_pairs_equals_plain_torch(embedded):
     documents, queries = documents[:400], queries[:400]
     options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
     plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
-    for run in retrieval_runs(embedded, documents, queries, options):
+    for run in retrieval_runs(embedded, documents, queries, gold_ranks, options):
         if run.pooling == "cls" and run.layer < 6:
             continue
         place = POOLINGS.index(run.pooling)
@@ -131,9 +132,9 @@ def test_spearman_on_real_pairs_equals_plain_torch(embedded):
 def test_a_large_grid_lies_in_a_file_and_is_the_same(embedded, demo, monkeypatch):
     documents, queries = demo
     options = embedded.embed_options((5, 6), POOLINGS, precision="float32")
-    in_memory = [run.ranks for run in retrieval_runs(embedded, documents, queries, options)]
+    in_memory = [run.ranks for run in retrieval_runs(embedded, documents, queries, gold_ranks, options)]
     monkeypatch.setattr(grid_module, "IN_MEMORY", 1)
-    on_disk = [run.ranks for run in retrieval_runs(embedded, documents, queries, options)]
+    on_disk = [run.ranks for run in retrieval_runs(embedded, documents, queries, gold_ranks, options)]
     np.testing.assert_array_equal(in_memory, on_disk)
 
 
@@ -167,7 +168,7 @@ def read_pairs(count: int) -> sts.ScoredPairs:
 def test_more_pairs_than_are_wanted_are_refused_and_not_cut():
     assert len(scored_pairs(read_pairs(5), most=5).scores) == 5
     assert len(scored_pairs(read_pairs(6)).scores) == 6
-    with pytest.raises(InputError, match=r"has 6 pairs\. At most 5 are compared"):
+    with pytest.raises(InputError, match=r"has 6 pairs\. At most 5 pairs were expected"):
         scored_pairs(read_pairs(6), most=5)
     with pytest.raises(InputError, match="has 1 rows"):
         scored_pairs(read_pairs(1), most=5)

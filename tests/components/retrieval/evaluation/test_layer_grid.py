@@ -14,7 +14,7 @@ def test_values_are_picked_by_layer_and_pooling():
     assert GRID.of(5, "mean").tolist() == [6, 7, 8]
     assert GRID.of(2, "max").tolist() == [3, 4, 5]
     assert list(GRID.cells) == [(2, "mean"), (2, "max"), (5, "mean"), (5, "max")]
-    assert GRID.place(5, "max") == (1, 1)
+    assert GRID.position(5, "max") == (1, 1)
     assert (5, "max") in GRID
     assert GRID.nbytes == 48
     for layer, pooling in ((0, "mean"), (5, "cls"), (1, "max")):

@@ -167,7 +167,7 @@ def test_progress_counts_queries_over_the_whole_grid(indexes, monkeypatch):
 def test_a_cancel_stops_within_the_grid(indexes):
     told: list[int] = []
     with pytest.raises(Cancelled):
-        grid_ranks(*indexes, progress=lambda done, _: told.append(done), cancelled=lambda: len(told) == 5)
+        grid_ranks(*indexes, progress=lambda done, _: told.append(done), is_cancelled=lambda: len(told) == 5)
     assert told == [COUNT * cell for cell in range(1, 6)]
 
 
@@ -221,7 +221,7 @@ def test_a_ranking_by_words_tells_where_it_is_and_can_be_stopped():
     ranker_ranks(ranker, ["a"] * 130, zeros, progress=lambda *given: told.append(given))
     assert told == [(0, 130), (64, 130), (128, 130), (130, 130)]
     with pytest.raises(Cancelled):
-        ranker_ranks(ranker, ["a"] * 130, zeros, cancelled=lambda: True)
+        ranker_ranks(ranker, ["a"] * 130, zeros, is_cancelled=lambda: True)
 
 
 # Time

@@ -47,12 +47,12 @@ PAIRS = ScoredPairs(
 
 
 def lab_vectors(
-    backend, documents, queries, scored_pairs, layer, max_length=None, progress=None, cancelled=lambda: False
+    backend, documents, queries, scored_pairs, layer, max_length=None, progress=None, is_cancelled=lambda: False
 ):
     """One layer's vectors, from no more layers than last4 takes."""
     backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it
     wanted = range(max(0, layer - 3), layer + 1)
-    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, cancelled).of(layer)
+    return lab_layers(backend, documents, queries, scored_pairs, wanted, max_length, progress, is_cancelled).of(layer)
 
 
 @pytest.fixture(scope="module")
@@ -280,11 +280,11 @@ def test_whitened_documents_have_identity_covariance():
     documents = handmade(200, 16).documents["mean"]
     axes = pooling_lab._fitted_axes(documents, 16, lambda: False)
     for count in (16, 5):
-        whitened = axes.place(documents, count, True)
+        whitened = axes.project(documents, count, True)
         assert whitened.dtype == np.float32
         np.testing.assert_allclose(whitened.mean(axis=0), 0, atol=1e-5)
         np.testing.assert_allclose(np.cov(whitened.T), np.eye(count), atol=1e-5)
-    placed = axes.place(documents, 16, False)
+    placed = axes.project(documents, 16, False)
     np.testing.assert_allclose(np.cov(placed.T), np.diag(axes.spread**2), atol=1e-4)
     # All directions kept and only turned: distances stay what they were.
     distances = [np.linalg.norm(vectors[:50, None] - vectors[None, :50], axis=-1) for vectors in (placed, documents)]
@@ -387,23 +387,23 @@ def test_progress_counts_queries_over_all_cells():
 
 def test_a_cancel_is_heard(tiny):
     with pytest.raises(Cancelled):
-        lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 3, cancelled=lambda: True)
+        lab_vectors(tiny, DOCUMENTS, QUERIES, PAIRS, 3, is_cancelled=lambda: True)
     told: list[tuple[int, int]] = []
     with pytest.raises(Cancelled):
         lab_vectors(
-            tiny, DOCUMENTS, QUERIES, PAIRS, 3, progress=lambda *c: told.append(c), cancelled=lambda: len(told) > 1
+            tiny, DOCUMENTS, QUERIES, PAIRS, 3, progress=lambda *c: told.append(c), is_cancelled=lambda: len(told) > 1
         )
     assert 0 < told[-1][0] < told[-1][1]
     vectors, stopped = handmade(), False
-    running = lab_cells(vectors, SCORES, cancelled=lambda: stopped)
+    running = lab_cells(vectors, SCORES, is_cancelled=lambda: stopped)
     assert next(running).treatment == "cosine"
     stopped = True
     with pytest.raises(Cancelled):
         next(running)
     with pytest.raises(Cancelled):
-        list(lab_cells(vectors, SCORES, cancelled=lambda: True))
+        list(lab_cells(vectors, SCORES, is_cancelled=lambda: True))
     with pytest.raises(Cancelled):
-        list(dimension_sweep(vectors, "mean", SCORES, cancelled=lambda: True))
+        list(dimension_sweep(vectors, "mean", SCORES, is_cancelled=lambda: True))
 
 
 def test_numbers_that_do_not_fit_are_refused():
@@ -445,7 +445,7 @@ def test_cosine_cells_are_the_runs_of_the_evaluation(embedded):
     vectors = lab_vectors(embedded, documents, queries, PAIRS, 5)
     cells = {(cell.pooling, cell.treatment): cell for cell in lab_cells(vectors, PAIRS.scores, dims=32)}
     options = embedded.embed_options((5,), ("mean", "cls", "max"), precision="float32")
-    runs = {run.pooling: run for run in retrieval_runs(embedded, documents, queries, options)}
+    runs = {run.pooling: run for run in retrieval_runs(embedded, documents, queries, gold_ranks, options)}
     similar = {run.pooling: run for run in similarity_runs(embedded, PAIRS, options)}
     for pooling in ("mean", "cls", "max"):
         cell = cells[pooling, "cosine"]

@@ -160,8 +160,8 @@ def test_progress_cancel_and_wrong_places():
     gold_ranks(vectors, vectors, progress=lambda done, total: told.append((done, total)))
     assert told == [(5, 5)]
     with pytest.raises(Cancelled):
-        gold_ranks(vectors, vectors, cancelled=lambda: True)
-    with pytest.raises(ValueError, match="5 places"):
+        gold_ranks(vectors, vectors, is_cancelled=lambda: True)
+    with pytest.raises(ValueError, match="5 numbers"):
         gold_ranks(vectors, vectors, np.array([0]))
-    with pytest.raises(ValueError, match="among 5 documents"):
+    with pytest.raises(ValueError, match="of 5 documents"):
         gold_ranks(vectors, vectors, np.array([0, 1, 2, 3, 5]))

@@ -72,14 +72,14 @@ def test_the_measures_stand_in_the_file_for_others_and_are_not_believed():
         (b"sentence,compressed\na,b\n", "damaged"),
         (b"[" * 100_000, "damaged"),
         (b"9" * 5_000, "damaged"),
-        (b"[]", "holds something else"),
-        (b"null", "holds something else"),
-        (b'{"kind": "BERT Internals index", "format": 1, "runs": []}', "holds something else"),
+        (b"[]", "is not a file of runs"),
+        (b"null", "is not a file of runs"),
+        (b'{"kind": "BERT Internals index", "format": 1, "runs": []}', "is not a file of runs"),
         (b'{"kind": "BERT Internals runs", "format": 2, "runs": [1]}', "has format 2; this program reads format 1"),
         (b'{"kind": "BERT Internals runs", "runs": [1]}', "has format None"),
         (b'{"kind": "BERT Internals runs", "format": 1}', "damaged.*runs"),
-        (b'{"kind": "BERT Internals runs", "format": 1, "runs": []}', "not between 1 and 200 runs"),
-        (b'{"kind": "BERT Internals runs", "format": 1, "runs": {"a": 1}}', "not between 1 and 200 runs"),
+        (b'{"kind": "BERT Internals runs", "format": 1, "runs": []}', "not have between 1 and 200 runs"),
+        (b'{"kind": "BERT Internals runs", "format": 1, "runs": {"a": 1}}', "not have between 1 and 200 runs"),
         (b'{"kind": "BERT Internals runs", "format": 1, "runs": [1]}', "damaged"),
         (b'{"kind": "BERT Internals runs", "format": 1, "runs": [{}]}', "damaged"),
     ],
@@ -94,20 +94,20 @@ def test_other_files_are_refused(content, reason):
     [
         ("ranks", [1, 41, 7, 1], "ranks outside 1 to 40"),
         ("ranks", [1, 0, 7, 1], "ranks outside 1 to 40"),
-        ("ranks", [1, -1, 7, 1], "'-1' is no whole number"),
+        ("ranks", [1, -1, 7, 1], "'-1' is not a whole number"),
         ("ranks", [1, 40, 7], "3 ranks of 4 queries"),
         ("ranks", [1, 40, 7, 1, 1], "5 ranks of 4 queries"),
-        ("ranks", [1, True, 7, 1], "'True' is no whole number"),
-        ("ranks", [1, 2.0, 7, 1], "'2.0' is no whole number"),
-        ("ranks", [1, "2", 7, 1], "'2' is no whole number"),
-        ("ranks", [1, None, 7, 1], "'None' is no whole number"),
-        ("ranks", [1, 2**64, 7, 1], "no whole number"),
-        ("ranks", [[1], [2], [3], [4]], "no whole number"),
-        ("ranks", "1111", "'1' is no whole number"),
+        ("ranks", [1, True, 7, 1], "'True' is not a whole number"),
+        ("ranks", [1, 2.0, 7, 1], "'2.0' is not a whole number"),
+        ("ranks", [1, "2", 7, 1], "'2' is not a whole number"),
+        ("ranks", [1, None, 7, 1], "'None' is not a whole number"),
+        ("ranks", [1, 2**64, 7, 1], "not a whole number"),
+        ("ranks", [[1], [2], [3], [4]], "not a whole number"),
+        ("ranks", "1111", "'1' is not a whole number"),
         ("ranks", None, "TypeError"),
         ("data.queries", 5, "4 ranks of 5 queries"),
-        ("data.queries", True, "'True' is no whole number"),
-        ("data.documents", -40, "'-40' is no whole number"),
+        ("data.queries", True, "'True' is not a whole number"),
+        ("data.documents", -40, "'-40' is not a whole number"),
         ("data.documents", 39, "ranks outside 1 to 39"),
         ("data", None, "TypeError"),
         ("data", {"name": "x"}, "KeyError: 'documents'"),
@@ -116,18 +116,18 @@ def test_other_files_are_refused(content, reason):
         ("system", {"none": None}, "none is neither text nor number"),
         ("system", ["kind"], "AttributeError"),
         ("system", {str(at): at for at in range(51)}, "more than 50 entries"),
-        ("system", {"share": float("nan")}, "NaN is no number"),
-        ("settings", {"share": float("inf")}, "Infinity is no number"),
-        ("milliseconds", float("nan"), "NaN is no number"),
-        ("milliseconds", float("-inf"), "-Infinity is no number"),
-        ("milliseconds", 0, "'0' is no time"),
-        ("milliseconds", -1.0, "'-1.0' is no time"),
-        ("milliseconds", True, "'True' is no time"),
-        ("milliseconds", "3", "'3' is no time"),
-        pytest.param("milliseconds", 10**400, "is no time", id="a time beyond all numbers"),
-        ("index_bytes", -1, "no whole number"),
-        ("index_bytes", 1.5, "no whole number"),
-        pytest.param("index_bytes", 10**400, "no whole number", id="a size beyond all numbers"),
+        ("system", {"share": float("nan")}, "NaN is not a number"),
+        ("settings", {"share": float("inf")}, "Infinity is not a number"),
+        ("milliseconds", float("nan"), "NaN is not a number"),
+        ("milliseconds", float("-inf"), "-Infinity is not a number"),
+        ("milliseconds", 0, "'0' is not a time"),
+        ("milliseconds", -1.0, "'-1.0' is not a time"),
+        ("milliseconds", True, "'True' is not a time"),
+        ("milliseconds", "3", "'3' is not a time"),
+        pytest.param("milliseconds", 10**400, "is not a time", id="a time beyond all numbers"),
+        ("index_bytes", -1, "not a whole number"),
+        ("index_bytes", 1.5, "not a whole number"),
+        pytest.param("index_bytes", 10**400, "not a whole number", id="a size beyond all numbers"),
     ],
 )
 def test_values_that_cannot_be_are_refused_with_the_reason(path, value, reason):
@@ -138,7 +138,7 @@ def test_values_that_cannot_be_are_refused_with_the_reason(path, value, reason):
 
 def test_numbers_beyond_all_floats_are_refused():
     content = changed("settings", {"share": 0.125}).replace(b"0.125", b"1e999")
-    with pytest.raises(InputError, match="share is no finite number"):
+    with pytest.raises(InputError, match="share is not a finite number"):
         read_runs(content, "x")
 
 
@@ -157,7 +157,7 @@ def test_files_that_are_too_large_are_refused(monkeypatch):
         if count == 200:
             assert len(read_runs(content, "x")) == 200
         else:
-            with pytest.raises(InputError, match="not between 1 and 200 runs"):
+            with pytest.raises(InputError, match="not have between 1 and 200 runs"):
                 read_runs(content, "x")
     assert len(read_runs(write_runs([RUN, RUN]), "x")) == 2
     with monkeypatch.context() as patch:

@@ -86,11 +86,11 @@ def test_the_same_index_is_opened_and_another_is_refused(backend, options, tmp_p
     before = backend.forward_passes
     build_index(backend, corpus, tmp_path / "x", options)
     assert backend.forward_passes == before
-    with pytest.raises(InputError, match="holds another index"):
+    with pytest.raises(InputError, match="contains another index"):
         build_index(backend, sentences(10, seed=1), tmp_path / "x", options)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(InputError, match="no index"):
+    with pytest.raises(InputError, match="not an index"):
         build_index(backend, corpus, tmp_path / "mine", options)
     (tmp_path / "y.part").mkdir()
     (tmp_path / "y.part" / "letter.txt").write_text("dear")
@@ -104,11 +104,11 @@ def test_the_same_index_is_opened_and_another_is_refused(backend, options, tmp_p
     [
         (lambda folder: (folder / MANIFEST).unlink(), "no manifest"),
         (lambda folder: (folder / MANIFEST).write_text("{"), "damaged manifest"),
-        (lambda folder: (folder / MANIFEST).write_text('{"kind": "cake"}'), "something else"),
-        (lambda folder: (folder / "layer-00-mean.npy").unlink(), "lacks layer-00-mean.npy"),
+        (lambda folder: (folder / MANIFEST).write_text('{"kind": "cake"}'), "is not an index"),
+        (lambda folder: (folder / "layer-00-mean.npy").unlink(), "has no file layer-00-mean.npy"),
         (lambda folder: (folder / "texts.utf8").write_bytes(b"short"), "texts.utf8 has 5 bytes"),
         (lambda folder: _edit(folder, format=99), "format 99"),
-        (lambda folder: _edit(folder, sentences=9), "not what the manifest says"),
+        (lambda folder: _edit(folder, sentences=9), "does not match the manifest"),
         (lambda folder: _edit(folder, dtype="object"), "damaged manifest"),
     ],
 )
@@ -134,7 +134,7 @@ def test_pickles_are_never_read(backend, options, tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="does not exist"):
         open_index(tmp_path / "none")
 
 
@@ -184,7 +184,7 @@ def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
             tmp_path / "x",
             options,
             progress=lambda done, total: progress.append(done),
-            cancelled=lambda: bool(progress) and progress[-1] >= BLOCK,
+            is_cancelled=lambda: bool(progress) and progress[-1] >= BLOCK,
         )
     progress.clear()
     index = build_index(backend, corpus, tmp_path / "x", options, progress=lambda done, total: progress.append(done))
@@ -196,7 +196,7 @@ def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
 
 def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, tmp_path):
     with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
     assert (tmp_path / "x.part").exists()
     other = sentences(30, seed=4)
     index = build_index(backend, other, tmp_path / "x", options)
@@ -205,7 +205,7 @@ def test_an_unfinished_build_of_something_else_is_begun_anew(backend, options, t
 
 def test_a_build_killed_while_it_prepares_is_begun_anew(backend, options, tmp_path):
     with pytest.raises(Cancelled):
-        build_index(backend, sentences(20), tmp_path / "x", options, cancelled=lambda: True)
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
     (tmp_path / "x.part" / "done.json").unlink()
     (tmp_path / "x.part" / "layer-02-cls.npy").unlink()
     assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
@@ -245,7 +245,7 @@ def test_a_query_is_embedded_as_the_index_was(backend, options, tmp_path):
     assert index.texts[int(hits.indices[0, 0])] == corpus.texts[7]
     assert hits.scores[0, 0] == pytest.approx(1, abs=1e-5)
     other = Backend.load("embedded")
-    with pytest.raises(InputError, match="do not compare"):
+    with pytest.raises(InputError, match="cannot be compared"):
         query_vectors(other, ["x"], index.info)
 
 
@@ -366,7 +366,7 @@ def cancelled_after_a_block(backend, corpus, options, folder) -> None:
     with pytest.raises(Cancelled):
         build_index(
             backend, corpus, folder, options, "auto",
-            progress=lambda done, _: seen.append(done), cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
+            progress=lambda done, _: seen.append(done), is_cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
         )  # fmt: skip
 
 

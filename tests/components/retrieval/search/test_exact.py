@@ -115,4 +115,4 @@ def test_the_same_text_is_no_pair_even_when_there_are_many(monkeypatch):
 def test_mining_can_be_stopped():
     vectors = corpus(10)
     with pytest.raises(Cancelled):
-        most_similar_pairs(vectors, cancelled=lambda: True)
+        most_similar_pairs(vectors, is_cancelled=lambda: True)

@@ -16,7 +16,7 @@ GLOVE = b"cat 1 0\ndog 0.8 0.6\nCar 0 1\nbroken 1\nodd x y\nnan nan 1\ncat 9 9\n
 
 def test_a_text_file_is_read_and_bad_lines_are_counted():
     vectors = read_static_vectors(GLOVE, "glove.txt")
-    assert list(vectors.places) == ["cat", "dog", "Car"]
+    assert list(vectors.rows) == ["cat", "dog", "Car"]
     np.testing.assert_allclose(vectors.matrix, [[1, 0], [0.8, 0.6], [0, 1]])
     assert vectors.bad_lines == 3
     assert vectors.find("Cat") == 0
@@ -24,7 +24,7 @@ def test_a_text_file_is_read_and_bad_lines_are_counted():
     assert vectors.find("CAR") is None
     same = read_static_vectors(gzip.compress(b"3 2\n" + GLOVE), "word2vec.vec.gz")
     np.testing.assert_array_equal(same.matrix, vectors.matrix)
-    assert len(read_static_vectors(GLOVE, "g", max_words=2).places) == 2
+    assert len(read_static_vectors(GLOVE, "g", max_words=2).rows) == 2
 
 
 @pytest.mark.parametrize(("raw", "word"), [(b"\x00\x01binary", "binary"), (b"", "no line"), (b"a\nb\n", "no line")])

@@ -118,8 +118,8 @@ def test_what_is_left_out_is_counted_and_adds_up():
         "judgements of unknown queries": 1,
         "judgements of unknown documents": 1,
         "judgements of a pair that is judged again": 1,
-        "lines that are no judgement": 2,
-        "documents without an id or text, or with an id twice": 4,
+        "lines that are not judgements": 2,
+        "documents without an id or text, or with a repeated id": 4,
     }
     assert report.not_relevant == 2
     assert report.judgements == len(qrels) - 1
@@ -129,8 +129,8 @@ def test_what_is_left_out_is_counted_and_adds_up():
     )  # fmt: skip
     assert report.files == {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "judgements": "qrels.tsv"}
     assert "qrels.tsv, line 8: 2 fields instead of 3 or 4" in report.examples
-    assert "qrels.tsv, line 9: 'much' is no whole number" in report.examples
-    assert "corpus.jsonl, line 3: an id that came before" in report.examples
+    assert "qrels.tsv, line 9: 'much' is not a whole number" in report.examples
+    assert "corpus.jsonl, line 3: repeated id" in report.examples
     assert "corpus.jsonl, line 8: broken JSON" in report.examples
 
 
@@ -151,7 +151,10 @@ def test_texts_of_lines_are_taken_as_they_stand():
         (BEIR | {"qrels/train.tsv": b"q1\td1\t1\n"}, "could be qrels/test.tsv or qrels/train.tsv"),
         ({"a.jsonl": CORPUS, "b.jsonl": QUERY_LINES, "c.tsv": BEIR_QRELS.encode()}, "the queries cannot be found"),
         (BEIR | {"queries.jsonl": jsonl([{"number": 1, "words": "x"}])}, "has the columns number, words"),
-        ({"docs.csv": CORPUS_TSV, **{name: TREC[name] for name in list(TREC)[1:]}}, "docs.csv is neither .jsonl nor one of"),
+        (
+            {"docs.csv": CORPUS_TSV, **{name: TREC[name] for name in list(TREC)[1:]}},
+            "docs.csv is neither a .jsonl file nor one of",
+        ),
         ({"x": CORPUS, "y": QUERY_LINES, "z.tsv": BEIR_QRELS.encode()}, "the judgements (qrels) cannot be found"),
         (TREC | {"topics.tsv": b"what is a volcano?\n"}, "topics.tsv has no text with an id (line 1: no tab"),
         (BEIR | {"queries.jsonl": b""}, "queries.jsonl has no text with an id."),

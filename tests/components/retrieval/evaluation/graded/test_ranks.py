@@ -168,12 +168,12 @@ def test_progress_cancel_and_wrong_places():
     vector_relevant_ranks(vectors, vectors, grades, lambda done, total: told.append((done, total)))
     assert told == [(5, 5)]
     with pytest.raises(Cancelled):
-        vector_relevant_ranks(vectors, vectors, grades, cancelled=lambda: True)
+        vector_relevant_ranks(vectors, vectors, grades, is_cancelled=lambda: True)
     told.clear()
     ranker_relevant_ranks(lambda _: vectors[0], ["a", "b"], grades[:2], lambda done, total: told.append((done, total)))
     assert told == [(1, 2), (2, 2)]
     with pytest.raises(Cancelled):
-        ranker_relevant_ranks(lambda _: vectors[0], ["a"], grades[:1], cancelled=lambda: True)
+        ranker_relevant_ranks(lambda _: vectors[0], ["a"], grades[:1], is_cancelled=lambda: True)
     for wrong in ([{0: 1}], [*grades[:4], {5: 1}], [*grades[:4], {-1: 1}], [*grades[:4], {0: 0}]):
         with pytest.raises(ValueError, match="grades"):
             vector_relevant_ranks(vectors, vectors, wrong)

@@ -1,16 +1,19 @@
-"""A figure with what belongs beside it: how to read it, what it does not show, its data and downloads."""
+"""A figure with its message, how to read it, what it does not show, its data and downloads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts import matrices
+from dashboard.ui import controls
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
 
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
 
@@ -27,16 +30,16 @@ def figure(
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
 ) -> None:
-    """A figure with what belongs beside it: its message, how to read it, what it does not show, its data.
+    """Draw a figure with its message, how to read it, what it does not show, and its data.
 
-    `table` is called only when somebody opens the data. The toolbar's camera saves PNG or SVG, as chosen in
-    the sidebar. Figures that share one `reading` leave `read` empty and call it themselves. `on_select` is called
-    before the next run when points were chosen by click, or with `select_many` by box or lasso; the choice is under `key` in
-    session state.
+    `table` is called only when a person opens the data. The camera in the toolbar saves PNG or SVG, as chosen in
+    the sidebar. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself. `on_select`
+    is called before the next run after points were selected by click, or with `select_many` by box or lasso; the
+    selection is in the session state under `key`.
     """
     if message:
         st.markdown(f":material/insights: {message}")
-    # Not transparent: a picture saved in dark mode would carry light type on nothing.
+    # Not transparent: a picture saved in dark mode would have light type without a background.
     chart.update_layout(paper_bgcolor=DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER)
     st.plotly_chart(
         chart,
@@ -59,15 +62,67 @@ def figure(
         reading(read, not_shown)
 
 
+def matrix(
+    values: np.ndarray,
+    row_labels: Sequence[str],
+    column_labels: Sequence[str],
+    title: str,
+    *,
+    key: str,
+    alt: str,
+    rows: str,
+    columns: str,
+    value: str,
+    label_column: str = "query",
+    digits: int = 5,
+    read: str = "",
+    not_shown: str = "",
+    message: str = "",
+    **options: Any,
+) -> None:
+    """A figure of a matrix, and its values as a table in which `label_column` holds the row labels.
+
+    `rows`, `columns`, `value` and the `options` are those of `matrices.token_matrix`.
+    """
+    figure(
+        matrices.token_matrix(
+            values,
+            row_labels,
+            column_labels,
+            title,
+            rows=rows,
+            columns=columns,
+            value=value,
+            scale=controls.scale(),
+            **options,
+        ),
+        key=key,
+        alt=alt,
+        message=message,
+        read=read,
+        not_shown=not_shown,
+        table=lambda: table_of(values, column_labels, row_labels, label_column, digits),
+    )
+
+
+def table_of(
+    values: np.ndarray, columns: Sequence[str], labels: Sequence[str], label_column: str, digits: int
+) -> pd.DataFrame:
+    """A matrix [row, column] as a table, with the labels of the rows in its first column."""
+    frame = pd.DataFrame(values.round(digits), columns=list(columns))
+    frame.insert(0, label_column, list(labels), allow_duplicates=True)
+    return frame
+
+
 def reading(read: str, not_shown: str, stacked: bool = False) -> None:
-    """How to read a figure, and what it does not show, side by side (or `stacked`)."""
+    """Write how to read a figure and what it does not show, side by side or `stacked`."""
     left, right = (st.container(), st.container()) if stacked else st.columns(2)
     left.markdown(f"**How to read this**  \n{read}")
     right.markdown(f"**What it does not show**  \n{not_shown}")
 
 
 def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
-    """A figure's numbers as a table and a CSV, made when asked for."""
+    """A panel with a figure's numbers as a table and a CSV; the table is made when a person opens the panel."""
     panel = st.expander("Data of this figure", icon=":material/table:", key=f"data_{key}", on_change="rerun")
     if not panel.open:
         return
@@ -93,15 +148,16 @@ def download(frame: pd.DataFrame, key: str) -> None:
 def beside(
     own: Mapping[str, object], columns: Mapping[str, Sequence[str]], rows: Iterable[int]
 ) -> dict[str, list[str]]:
-    """A corpus's own columns at some rows, under names that hide none of a table's `own`."""
-    picked = [int(row) for row in rows]
+    """The corpus's columns at these rows, renamed where a name would hide one of the table's `own` columns."""
+    row_indices = [int(row) for row in rows]
     return {
-        f"{name} (column)" if name in own else name: [column[row] for row in picked] for name, column in columns.items()
+        f"{name} (column)" if name in own else name: [column[row] for row in row_indices]
+        for name, column in columns.items()
     }
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    """A CSV for spreadsheets: marked as UTF-8, and text that would count as a formula made plain text."""
+    """A CSV for spreadsheets: marked as UTF-8, and with an apostrophe before text that would act as a formula."""
 
     def plain(value: object) -> object:
         return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value

@@ -22,7 +22,7 @@ from tests.tiny import dense_module, pooling_module, publish, save_tiny
 BANK = ready_made.ready_made_sets()["bank"].sentences
 SAID = "last-token pooling"
 TRAINED = "trained to give a score to what it reads"
-OWN = "The own vector of"
+OWN = "The model's own vector of"
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +129,8 @@ def test_at_the_last_layer_there_is_nothing_to_warn_of(open_page: Open, dense: s
 @pytest.mark.parametrize(("page", "view"), [("layers", "sentences"), ("heatmaps", "sentences"), ("search", "results")])
 def test_a_link_to_an_own_vector_that_the_model_has_not(open_page: Open, page: str, view: str) -> None:
     app = settled(open_page(page, view=view, pool="own"))
-    assert "Model's own" in texts(app) or "model's own vector” was asked for" in texts(app)
-    assert "there is only" in texts(app)
+    assert "Model's own" in texts(app) or "model's own vector” is not available here" in texts(app)
+    assert "is not available here" in texts(app)
     assert app.session_state["pooling"] == "mean"
 
 

@@ -54,6 +54,6 @@ navigation.show(
     VIEWS,
     _view,
     "drawing attention",
-    of_sentences=True,
+    needs_sentences=True,
     foot=summaries.caveat,
 )

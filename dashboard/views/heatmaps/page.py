@@ -42,5 +42,5 @@ navigation.show(
     _view,
     "drawing the heatmaps",
     models=model_gate.chosen_models,
-    of_sentences=True,
+    needs_sentences=True,
 )

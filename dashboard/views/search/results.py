@@ -103,7 +103,7 @@ def _query_controls() -> None:
         "query",
         st.text_input,
         "Look for",
-        then=lambda: state.put("why", None),  # what was explained belonged to the last query
+        after_change=lambda: state.put("why", None),  # what was explained belonged to the last query
         live=True,
         type="search",
         max_chars=1_000,

@@ -84,7 +84,9 @@ def _positions(name: str, short: str, pages: tuple[str, ...], unique: bool = Fal
 
 
 def _text(name: str, short: str, pages: tuple[str, ...], default: str = "", most: int = 100) -> Setting:
-    return Setting(name, short, default, lambda values: clean_text(_single(values))[:most], lambda value: [value], pages)
+    return Setting(
+        name, short, default, lambda values: clean_text(_single(values))[:most], lambda value: [value], pages
+    )
 
 
 def _whole_number(text: str, most: int, least: int = 0) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import matrices
+from components.charts import bars, matrices
 from dashboard.ui import controls
 
 if TYPE_CHECKING:
@@ -70,9 +70,6 @@ def matrix(
     *,
     key: str,
     alt: str,
-    rows: str,
-    columns: str,
-    value: str,
     label_column: str = "query",
     digits: int = 5,
     read: str = "",
@@ -80,38 +77,42 @@ def matrix(
     message: str = "",
     **options: Any,
 ) -> None:
-    """A figure of a matrix, and its values as a table in which `label_column` holds the row labels.
+    """A figure of a matrix; the row labels are the first column of its table, named `label_column`.
 
-    `rows`, `columns`, `value` and the `options` are those of `matrices.token_matrix`.
+    The `options` are those of `matrices.token_matrix`.
     """
+
+    def table() -> pd.DataFrame:
+        frame = pd.DataFrame(values.round(digits), columns=list(column_labels))
+        frame.insert(0, label_column, list(row_labels))
+        return frame
+
+    chart = matrices.token_matrix(values, row_labels, column_labels, title, scale=controls.scale(), **options)
+    figure(chart, key=key, alt=alt, table=table, read=read, not_shown=not_shown, message=message)
+
+
+def part_bars(
+    parts: Mapping[str, np.ndarray],
+    pieces: Sequence[str],
+    title: str,
+    *,
+    key: str,
+    alt: str,
+    read: str,
+    not_shown: str,
+    digits: int = 4,
+    **options: Any,
+) -> None:
+    """Bars of one value per part and token, with a table; the `options` are those of `bars.part_norm_bars`."""
+    values = np.array(list(parts.values()))  # [part, token]
     figure(
-        matrices.token_matrix(
-            values,
-            row_labels,
-            column_labels,
-            title,
-            rows=rows,
-            columns=columns,
-            value=value,
-            scale=controls.scale(),
-            **options,
-        ),
+        bars.part_norm_bars(list(parts), pieces, values, title, controls.scale(), **options),
         key=key,
         alt=alt,
-        message=message,
         read=read,
         not_shown=not_shown,
-        table=lambda: table_of(values, column_labels, row_labels, label_column, digits),
+        table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))}),
     )
-
-
-def table_of(
-    values: np.ndarray, columns: Sequence[str], labels: Sequence[str], label_column: str, digits: int
-) -> pd.DataFrame:
-    """A matrix [row, column] as a table, with the labels of the rows in its first column."""
-    frame = pd.DataFrame(values.round(digits), columns=list(columns))
-    frame.insert(0, label_column, list(labels), allow_duplicates=True)
-    return frame
 
 
 def reading(read: str, not_shown: str, stacked: bool = False) -> None:

@@ -39,15 +39,13 @@ READ = (
     "two vectors point in similar directions."
 )
 HIGH_COSINES = (
-    "In many BERT models the cosine of any two tokens is high "
-    "([Ethayarajh 2019](https://aclanthology.org/D19-1006/))"
+    "In many BERT models the cosine of any two tokens is high ([Ethayarajh 2019](https://aclanthology.org/D19-1006/))"
 )
 NOT_SHOWN = (
     f"Why a curve bends, or what the model “understands”. {HIGH_COSINES}: judge a curve by its distance from the grey "
     "baseline, not by its height."
 )
 WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”. "
-
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,8 +116,9 @@ def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = Non
         if head is None:
             continue
         text = (
-            f"The model's own vector of {escape(backend.spec.title)}: the pooled vector ({wording.POOLING_NAMES[head.pooling]}) "
-            f"goes through the Dense layers that were published with the model and becomes {head.size} numbers."
+            f"The model's own vector of {escape(backend.spec.title)}: the pooled vector "
+            f"({wording.POOLING_NAMES[head.pooling]}) goes through the Dense layers that were published with the model and "
+            f"becomes {head.size} numbers."
         )
         if layer != last:
             text += f" The Dense layers were trained on layer {last}; here they are applied to other layers too."

@@ -89,7 +89,9 @@ def _consent_screen(setting: str) -> None:
         st.button(
             "Continue without it", key=f"refuse_{setting}", type="primary", on_click=state.put, args=(setting, fallback)
         )
-        st.button("Download it", key=f"fetch_{setting}", on_click=st.session_state["_linked_models"].discard, args=(key,))
+        st.button(
+            "Download it", key=f"fetch_{setting}", on_click=st.session_state["_linked_models"].discard, args=(key,)
+        )
 
 
 def _wait(spec: ModelSpec, job: Job, key: str) -> None:

@@ -12,7 +12,7 @@ from dashboard.ui import controls
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.model.trace import TokenizedSentence, Trace
+    from components.model.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,3 @@ def choose() -> Pair:
         default = 2 if ready_made.is_pair(texts) else 0
         second = controls.sentence_of(texts, "sentence_b", "Sentence B", default, none="none: A alone")
     return Pair(texts[first], texts[second - 1] if second else None)
-
-
-def labels(sentence: TokenizedSentence) -> list[str]:
-    """The tokens' pieces, in order."""
-    return [token.piece for token in sentence.tokens]

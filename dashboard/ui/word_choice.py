@@ -84,7 +84,9 @@ def choose(backend: Backend, sentences: Sequence[TokenizedSentence]) -> Choice:
         controls.token_chips, sentences, chosen, whole_word=whole, unknown_id=backend.tokenization.unknown_id
     )
     if mode == "across" and len(sentences) == 1:
-        st.info("One sentence has no other to compare with, so two of its tokens are compared. Add a sentence for more.")
+        st.info(
+            "One sentence has no other to compare with, so two of its tokens are compared. Add a sentence for more."
+        )
         mode = "within"
     if mode == "across":
         chips("chips_across")
@@ -151,11 +153,7 @@ def vectors(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace
 def missing(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:
     """Descriptions of the chosen words that have no token in a model's trace."""
     located = _positions_in(choice, sentences, trace)
-    return [
-        name
-        for name, (_, positions) in zip(choice.descriptions(sentences), located, strict=True)
-        if not positions
-    ]
+    return [name for name, (_, positions) in zip(choice.descriptions(sentences), located, strict=True) if not positions]
 
 
 def _positions_in(

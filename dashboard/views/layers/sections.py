@@ -70,9 +70,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     messages.head_note(models, pooling)
     compare(
         [
-            Compared(
-                model, pool(trace, pooling, special), partial(caching.sentence_yardstick, model, pooling, special)
-            )
+            Compared(model, pool(trace, pooling, special), partial(caching.sentence_yardstick, model, pooling, special))
             for model, trace in zip(models, traces, strict=True)
         ],
         key="sentences",

@@ -185,16 +185,14 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     chosen = controls.positions(trace.sentences, backend.spec.key)
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
     norms = parts_analysis.part_norms(trace, row)
-    tokens = [token.piece for token in trace.sentences[row].tokens]
-    figures.figure(
-        bars.part_norm_bars(
-            norms.names, tokens, norms.values, f"Length of each part, sentence {row + 1}", controls.scale()
-        ),
+    figures.part_bars(
+        dict(zip(norms.names, norms.values, strict=True)),
+        [token.piece for token in trace.sentences[row].tokens],
+        f"Length of each part, sentence {row + 1}",
         key="part_norms",
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
         read="Each group of bars is a token. A long part has a large effect on the direction of the sum.",
         not_shown="Directions: two long parts can still cancel each other.",
-        table=lambda: pd.DataFrame({"token": tokens, **dict(zip(norms.names, norms.values.round(4), strict=True))}),
     )
     _part_cosines(trace, chosen)
 
@@ -214,8 +212,8 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
         ),
         key="part_cosines",
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
-        read="Each group of bars is a pair of chosen tokens (first pieces). For the same word, the cosine of the word parts is "
-        "1. The position parts differ, so the cosine of layer 0 is close to 1 but not exactly 1.",
+        read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
+        "cosine of the word parts is 1. The position parts differ, so the cosine of layer 0 is close to 1 but not exactly 1.",
         not_shown="The context: at layer 0 no token has information about other tokens yet."
         + (f" The first {MOST_PAIRS} of {len(all_pairs)} pairs are shown." if len(all_pairs) > len(pairs) else ""),
         table=lambda: pd.DataFrame(

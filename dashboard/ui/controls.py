@@ -109,8 +109,8 @@ def _is_offered(value: Any, arguments: Mapping[str, Any]) -> bool:
 
 
 def _warn_unavailable(choice: str, lowest: float | None, highest: float | None) -> None:
-    bounds = "." if lowest is None else f": choose from {lowest} to {highest}."
-    st.warning(messages.escape(f"{choice} is not available here{bounds}"), icon=":material/link_off:")
+    bounds = "" if lowest is None else f" Choose from {lowest} to {highest}."
+    st.warning(messages.escape(f"{choice} is not available here.{bounds}"), icon=":material/link_off:")
 
 
 def choice(
@@ -238,9 +238,10 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     if not chosen:
         result = defaults
     elif anchors is None or anchors["where"] == tokenized:
+        padded = chosen[: len(defaults)] + defaults[len(chosen) :]
         result = tuple(
             position if position < len(item) else default
-            for position, item, default in zip(_padded(chosen, defaults), sentences, defaults, strict=True)
+            for position, item, default in zip(padded, sentences, defaults, strict=True)
         )
     else:
         result = tuple(
@@ -259,10 +260,6 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
         },
     }
     return result
-
-
-def _padded(chosen: tuple[int, ...], defaults: tuple[int, ...]) -> tuple[int, ...]:
-    return chosen[: len(defaults)] + defaults[len(chosen) :]
 
 
 def _position_of(item: TokenizedSentence, span: tuple[int, int, int] | None, default: int) -> int:

@@ -146,7 +146,7 @@ def download(frame: pd.DataFrame, key: str) -> None:
     )
 
 
-def beside(
+def corpus_columns(
     own: Mapping[str, object], columns: Mapping[str, Sequence[str]], rows: Iterable[int]
 ) -> dict[str, list[str]]:
     """The corpus's columns at these rows, renamed where a name would hide one of the table's `own` columns."""

@@ -96,10 +96,10 @@ def cross_encoder_note(backends: Sequence[Backend], after: Sequence[Backend] = (
     if any(model.is_cross_encoder for model in after):
         st.caption(f":material/info: {names} is a cross-encoder too: the same holds for its vectors.")
         return
-    verb, own = ("were", "their") if " and " in names else ("was", "its")
+    verb, possessive = ("were", "their") if " and " in names else ("was", "its")
     st.warning(
         f"{names} {verb} trained to give a score to what it reads, usually two texts together (a cross-encoder), and not "
-        f"to make vectors that can be compared. This page shows cosines of {own} pooled hidden states; low numbers do not "
+        f"to make vectors that can be compared. This page shows cosines of {possessive} pooled hidden states; low numbers do not "
         "mean that the model is weak. Use a cross-encoder to score a few candidates again that another model has found "
         "(re-ranking). The Attention page shows how it reads two texts together. To search with vectors or to compare "
         "them, choose a sentence encoder such as all-MiniLM-L6-v2.",

@@ -62,7 +62,7 @@ def _models(page: str) -> Any:
         st.session_state[widget] = chosen
         st.selectbox(
             label,
-            dict.fromkeys([*none, *(spec.key for spec in CATALOG), chosen]),
+            list(dict.fromkeys([*none, *(spec.key for spec in CATALOG), chosen])),
             format_func=_label,
             key=widget,
             on_change=_choose_model,

@@ -24,6 +24,13 @@ VIEWS = {
     "flow": "Flow",
     "mask": "Mask a token",
 }
+OTHER_VIEWS = {
+    "matrix": single_heads.matrix,
+    "glance": single_heads.glance,
+    "patterns": summaries.patterns,
+    "flow": summaries.flow,
+    "mask": summaries.mask,
+}
 
 
 def _view(backend: Backend, view: str) -> None:
@@ -35,16 +42,8 @@ def _view(backend: Backend, view: str) -> None:
         controls.choice("texts_filter", "Attention from", FILTERS)
     if view in {"head", "model", "neuron"}:
         single_heads.bertviz(model_input, cast("View", view))
-    elif view == "matrix":
-        single_heads.matrix(model_input)
-    elif view == "glance":
-        single_heads.glance(model_input)
-    elif view == "patterns":
-        summaries.patterns(model_input)
-    elif view == "flow":
-        summaries.flow(model_input)
     else:
-        summaries.mask(model_input)
+        OTHER_VIEWS[view](model_input)
 
 
 navigation.show(

@@ -18,19 +18,15 @@ VIEWS = {
     "layers": "Pairs of layers",
     "sentences": "Pairs of sentences",
 }
+OF_TOKENS = {"blocks": blocks.input_and_output, "inside": blocks.inside, "tokens": blocks.tokens}
+OF_MODELS = {"layers": similarity.layers, "sentences": similarity.sentences}
 
 
 def _view(models: list[Backend], view: str) -> None:
-    if view == "blocks":
-        blocks.input_and_output(models[0])
-    elif view == "inside":
-        blocks.inside(models[0])
-    elif view == "tokens":
-        blocks.tokens(models[0])
-    elif view == "layers":
-        similarity.layers(models)
+    if view in OF_TOKENS:
+        OF_TOKENS[view](models[0])
     else:
-        similarity.sentences(models)
+        OF_MODELS[view](models)
 
 
 navigation.show(

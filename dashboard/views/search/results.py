@@ -296,7 +296,7 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
         ranked.unit: ranked.scores[ranked.best].round(6),
         "text": [corpus.texts[row] for row in ranked.best],
     }
-    return pd.DataFrame(own | figures.beside(own, corpus.columns, ranked.best))
+    return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, ranked.best))
 
 
 def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:

@@ -21,7 +21,7 @@ from tests.tiny import dense_module, pooling_module, publish, save_tiny
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
 SAID = "last-token pooling"
-TRAINED = "trained to give a score to what it reads"
+TRAINED = "trained to give scores"
 OWN = "The model's own vector of"
 
 
@@ -107,7 +107,7 @@ def test_two_cross_encoders_share_one_note(open_page: Open, cross_encoder: str, 
     assert "**scorer** and **other** were trained" in said
     assert texts(open_page("layers", m=cross_encoder, view="sentences")).count("too: the same") == 0
     said = texts(open_page("evaluate", m=cross_encoder, m2=str(other), view="compare"))
-    assert said.count("not to make vectors") == 1
+    assert said.count("and not to make vectors") == 1
 
 
 def test_the_models_own_vector_over_the_layers(open_page: Open, dense: str) -> None:

@@ -24,7 +24,7 @@ SIDEBAR_WIDTH = 330  # pixels: the models' names fit
 
 
 def main() -> None:
-    # An icon of our own: a Material one would be fetched from a font host.
+    # Our own icon: a Material icon would be fetched from a font host.
     st.set_page_config(
         page_title="BERT Internals",
         page_icon=str(ready_made.ASSETS / "icon.svg"),
@@ -38,25 +38,26 @@ def main() -> None:
     context = get_script_run_ctx()
     state.read_address(key, history=bool(context and context.is_history_navigation))
     sidebar.take_edits()
-    # Asked for before anything is drawn: the first import of torch runs beside the page, not before it.
+    # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
     if not model_gate.needs_consent("model"):
         caching.models().request(spec_of(state.get("model")), caching.person())
     style()
     listing.expect()
-    status_place, jobs_place = sidebar.draw(key)
+    status_slot, jobs_slot = sidebar.draw(key)
     messages.notices()
     page.run()
-    # Last, when the page has waited for the model, and has asked for what it waits for.
-    sidebar.status(status_place)
-    listing.draw(jobs_place)
+    # These come last: by now the page has waited for the model and has started its jobs.
+    sidebar.status(status_slot)
+    listing.draw(jobs_slot)
     state.write_address(key)
 
 
 def style() -> None:
-    """Our few corrections on Streamlit's look; in projector mode, larger type."""
+    """Our few changes to Streamlit's look, and larger type in projector mode."""
     st.html(ready_made.ASSETS / "web" / "style.css")
     if state.get("projector"):
-        # The navigation is on top then, above the page's first line. A sidebar that was open stays, empty: hide it.
+        # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
+        # empty: hide it.
         st.html(
             "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 5rem; } "
             '[data-testid="stSidebar"] { display: none; }</style>'

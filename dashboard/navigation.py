@@ -1,4 +1,4 @@
-"""The pages there are, in the order of a person's path, and what all of them but Home have in common."""
+"""The list of pages, in the order in which a person visits them, and the frame that all but Home share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard import state
 from dashboard.ui import controls, messages, model_gate
 
-# key (also the address), title, icon, the question it answers
+# key (also the address), title, icon, the question the page answers
 PATH: tuple[tuple[str, str, str, str], ...] = (
     ("home", "Home", ":material/home:", ""),
     ("tokens", "Tokens", ":material/match_word:", "How does text become numbers?"),
@@ -26,17 +26,17 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
 
 
 def pages() -> dict[str, Any]:
-    """The pages of this run by key; made anew each run, as Streamlit wants it."""
-    made = {
+    """The pages by key. Streamlit requires new page objects in every run."""
+    by_key = {
         key: st.Page(f"views/{key}/page.py", title=title, icon=icon, url_path=key, default=key == "home")
         for key, title, icon, _ in PATH
     }
-    st.session_state["_pages"] = made
-    return made
+    st.session_state["_pages"] = by_key
+    return by_key
 
 
 def page_of(key: str) -> Any:
-    """A page to link to."""
+    """The page with this key, to link to."""
     return st.session_state["_pages"][key]
 
 
@@ -48,24 +48,24 @@ def show(
     doing: str,
     *,
     models: Callable[[], Any] = model_gate.main_model,
-    of_sentences: bool = False,
+    needs_sentences: bool = False,
     help_text: str | None = None,
     foot: Callable[[], None] | None = None,
 ) -> None:
-    """A page: its question, what it is about, one of its views, and the next step.
+    """Draw a page: its question, an introduction, the chosen view, and a link to the next page.
 
-    `draw(models(), view)` draws a view; `doing` says what failed where it fails. `of_sentences`: there is nothing to see
-    without one. `foot` stands below every view.
+    `draw(models(), view)` draws a view; an error message uses `doing` to name what failed. With `needs_sentences`,
+    a session without sentences gets the empty state instead. `foot` draws below every view.
     """
     st.title(next(question for key, _, _, question in PATH if key == page))
     st.markdown(intro)
-    if of_sentences and messages.needs_sentences():
+    if needs_sentences and messages.no_sentences():
         return
 
     @st.fragment
     def body() -> None:
-        loaded = models()  # asked for here: a fragment is kept, and must not keep a model
-        view = controls.choice(f"{page}_view", "Look at", views, help_text, show_label=help_text is not None)
+        loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
+        view = controls.choice(f"{page}_view", "View", views, help_text, show_label=help_text is not None)
         messages.guarded(partial(draw, loaded, view), doing)
         state.write_address(page)
 
@@ -76,9 +76,9 @@ def show(
 
 
 def next_step(page: str) -> None:
-    """The link at a page's foot to the one after it on the path; to the start after the last."""
-    keys = [key for key, *_ in PATH]
-    after = PATH[(keys.index(page) + 1) % len(keys)]
-    label = f"Next: {after[1]}. {after[3]}" if after[0] != "home" else "Back to the start"
+    """The link at a page's foot: to the next page, or from the last page to Home."""
+    position = next(index for index, entry in enumerate(PATH) if entry[0] == page)
+    key, title, _, question = PATH[(position + 1) % len(PATH)]
+    label = "Back to the start" if key == "home" else f"Next: {title}. {question}"
     st.divider()
-    st.page_link(page_of(after[0]), label=label, icon=":material/arrow_forward:")
+    st.page_link(page_of(key), label=label, icon=":material/arrow_forward:")

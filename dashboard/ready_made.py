@@ -1,4 +1,4 @@
-"""The ready-made sets of sentences, and where the assets are."""
+"""The ready-made sets of sentences, and the path of the assets."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class ReadyMadeSet:
     title: str
     look_for: str
     sentences: tuple[str, ...]
-    view: str = "tokens"  # what Layers shows for it: words, or whole sentences
-    pair: bool = False  # its two sentences belong together: question and answer
-    focus: tuple[str, ...] = ()  # the word of interest in each sentence, where the hint speaks of one
+    view: str = "tokens"  # the view of the Layers page: "tokens" for a word, "sentences" for whole sentences
+    pair: bool = False  # the set is a question and its answer
+    focus: tuple[str, ...] = ()  # the word of interest in each sentence, if the hint names one
 
 
 @cache
 def ready_made_sets() -> dict[str, ReadyMadeSet]:
-    """The sets of assets/sets.json by key, in their order."""
+    """The sets of assets/sets.json by key, in the order of the file."""
     rows = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))
     return {
         row["key"]: ReadyMadeSet(**{**row, "sentences": tuple(row["sentences"]), "focus": tuple(row.get("focus", ()))})
@@ -32,10 +32,10 @@ def ready_made_sets() -> dict[str, ReadyMadeSet]:
 
 
 def focus_of(sentences: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of interest that a ready-made set names; empty for people's own sentences."""
+    """The words of interest if these sentences are a ready-made set that names them, else empty."""
     return next((item.focus for item in ready_made_sets().values() if item.sentences == sentences), ())
 
 
 def is_pair(sentences: tuple[str, ...]) -> bool:
-    """Whether these are a ready-made set that is a pair."""
+    """Whether these sentences are a ready-made pair of a question and its answer."""
     return any(item.pair and item.sentences == sentences for item in ready_made_sets().values())

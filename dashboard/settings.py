@@ -1,4 +1,4 @@
-"""The one table of what an address can carry: each setting's key, default, and how it is read and written.
+"""The table of all settings: the address key and default of each, and how its value is read and written.
 
 A value from an address is parsed and checked here; it is never evaluated or put into HTML.
 """
@@ -23,33 +23,33 @@ from dashboard.ready_made import ready_made_sets
 
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
 PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate")
-LEAST_LENGTH = 3  # tokens: [CLS], one of the text, [SEP]
+LEAST_LENGTH = 3  # tokens: [CLS], one token of the text, [SEP]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One value of a session that an address can carry."""
+    """One value of a session that an address can hold."""
 
     name: str  # the session key
     short: str  # the address key
     default: Any
-    parse: Callable[[list[str]], Any]  # raises ValueError (or UserError) for nonsense
+    parse: Callable[[list[str]], Any]  # raises ValueError (or UserError) for an invalid value
     show: Callable[[Any], list[str]]
-    pages: tuple[str, ...] = PAGES  # where it means something
-    shared: bool = False  # goes along from page to page, over pages that do not use it
+    pages: tuple[str, ...] = PAGES  # the pages that use it
+    shared: bool = False  # read from the address of every page, also of pages that do not use it
 
 
-def _one(values: list[str]) -> str:
+def _single(values: list[str]) -> str:
     if len(values) != 1:
-        raise ValueError("given more than once")
+        raise ValueError("it is given more than once")
     return values[0]
 
 
 def _choice(name: str, short: str, options: tuple[str, ...], pages: tuple[str, ...]) -> Setting:
     def parse(values: list[str]) -> str:
-        value = _one(values)
+        value = _single(values)
         if value not in options:
-            raise ValueError(f"not one of {', '.join(options)}")
+            raise ValueError(f"it is not one of {', '.join(options)}")
         return value
 
     return Setting(name, short, options[0], parse, lambda value: [value], pages)
@@ -57,9 +57,9 @@ def _choice(name: str, short: str, options: tuple[str, ...], pages: tuple[str, .
 
 def _flag(name: str, short: str, default: bool, pages: tuple[str, ...] = PAGES) -> Setting:
     def parse(values: list[str]) -> bool:
-        value = _one(values)
+        value = _single(values)
         if value not in {"0", "1"}:
-            raise ValueError("not 0 or 1")
+            raise ValueError("it is not 0 or 1")
         return value == "1"
 
     return Setting(name, short, default, parse, lambda value: [str(int(value))], pages)
@@ -69,7 +69,7 @@ def _number(
     name: str, short: str, default: int | None, most: int, pages: tuple[str, ...] = PAGES, least: int = 0
 ) -> Setting:
     def parse(values: list[str]) -> int:
-        return _whole(_one(values), most, least)
+        return _whole_number(_single(values), most, least)
 
     return Setting(name, short, default, parse, lambda value: [str(value)], pages)
 
@@ -77,79 +77,81 @@ def _number(
 def _positions(name: str, short: str, pages: tuple[str, ...], unique: bool = False) -> Setting:
     def parse(values: list[str]) -> tuple[int, ...]:
         if len(values) > MAX_SENTENCES:
-            raise ValueError(f"more than {MAX_SENTENCES}")
-        return tuple(_whole(value, 100_000) for value in (dict.fromkeys(values) if unique else values))
+            raise ValueError(f"there are more than {MAX_SENTENCES}")
+        return tuple(_whole_number(value, 100_000) for value in (dict.fromkeys(values) if unique else values))
 
     return Setting(name, short, (), parse, lambda value: [str(position) for position in value], pages)
 
 
 def _text(name: str, short: str, pages: tuple[str, ...], default: str = "", most: int = 100) -> Setting:
-    return Setting(name, short, default, lambda values: clean_text(_one(values))[:most], lambda value: [value], pages)
+    return Setting(
+        name, short, default, lambda values: clean_text(_single(values))[:most], lambda value: [value], pages
+    )
 
 
-def _whole(text: str, most: int, least: int = 0) -> int:
+def _whole_number(text: str, most: int, least: int = 0) -> int:
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:9]) <= most:
-        raise ValueError(f"not a whole number from {least} to {most}")
+        raise ValueError(f"it is not a whole number from {least} to {most}")
     return int(text[:9])
 
 
 def free_models_allowed() -> bool:
-    """Whether people may name any hub id or folder: yes, unless the operator sets the variable to 0."""
+    """Whether people may enter any hub id or folder: yes, unless the operator sets the variable to 0."""
     return os.environ.get(FREE_MODELS_VARIABLE, "1").strip().lower() not in {"0", "no", "off", "false"}
 
 
 def allowed_model(text: str) -> str:
-    """The key of a model that a person named, in an address or in the picker.
+    """The key of a model named in an address or in the picker.
 
-    Both ask here: what a browser sends need not be one of the options it was offered. Raises ValueError (or
-    UserError) for a model that is not allowed, or that no model can be.
+    Both are checked here, because a browser may send a value that the picker does not offer. Raises ValueError (or
+    UserError) for a model that is not allowed and for a name that no model can have.
     """
     if not free_models_allowed() and catalog_spec(text.strip()) is None:
-        # Said before anything is looked up: nobody must find out which folders there are.
+        # Refuse before looking anything up, so that nobody can find out which folders exist.
         raise ValueError("only the models of the list are allowed on this server")
     return parse_model(text).key
 
 
 def _model(name: str, short: str, default: str, pages: tuple[str, ...] = PAGES) -> Setting:
     def parse(values: list[str]) -> str:
-        return allowed_model(_one(values))
+        return allowed_model(_single(values))
 
     return Setting(name, short, default, parse, lambda value: [value], pages, shared=True)
 
 
 def clean_sentences(lines: list[str]) -> tuple[str, ...]:
-    """Lines as sentences: empty ones dropped, half characters replaced; nothing else is changed."""
+    """Lines as sentences, without empty lines and with invalid characters replaced; nothing else is changed."""
     return tuple(clean_text(line) for line in lines if line.strip())
 
 
 def _parse_sentences(values: list[str]) -> tuple[str, ...]:
     sentences = clean_sentences([" ".join(value.splitlines()) for value in values])
     if len(sentences) > MAX_SENTENCES or sum(map(len, sentences)) > MAX_CHARACTERS:
-        raise ValueError(f"more than {MAX_SENTENCES} sentences or {MAX_CHARACTERS:,} characters")
+        raise ValueError(f"there are more than {MAX_SENTENCES} sentences or {MAX_CHARACTERS:,} characters")
     return sentences
 
 
 def _parse_runs(values: list[str]) -> tuple[str, ...]:
-    """Codes of runs: "m.6.mean" is layer 6 with mean pooling of the model, "m2" of the second one, or a word ranking's.
+    """Codes of runs: "m.6.mean" is layer 6 of the model with mean pooling, "m2..." the second model, "bm25" a ranking.
 
-    One empty code stands for no run at all.
+    A single empty code stands for no runs.
     """
     if values == [""]:
         return ()
     if len(values) > MOST_RUNS:
-        raise ValueError(f"more than {MOST_RUNS}")
+        raise ValueError(f"there are more than {MOST_RUNS}")
     for value in values:
         if value not in (*KINDS, "static") and not re.fullmatch(
             rf"m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value
         ):
-            raise ValueError("not a run")
+            raise ValueError("it names no run")
     return tuple(dict.fromkeys(values))
 
 
 def _parse_corpus(values: list[str]) -> str:
-    value = _one(values)
+    value = _single(values)
     if not re.fullmatch(r"[0-9a-f]{32}", value):
-        raise ValueError("not the mark of a corpus")
+        raise ValueError("it does not identify a corpus")
     return value
 
 
@@ -159,20 +161,20 @@ DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 SEARCH, MAP, EVALUATE = ("search",), ("map",), ("evaluate",)
-OF_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate"})  # these two have a corpus
-OF_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
+WITH_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate"})  # these two use a corpus
+WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
 SETTINGS: tuple[Setting, ...] = (
-    # Shared: the sidebar shows each on the pages that use it
+    # Shared: the sidebar shows each setting on the pages that use it
     _model("model", "m", EMBEDDED_KEY),
-    _model("model2", "m2", "", OF_TWO_MODELS),
+    _model("model2", "m2", "", WITH_TWO_MODELS),
     Setting(
         "sentences",
         "s",
         ready_made_sets()[DEFAULT_SET].sentences,
         _parse_sentences,
         lambda value: list(value) or [""],
-        OF_SENTENCES,
+        WITH_SENTENCES,
         shared=True,
     ),
     replace(_number("max_length", "len", None, 100_000, least=LEAST_LENGTH), shared=True),
@@ -197,7 +199,7 @@ SETTINGS: tuple[Setting, ...] = (
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP)),
     _flag("centred", "c", False, LAYERS),
     _flag("show_baseline", "b", True, LAYERS),
-    # Heatmaps and Attention: sentence A and B (B: number + 1, 0 for none), 0-based
+    # Heatmaps and Attention: sentences A and B (A counts from 0; B counts from 1, and 0 stands for none)
     _number("sentence_a", "sa", 0, MAX_SENTENCES - 1, (*HEATMAPS, *ATTENTION)),
     _number("sentence_b", "sb", None, MAX_SENTENCES, (*HEATMAPS, *ATTENTION)),
     # Heatmaps
@@ -249,7 +251,7 @@ SETTINGS: tuple[Setting, ...] = (
     _text("sense_word", "w", MAP),
     _number("sense_layer", "sl", None, 1_000, MAP),
     _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP),
-    # The corpus, by its content: a link finds it again where it is still kept, and reads no file
+    # The corpus, by a hash of its content: a link works while the server keeps the corpus, and reads no file
     Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE)),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),

@@ -1,8 +1,8 @@
-"""Every session key, its default, and how it stands in the address.
+"""The session's settings, and how they are read from the address and written to it.
 
-dashboard/settings.py has the table. Values live in session keys that are no widget's, because Streamlit forgets
-a widget's value when its page is left. A value from an address that makes no sense is replaced by the default,
-with a notice.
+dashboard/settings.py has the table. The values are kept under session keys that belong to no widget, because
+Streamlit forgets a widget's value when its page is left. An invalid value in an address is replaced by the
+default, with a notice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def get(name: str) -> Any:
 
 
 def default(name: str) -> Any:
-    """A setting's value before anybody chose."""
+    """A setting's value before a person has chosen."""
     return _BY_NAME[name].default
 
 
@@ -40,35 +40,35 @@ def put(name: str, value: Any) -> None:
     st.session_state[name] = value
 
 
-def means_something(name: str, page: str) -> bool:
+def is_used(name: str, page: str) -> bool:
     """Whether a page uses a setting."""
     return page in _BY_NAME[name].pages
 
 
 def reset() -> None:
-    """Every setting back to its default."""
+    """Restore the default of every setting."""
     for setting in SETTINGS:
         st.session_state.pop(setting.name, None)
 
 
 def read_address(page: str, history: bool = False) -> None:
-    """Take the address over into the session: on its first run (somebody opened a link), and on Back or Forward.
+    """Copy the address into the session in its first run (a person opened a link), and after Back or Forward.
 
-    In every other run the session itself wrote the address, and what the browser sends along may be a click
-    behind. `history` says that the browser's Back or Forward asked for this run. A bare address is then the
-    moment after a page change, before ours was written: it says nothing about model and sentences.
+    In every other run the session has written the address itself, and the browser may send one that is a click
+    old. `history` means that Back or Forward caused this run. An address without values is then the state just
+    after a page change, before the session wrote its own: it says nothing about model and sentences.
     """
     if st.session_state.get("_address") is not None and not history:
         return
     address = {key: st.query_params.get_all(key) for key in st.query_params}
-    st.session_state.pop("_anchors", None)  # the choices of the address are positions in its own sentences
+    st.session_state.pop("_anchors", None)  # the token positions in the address belong to its own sentences
     linked: set[str] = st.session_state.setdefault("_linked_models", set())
     known = set()
     for setting in SETTINGS:
         used = page in setting.pages
         if not used and not setting.shared:
             continue
-        # A shared value that this page does not use is taken along for the others: links made before say more than ours.
+        # A shared value that this page does not use is kept for the other pages; older links contain such values.
         known.add(setting.short)
         if setting.short not in address:
             # An address that leaves a value out means its default.
@@ -82,54 +82,52 @@ def read_address(page: str, history: bool = False) -> None:
         except (ValueError, UserError) as problem:
             st.session_state.pop(setting.name, None)
             if used:
-                notice(
-                    f"The link's value for “{setting.short}” ({', '.join(address[setting.short])[:60]!r}): {problem}"
-                )
+                value = ", ".join(address[setting.short])[:60]
+                notice(f"The link's value for “{setting.short}” ({value!r}) was ignored: {str(problem).rstrip('.')}.")
     for key in address.keys() - known:
-        notice(f"The link's “{key[:30]}” means nothing on this page.")
+        notice(f"This page does not use the link's “{key[:30]}”.")
     st.session_state["_address"] = address
     if history:
-        # Writing an address adds a step to the browser's history: not before something changes again.
+        # Writing an address adds a step to the browser's history, so wait until a setting changes again.
         st.session_state["_held"] = address_of(page)[0]
 
 
 def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
-    """The page's settings that differ from their defaults, and whether the sentences fit in with them."""
-    wanted: dict[str, list[str]] = {}
+    """The page's settings that differ from their defaults, and whether the address has room for the sentences."""
+    address: dict[str, list[str]] = {}
     for setting in SETTINGS:
         value = get(setting.name)
         if page not in setting.pages or value == setting.default:
             continue
-        with contextlib.suppress(
-            TypeError, ValueError
-        ):  # no link is worth a page: a value that cannot be written stays out
-            written = setting.show(value)
-            if all(isinstance(text, str) for text in written):
-                wanted[setting.short] = written
-    size = sum(len(key) + len(quote(text, errors="replace")) + 2 for key, texts in wanted.items() for text in texts)
+        # A value that cannot be written is left out of the link: it must not make the page fail.
+        with contextlib.suppress(TypeError, ValueError):
+            texts = setting.show(value)
+            if all(isinstance(text, str) for text in texts):
+                address[setting.short] = texts
+    size = sum(len(key) + len(quote(text, errors="replace")) + 2 for key, texts in address.items() for text in texts)
     if size <= ADDRESS_LIMIT:
-        return wanted, True
-    return {key: texts for key, texts in wanted.items() if key not in {"s", "t"}}, False
+        return address, True
+    return {key: texts for key, texts in address.items() if key not in {"s", "t"}}, False
 
 
 def write_address(page: str) -> None:
-    """Put the page's settings into the address."""
-    wanted, _ = address_of(page)
-    if st.session_state.get("_held") == wanted:
+    """Write the page's settings to the address."""
+    address, _ = address_of(page)
+    if st.session_state.get("_held") == address:
         return
     st.session_state.pop("_held", None)
-    if {key: st.query_params.get_all(key) for key in st.query_params} != wanted:
-        st.query_params.from_dict(wanted)
-    st.session_state["_address"] = wanted
+    if {key: st.query_params.get_all(key) for key in st.query_params} != address:
+        st.query_params.from_dict(address)
+    st.session_state["_address"] = address
 
 
 def notice(text: str) -> None:
-    """Something to tell the person at the top of the page."""
+    """Show a message at the top of the page for some seconds."""
     st.session_state.setdefault("_notices", []).append((time.monotonic(), text))
 
 
 def current_notices() -> list[str]:
-    """What the person should be told now. Each stays for some seconds: a page whose work is done draws itself anew."""
-    fresh = [entry for entry in st.session_state.get("_notices", ()) if time.monotonic() - entry[0] < NOTICE_SECONDS]
+    """The notices to show now. A page that waits for a job is drawn again, so each notice stays for some seconds."""
+    fresh = [item for item in st.session_state.get("_notices", ()) if time.monotonic() - item[0] < NOTICE_SECONDS]
     st.session_state["_notices"] = fresh
     return [text for _, text in fresh]

@@ -1,7 +1,7 @@
-"""Our two small browser components: clickable token chips, and the button that copies the link.
+"""Two small browser components: clickable token chips, and the button that copies the link.
 
-Both are components of Streamlit's own kind (v2): a few lines of JavaScript from assets/web, no build step,
-no iframe. What they show travels as data and is set as text, never as markup.
+Both are Streamlit components (v2): a few lines of JavaScript from assets/web, without a build step or an iframe.
+Their content is sent as data and set as text, never as markup.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TINTS = 6
 class ChipRow:
     """One sentence's chips."""
 
-    index: int  # reported with a click
+    index: int  # reported after a click
     sentence: TokenizedSentence
     picked: tuple[int, ...] = ()
 
@@ -54,9 +54,9 @@ def chips(
     scale: float = 1.0,
     special_ids: frozenset[int] = frozenset(),
 ) -> None:
-    """Draw tokens as chips. `on_click(row index, position)` runs before the page is drawn again.
+    """Draw tokens as chips. After a click, `on_click(row index, position)` runs before the page is drawn again.
 
-    `special_ids` are drawn as special also where a person typed them ([MASK], say).
+    Tokens with `special_ids` are drawn as special tokens even if a person typed them (such as [MASK]).
     """
 
     def clicked() -> None:
@@ -77,44 +77,35 @@ def chips(
 
 def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> dict[str, Any]:
     words: list[dict[str, Any]] = []
-    last: tuple[bool, int] | None = None
+    previous_word: tuple[bool, int] | None = None
     for token in row.sentence.tokens:
-        owner = None if token.word is None else (token.in_pair, token.word)
-        if owner is None or owner != last:
-            tint = "x" if owner is None else str(sum(word["tint"] != "x" for word in words) % TINTS)
+        word = None if token.word is None else (token.in_pair, token.word)
+        if word is None or word != previous_word:
+            tint = "x" if word is None else str(sum(item["tint"] != "x" for item in words) % TINTS)
             words.append({"tint": tint, "tokens": []})
-        last = owner
+        previous_word = word
+        unknown, picked = token.id == unknown_id, token.position in row.picked
+        special = token.special or (token.id in special_ids and not unknown)
         hint = f"position {token.position}, id {token.id}"
-        if token.id == unknown_id:
-            hint += ", unknown to the vocabulary"
-        if token.special:
-            hint += ", special token"
-        else:
-            hint += f", characters {token.start + 1}–{token.end}"
-        marks = [
-            name
-            for name, holds in (
-                ("special", token.special or (token.id in special_ids and token.id != unknown_id)),
-                ("unknown", token.id == unknown_id),
-                ("picked", token.position in row.picked),
-            )
-            if holds
-        ]
+        if unknown:
+            hint += ", not in the vocabulary"
+        hint += ", special token" if token.special else f", characters {token.start + 1}–{token.end}"
+        marks = {"special": special, "unknown": unknown, "picked": picked}
         words[-1]["tokens"].append(
             {
                 "piece": token.piece,
                 "position": token.position,
                 "hint": hint,
-                "marks": marks,
-                "picked": token.position in row.picked,
+                "marks": [name for name, is_set in marks.items() if is_set],
+                "picked": picked,
             }
         )
     return {"index": row.index, "number": row.index + 1, "words": words}
 
 
 def copy_link(key: str, enabled: bool) -> None:
-    """A button that copies the page's address; disabled when the address cannot hold the sentences."""
-    hint = "Copies an address that restores the model and this page's choices"
+    """A button that copies the page's address; disabled if the sentences are too long for an address."""
+    hint = "Copies an address that restores the model and the settings of this page"
     if not enabled:
         hint = "The sentences are too long for a link; download them instead"
     _components()["copy_link"](key=key, data={"label": "Copy link", "enabled": enabled, "hint": hint})

@@ -1,4 +1,4 @@
-"""Pickers the pages share. Each owns its widget keys, keeps its value in dashboard.state, and returns it typed."""
+"""Controls that the pages share. Each keeps its value in dashboard.state and returns it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 from components.analysis.tokens import default_positions, position_at
 from components.model.trace import Pooling, TokenizedSentence
 from dashboard import caching, ready_made, state
-from dashboard.ui import chips, messages
+from dashboard.ui import chips, messages, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def scale() -> float:
-    """How much larger type and figures are drawn: 1, or more in projector mode."""
+    """The size factor of type and figures: 1, or more in projector mode."""
     return 1.35 if state.get("projector") else 1.0
 
 
@@ -33,12 +33,12 @@ def current_tokens(backend: Backend) -> tuple[TokenizedSentence, ...]:
 
 
 def length_for(backend: Backend) -> int | None:
-    """The chosen maximum length, where this model allows as much."""
+    """The chosen maximum length in tokens; None for this model's own maximum, which the choice cannot exceed."""
     chosen = state.get("max_length")
     return None if chosen is None or chosen >= backend.tokenization.max_length else max(3, chosen)
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
@@ -49,66 +49,68 @@ def bind(
     *,
     options: Mapping[Any, str] | Sequence[Any] | None = None,
     default: Any = None,
-    shown: Callable[[Any], Any] = _same,
-    taken: Callable[[Any], Any] = _same,
-    named: Callable[[Any], str] = str,
-    then: Callable[[], None] | None = None,
+    to_widget: Callable[[Any], Any] = _unchanged,
+    from_widget: Callable[[Any], Any] = _unchanged,
+    describe: Callable[[Any], str] = str,
+    after_change: Callable[[], None] | None = None,
     key: str = "",
-    **how: Any,
+    **arguments: Any,
 ) -> Any:
-    """Draw a widget for a setting, and return what it shows.
+    """Draw a widget for a setting, and return the widget's value.
 
-    What a widget offers binds only the browser: anything can come over the websocket, and a link or the choice made
-    for another model can name what is not there. So every value is checked here, on the server, and one that was not
-    offered is refused.
+    Every value is checked here, on the server, and a value that the widget does not offer is refused: a browser can
+    send anything over the websocket, and a link or a choice made for another model can name a value that does not
+    exist here.
 
-    options: what there is to choose from; a mapping says how each is written. default: what is shown before anybody
-    chose, and instead of a choice that is not there. shown, taken: from the setting's value to the widget's, and back.
-    named: how a refused choice is written. then: called after a choice. `how` goes to the widget; give bounds by name.
+    options: the values to choose from; a mapping gives the text of each. default: the value before a person chooses,
+    and in place of a refused one. to_widget, from_widget: convert the setting's value to the widget's, and back.
+    describe: how a warning writes a refused value. after_change: called after a choice. The other arguments are
+    passed to the widget; give bounds by name.
     """
     key = key or f"w_{setting}"
     if isinstance(options, Mapping):
-        how["format_func"] = options.__getitem__
+        arguments["format_func"] = options.__getitem__
     if options is not None:
-        how["options"] = list(options)
+        arguments["options"] = list(options)
     chosen, original = state.get(setting), state.default(setting)
-    value = default if chosen is None else shown(chosen)
-    if value is not None and not _fits(value, how):
+    value = default if chosen is None else to_widget(chosen)
+    if value is not None and not _is_offered(value, arguments):
         if chosen != original:
-            bounds = (
-                f"there is only {how['min_value']} to {how['max_value']}" if "min_value" in how else "it is not offered"
-            )
-            text = f"{label} {named(chosen)} was asked for, but {bounds} here."
-            st.warning(messages.escape(text), icon=":material/link_off:")
-        value = shown(original) if default is None else default
-        state.put(setting, None if original is None else taken(value))
+            _warn_unavailable(f"{label} {describe(chosen)}", arguments.get("min_value"), arguments.get("max_value"))
+        value = to_widget(original) if default is None else default
+        state.put(setting, None if original is None else from_widget(value))
 
     def changed() -> None:
-        given = st.session_state[key]
-        given = tuple(dict.fromkeys(given)) if isinstance(given, list) else given
-        if _fits(given, how):
-            state.put(setting, taken(given))
-            if then is not None:
-                then()
+        sent = st.session_state[key]
+        sent = tuple(dict.fromkeys(sent)) if isinstance(sent, list) else sent
+        if _is_offered(sent, arguments):
+            state.put(setting, from_widget(sent))
+            if after_change is not None:
+                after_change()
 
     if options is not None or not isinstance(value, str) or st.session_state.get(key) != value:
-        # A text is set only where it differs: what is set goes to the browser, over what is being typed there.
+        # Set a text only if it differs: setting it replaces what a person is typing in the browser.
         st.session_state[key] = list(value) if isinstance(value, tuple) else value
-    widget(label, key=key, on_change=changed, **how)
+    widget(label, key=key, on_change=changed, **arguments)
     return value
 
 
-def _fits(value: Any, how: Mapping[str, Any]) -> bool:
+def _is_offered(value: Any, arguments: Mapping[str, Any]) -> bool:
     """Whether a widget with these arguments offers a value."""
-    offered = how.get("options")
+    options = arguments.get("options")
     if isinstance(value, tuple):
-        most = how.get("max_selections") or len(value)
-        return offered is not None and len(value) <= most and all(item in offered for item in value)
-    if offered is not None:
-        return value in offered
+        most = arguments.get("max_selections") or len(value)
+        return options is not None and len(value) <= most and all(item in options for item in value)
+    if options is not None:
+        return value in options
     if isinstance(value, int | float):
-        return bool(how.get("min_value", value) <= value <= how.get("max_value", value))
+        return bool(arguments.get("min_value", value) <= value <= arguments.get("max_value", value))
     return isinstance(value, str)
+
+
+def _warn_unavailable(choice: str, lowest: float | None, highest: float | None) -> None:
+    bounds = "" if lowest is None else f" Choose from {lowest} to {highest}."
+    st.warning(messages.escape(f"{choice} is not available here.{bounds}"), icon=":material/link_off:")
 
 
 def choice(
@@ -117,28 +119,17 @@ def choice(
     options: Mapping[str, str],
     help_text: str | None = None,
     show_label: bool = True,
-    **how: Any,
+    **arguments: Any,
 ) -> str:
-    """One of a few, as a segmented control; `options` maps values to what people read."""
-    visibility = "visible" if show_label else "collapsed"
-    return str(
-        bind(
-            setting,
-            st.segmented_control,
-            label,
-            options=options,
-            required=True,
-            help=help_text,
-            label_visibility=visibility,
-            **how,
-        )
-    )
+    """One of a few options, as a segmented control; `options` maps values to their texts."""
+    arguments |= {"required": True, "help": help_text, "label_visibility": "visible" if show_label else "collapsed"}
+    return str(bind(setting, st.segmented_control, label, options=options, **arguments))
 
 
 def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequence[str]) -> Pooling:
-    """One of the poolings that are `offered`; `names` maps every pooling to what people read.
+    """One of the `offered` poolings; `names` maps every pooling to its text.
 
-    An address may ask for the model's own vector, which only some models have, or for one that an index lacks.
+    An address may name the model's own vector, which only some models have, or a pooling that an index lacks.
     """
     if len(offered) == 1:
         state.put(setting, offered[0])
@@ -151,19 +142,26 @@ def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequenc
             {name: names[name] for name in offered},
             caching.glossary()["pooling"],
             default=state.default(setting) if state.default(setting) in offered else offered[0],
-            named=lambda name: f"“{names[name]}”",
+            describe=lambda name: f"“{names[name]}”",
         ),
     )
 
 
-def common_poolings(models: Sequence[Backend]) -> tuple[Pooling, ...]:
-    """The poolings that all of some models have, so that their curves show the same thing."""
-    return tuple(name for name in models[0].poolings if all(name in model.poolings for model in models))
+def sentence_vector(models: Sequence[Backend]) -> Pooling:
+    """How a sentence's tokens become one vector: one of the poolings that all these models have."""
+    common = [name for name in models[0].poolings if all(name in model.poolings for model in models)]
+    return pooling("pooling", "Sentence vector", wording.POOLINGS_EXPLAINED, common)
 
 
-def pick(setting: str, label: str, options: Mapping[str, str], help_text: str | None = None, **how: Any) -> str:
-    """One of several, as a list that opens; `options` maps values to what people read."""
-    return str(bind(setting, st.selectbox, label, options=options, help=help_text, **how))
+def pooled_special_tokens(pooling: Pooling) -> bool:
+    """Whether special tokens count in a pooled vector."""
+    term, fixed = caching.glossary()["special token"], pooling in {"cls", "own"}
+    return switch("include_special", "Include special tokens", term, disabled=fixed)
+
+
+def pick(setting: str, label: str, options: Mapping[str, str], help_text: str | None = None, **arguments: Any) -> str:
+    """One of several options, as a drop-down list; `options` maps values to their texts."""
+    return str(bind(setting, st.selectbox, label, options=options, help=help_text, **arguments))
 
 
 def switch(setting: str, label: str, help_text: str | None = None, disabled: bool = False) -> bool:
@@ -171,70 +169,67 @@ def switch(setting: str, label: str, help_text: str | None = None, disabled: boo
     return bool(bind(setting, st.toggle, label, help=help_text, disabled=disabled))
 
 
-def yardstick_switches() -> tuple[bool, bool]:
-    """Centred vectors, and the band of unrelated ones."""
-    words = caching.glossary()
-    return switch("centred", "Centred vectors", words["centred"]), switch(
-        "show_baseline", "Baseline", words["baseline"]
-    )
+def baseline_switches() -> tuple[bool, bool]:
+    """Whether to centre the vectors, and whether to draw the baseline."""
+    terms = caching.glossary()
+    centred = switch("centred", "Centred vectors", terms["centred"])
+    return centred, switch("show_baseline", "Baseline", terms["baseline"])
 
 
 def layer(n_layers: int, label: str = "Layer") -> int:
-    """A layer 0..L; L before anybody chose."""
+    """A layer 0..L; L before a person chooses."""
     return number("layer", label, 0, n_layers, n_layers, caching.glossary()["layer"])
 
 
 def number(setting: str, label: str, least: int, most: int, default: int, help_text: str | None = None) -> int:
-    """A whole number as a slider; `default` before anybody chose, or where the choice does not fit."""
+    """A whole number as a slider; `default` before a person chooses, and if the choice is out of range."""
     if least == most:
         return least
     return int(bind(setting, st.slider, label, default=default, min_value=least, max_value=most, help=help_text))
 
 
 def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", label: str = "Sentence") -> int:
-    """Which of the sentences, 0-based."""
+    """The index of one of the sentences, from 0."""
     if len(sentences) == 1:
         return 0
     return sentence_of([item.text for item in sentences], setting, label, 0)
 
 
 def several(setting: str, label: str, count: int) -> tuple[int, ...]:
-    """Some of the numbers 0..count-1; all of them when none is chosen."""
-    asked = state.get(setting)
-    there = tuple(number for number in asked if number < count)
-    if there != asked:
-        st.warning(
-            f"{label.split(' (')[0]} {', '.join(map(str, asked))} was asked for, but there is only 0 to {count - 1} here.",
-            icon=":material/link_off:",
-        )
-        state.put(setting, there)
-    picked = bind(
+    """Some of the numbers 0..count-1; all of them if none is chosen."""
+    chosen = state.get(setting)
+    available = tuple(number for number in chosen if number < count)
+    if available != chosen:
+        missing = ", ".join(str(number) for number in chosen if number >= count)
+        _warn_unavailable(f"{label.split(' (')[0]} {missing}", 0, count - 1)
+        state.put(setting, available)
+    selected = bind(
         setting,
         st.multiselect,
         label,
         options=range(count),
-        taken=lambda numbers: tuple(sorted(numbers)),
+        from_widget=lambda numbers: tuple(sorted(numbers)),
         placeholder="all",
     )
-    return picked or tuple(range(count))
+    return selected or tuple(range(count))
 
 
 def sentence_of(texts: Sequence[str], setting: str, label: str, default: int, none: str = "") -> int:
-    """One of the session's texts, 0-based; with `none`, 0 stands for that and texts count from 1."""
+    """The index of one of the session's texts, from 0; with `none`, 0 stands for no text and texts count from 1."""
     shift = 1 if none else 0
     names = {row + shift: f"{row + 1}  {text[:70]}" for row, text in enumerate(texts)}
     options = {0: none, **names} if none else names
     default = min(default, len(options) - 1)
     return int(
-        bind(setting, st.selectbox, label, options=options, default=default, named=lambda row: str(row + 1 - shift))
+        bind(setting, st.selectbox, label, options=options, default=default, describe=lambda row: str(row + 1 - shift))
     )
 
 
 def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, ...]:
-    """The token of interest in each sentence: chosen, or found again after a change, or the default.
+    """The position of the token of interest in each sentence: the chosen token, or the default.
 
-    A choice is remembered by the characters it stands for, so that it survives another model's
-    tokenization and sentences that were added, removed or moved.
+    A choice is remembered by its characters in the text, so that it is found again when another model tokenizes
+    the text, or when sentences are added, removed or moved.
     """
     defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
     chosen: tuple[int, ...] = state.get("tokens")
@@ -243,13 +238,14 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     if not chosen:
         result = defaults
     elif anchors is None or anchors["where"] == tokenized:
+        padded = chosen[: len(defaults)] + defaults[len(chosen) :]
         result = tuple(
             position if position < len(item) else default
-            for position, item, default in zip(_padded(chosen, defaults), sentences, defaults, strict=True)
+            for position, item, default in zip(padded, sentences, defaults, strict=True)
         )
     else:
         result = tuple(
-            _found_again(item, anchors["spans"].get(item.text), default)
+            _position_of(item, anchors["spans"].get(item.text), default)
             for item, default in zip(sentences, defaults, strict=True)
         )
     if chosen and result != chosen:
@@ -266,18 +262,15 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     return result
 
 
-def _padded(chosen: tuple[int, ...], defaults: tuple[int, ...]) -> tuple[int, ...]:
-    return chosen[: len(defaults)] + defaults[len(chosen) :]
-
-
-def _found_again(item: TokenizedSentence, span: tuple[int, int, int] | None, default: int) -> int:
+def _position_of(item: TokenizedSentence, span: tuple[int, int, int] | None, default: int) -> int:
+    """The position of the token that had this position, first and last character before; else the default."""
     if span is None:
         return default
-    position, start, end = span
-    if start == end:  # a special token: same place, if there is still a special token
-        return position if position < len(item) and item.tokens[position].special else default
-    position_now = position_at(item, start, end)
-    return default if position_now is None else position_now
+    old_position, start, end = span
+    if start == end:  # a special token: the same position, if a special token is still there
+        return old_position if old_position < len(item) and item.tokens[old_position].special else default
+    position = position_at(item, start, end)
+    return default if position is None else position
 
 
 def token_chips(
@@ -291,9 +284,9 @@ def token_chips(
     on_pick: Callable[[int, int], None] | None = None,
     also: int | None = None,
 ) -> None:
-    """Chips of the sentences (or of some `rows`) with the chosen token of each marked; a click chooses.
+    """Chips of the sentences (or of some `rows`), with the chosen token of each marked; a click chooses a token.
 
-    `also` is a second token to mark in each row drawn; `on_pick` replaces what a click does.
+    `also` is a second token to mark in each row; `on_pick(row, position)` replaces the effect of a click.
     """
 
     def marked(row: int) -> tuple[int, ...]:
@@ -302,26 +295,21 @@ def token_chips(
             return tuple(positions)
         return tuple(piece for position in positions for piece in sentences[row].word_positions(position))
 
-    def pick(row: int, position: int) -> None:
-        if on_pick is not None:
-            on_pick(row, position)
-            return
-        new = list(chosen)
-        new[row] = position
-        state.put("tokens", tuple(new))
+    def choose(row: int, position: int) -> None:
+        state.put("tokens", (*chosen[:row], position, *chosen[row + 1 :]))
 
     chips.chips(
         [chips.ChipRow(row, sentences[row], marked(row)) for row in (range(len(sentences)) if rows is None else rows)],
         key=key,
-        on_click=pick,
+        on_click=on_pick or choose,
         unknown_id=unknown_id,
         scale=scale(),
     )
 
 
 def chip_legend() -> None:
-    """What the chips' looks mean, in one line."""
+    """One line on how chips are drawn."""
     st.caption(
-        "Joined chips are pieces of one word · dashed: special token · striped: unknown to the vocabulary · "
+        "Joined chips: pieces of one word · dashed: special token · striped: not in the vocabulary · "
         "filled: chosen. Click a chip, or move with the arrow keys."
     )

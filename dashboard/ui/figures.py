@@ -1,16 +1,19 @@
-"""A figure with what belongs beside it: how to read it, what it does not show, its data and downloads."""
+"""A figure with its message, how to read it, what it does not show, its data and downloads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts import bars, matrices
+from dashboard.ui import controls
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
 
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
 
@@ -27,16 +30,16 @@ def figure(
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
 ) -> None:
-    """A figure with what belongs beside it: its message, how to read it, what it does not show, its data.
+    """Draw a figure with its message, how to read it, what it does not show, and its data.
 
-    `table` is called only when somebody opens the data. The toolbar's camera saves PNG or SVG, as chosen in
-    the sidebar. Figures that share one `reading` leave `read` empty and call it themselves. `on_select` is called
-    before the next run when points were chosen by click, or with `select_many` by box or lasso; the choice is under `key` in
-    session state.
+    `table` is called only when a person opens the data. The camera in the toolbar saves PNG or SVG, as chosen in
+    the sidebar. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself. `on_select`
+    is called before the next run after points were selected by click, or with `select_many` by box or lasso; the
+    selection is in the session state under `key`.
     """
     if message:
         st.markdown(f":material/insights: {message}")
-    # Not transparent: a picture saved in dark mode would carry light type on nothing.
+    # Not transparent: a picture saved in dark mode would have light type without a background.
     chart.update_layout(paper_bgcolor=DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER)
     st.plotly_chart(
         chart,
@@ -59,15 +62,68 @@ def figure(
         reading(read, not_shown)
 
 
+def matrix(
+    values: np.ndarray,
+    row_labels: Sequence[str],
+    column_labels: Sequence[str],
+    title: str,
+    *,
+    key: str,
+    alt: str,
+    label_column: str = "query",
+    digits: int = 5,
+    read: str = "",
+    not_shown: str = "",
+    message: str = "",
+    **options: Any,
+) -> None:
+    """A figure of a matrix; the row labels are the first column of its table, named `label_column`.
+
+    The `options` are those of `matrices.token_matrix`.
+    """
+
+    def table() -> pd.DataFrame:
+        frame = pd.DataFrame(values.round(digits), columns=list(column_labels))
+        frame.insert(0, label_column, list(row_labels))
+        return frame
+
+    chart = matrices.token_matrix(values, row_labels, column_labels, title, scale=controls.scale(), **options)
+    figure(chart, key=key, alt=alt, table=table, read=read, not_shown=not_shown, message=message)
+
+
+def part_bars(
+    parts: Mapping[str, np.ndarray],
+    pieces: Sequence[str],
+    title: str,
+    *,
+    key: str,
+    alt: str,
+    read: str,
+    not_shown: str,
+    digits: int = 4,
+    **options: Any,
+) -> None:
+    """Bars of one value per part and token, with a table; the `options` are those of `bars.part_norm_bars`."""
+    values = np.array(list(parts.values()))  # [part, token]
+    figure(
+        bars.part_norm_bars(list(parts), pieces, values, title, controls.scale(), **options),
+        key=key,
+        alt=alt,
+        read=read,
+        not_shown=not_shown,
+        table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))}),
+    )
+
+
 def reading(read: str, not_shown: str, stacked: bool = False) -> None:
-    """How to read a figure, and what it does not show, side by side (or `stacked`)."""
+    """Write how to read a figure and what it does not show, side by side or `stacked`."""
     left, right = (st.container(), st.container()) if stacked else st.columns(2)
     left.markdown(f"**How to read this**  \n{read}")
     right.markdown(f"**What it does not show**  \n{not_shown}")
 
 
 def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
-    """A figure's numbers as a table and a CSV, made when asked for."""
+    """A panel with a figure's numbers as a table and a CSV; the table is made when a person opens the panel."""
     panel = st.expander("Data of this figure", icon=":material/table:", key=f"data_{key}", on_change="rerun")
     if not panel.open:
         return
@@ -90,18 +146,19 @@ def download(frame: pd.DataFrame, key: str) -> None:
     )
 
 
-def beside(
+def corpus_columns(
     own: Mapping[str, object], columns: Mapping[str, Sequence[str]], rows: Iterable[int]
 ) -> dict[str, list[str]]:
-    """A corpus's own columns at some rows, under names that hide none of a table's `own`."""
-    picked = [int(row) for row in rows]
+    """The corpus's columns at these rows, renamed where a name would hide one of the table's `own` columns."""
+    row_indices = [int(row) for row in rows]
     return {
-        f"{name} (column)" if name in own else name: [column[row] for row in picked] for name, column in columns.items()
+        f"{name} (column)" if name in own else name: [column[row] for row in row_indices]
+        for name, column in columns.items()
     }
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    """A CSV for spreadsheets: marked as UTF-8, and text that would count as a formula made plain text."""
+    """A CSV for spreadsheets: marked as UTF-8, and with an apostrophe before text that would act as a formula."""
 
     def plain(value: object) -> object:
         return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value

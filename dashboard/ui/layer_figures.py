@@ -1,7 +1,7 @@
-"""Similarity of things over the layers, drawn as curves or as heatmaps, one column a model.
+"""Similarity over the layers, drawn as curves or as heatmaps, with one column per model.
 
-Home and Layers share it. The yardstick of unrelated tokens costs a second when a model is first asked for
-it: the curves are drawn without it first, then again with it, in the same place.
+Home and Layers share it. Measuring the baseline of unrelated tokens takes a second the first time that a model
+needs it: the curves are first drawn without the baseline, and then again with it in the same position.
 """
 
 from __future__ import annotations
@@ -23,36 +23,79 @@ from dashboard import caching
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
-    from components.analysis.baseline import Baseline
+    import plotly.graph_objects as go
+
+    from components.analysis.baseline import Band, Baseline
     from components.analysis.similarity import LayerCurves
     from components.arrays import Float32
+    from components.charts.curves import BandData
     from components.model.backend import Backend
 
-MANY_THINGS = 8  # all with all: 28 curves; more are a matrix at one layer
-MANY_CURVES = 28  # one against others: more are rows of a heatmap
+MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a matrix at one layer
+MANY_CURVES = 28  # more pairs are drawn as rows of a heatmap
 
 READ = (
-    "Each line is a pair; its triangles mark the lowest and the highest layer. High means: the two vectors point the "
-    "same way."
+    "Each line is a pair. Triangles mark the layers with its lowest and its highest value. A high value means that the "
+    "two vectors point in similar directions."
+)
+HIGH_COSINES = (
+    "In many BERT models the cosine of any two tokens is high ([Ethayarajh 2019](https://aclanthology.org/D19-1006/))"
 )
 NOT_SHOWN = (
-    "Why a curve bends, or what the model “understands”. Cosines of any two tokens are high in many BERT models "
-    "([Ethayarajh 2019](https://aclanthology.org/D19-1006/)): judge a curve by its distance from the grey band of "
-    "unrelated ones, not by its height."
+    f"Why a curve bends, or what the model “understands”. {HIGH_COSINES}: judge a curve by its distance from the grey "
+    "baseline, not by its height."
 )
-NO_BAND = (
-    "Why two vectors are alike, or what the model “understands”. Cosines of any two tokens are high in many BERT models "
-    "([Ethayarajh 2019](https://aclanthology.org/D19-1006/)): switch the baseline on where there is one, and compare."
-)
+WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”. "
 
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """One model's vectors [layer, thing, dim] and where its yardstick comes from."""
+    """One model's vectors [layer, thing, dim], and a function that returns its baseline."""
 
     backend: Backend
     vectors: Float32
-    yardstick: Callable[[], Baseline]
+    baseline: Callable[[], Baseline]
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """One model's figure of curves, or of a heatmap with a row per pair if there are many."""
+
+    key: str
+    title: str
+    curves: LayerCurves
+    details: Sequence[str]  # a description of each pair
+    centred: bool
+
+    def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
+        values, labels, scale = self.curves.values, self.curves.labels, controls.scale()
+        if len(labels) > MANY_CURVES:
+            return heatmap.layer_heatmap(values, labels, self.title, limits=limits, scale=scale)
+        return curve_charts.layer_curves(
+            values,
+            labels,
+            self.title,
+            details=self.details,
+            band=band,
+            y_title="centred cosine" if self.centred else "cosine similarity",
+            y_range=limits,
+            scale=scale,
+        )
+
+    def draw_first(self, limits: tuple[float, float]) -> None:
+        """The chart alone, without a baseline: it is replaced in a moment."""
+        alt = f"{self.title}. {summary(self.curves)}"
+        st.plotly_chart(self.chart(None, limits), key=f"{self.key}_first", alt=alt)
+
+    def draw(self, band: BandData | None, limits: tuple[float, float]) -> None:
+        message = summary(self.curves)
+        figures.figure(
+            self.chart(band, limits),
+            key=self.key,
+            alt=f"{self.title}. {message}",
+            message=messages.escape(message),
+            table=lambda: curve_table(self.curves, self.details, band),
+        )
 
 
 def compare(
@@ -66,98 +109,71 @@ def compare(
     centred: bool,
     baseline: str | None,
 ) -> None:
-    """Draw the things' similarities over the layers. `baseline` names the band, or leaves it out."""
+    """Draw the similarities over the layers. `baseline` is the name of the baseline, or None to leave it out."""
     if pairs is None and len(names) > MANY_THINGS:
         _matrices(models, key, title, names, centred)
         return
     columns = st.columns(len(models))
-    first = [column.empty() for column in columns]  # what is drawn before the yardstick is there
+    first_slots = [column.empty() for column in columns]  # for the figures without a baseline
     slots = [column.container() for column in columns]
     if centred:
         _wait_for_baselines(models)
-    centres = [item.yardstick().centre if centred else None for item in models]
-    curves = [
-        similarity.pair_curves(item.vectors, names, pairs, centre) for item, centre in zip(models, centres, strict=True)
-    ]
-    many = len(curves[0].pairs) > MANY_CURVES
-    band_drawn = baseline is not None and not many
-
-    def draw(sticks: Sequence[Baseline | None], last: bool) -> None:
-        bands = [None if stick is None else _band(stick, centred, str(baseline)) for stick in sticks]
-        limits = curve_charts.shared_range(
-            *(item.values for item in curves),
-            *(edge for band in bands if band for edge in (band.low, band.high)),
-            np.array([0.0, 1.0]) if band_drawn else np.empty(0),  # so that the band's arrival moves nothing
-        )
-        for number, (slot, item, curve, band) in enumerate(
-            zip(slots if last else first, models, curves, bands, strict=True)
-        ):
+    panels = []
+    for number, item in enumerate(models):
+        curves = similarity.pair_curves(item.vectors, names, pairs, item.baseline().centre if centred else None)
+        details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs]
+        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, details, centred))
+    values = [panel.curves.values for panel in panels]
+    many = len(panels[0].curves.pairs) > MANY_CURVES
+    if many or baseline is None:
+        _draw_panels(panels, slots, [None] * len(models), curve_charts.shared_range(*values))
+        if many:
+            read = "Each row is a pair and each column a layer. Bright cells mean similar vectors."
+            figures.reading(read, f"{WHY_SIMILAR}{HIGH_COSINES}.")
+        else:
+            figures.reading(READ, f"{WHY_SIMILAR}{HIGH_COSINES}: switch the baseline on to compare with it.")
+        return
+    values.append(np.array([0.0, 1.0]))  # so that nothing moves when the baseline is added
+    if not all(caching.baseline_ready(item.backend) for item in models):
+        limits = curve_charts.shared_range(*values)
+        for slot, panel in zip(first_slots, panels, strict=True):
             with slot.container():
-                _one(item, curve, band, f"{key}_{number}", title, descriptions, limits, centred, len(models), last)
-
-    if band_drawn and not all(caching.baseline_ready(item.backend) for item in models):
-        draw([None] * len(models), last=False)
+                panel.draw_first(limits)
         _wait_for_baselines(models)
-        for slot in first:
+        for slot in first_slots:
             slot.empty()
-    draw([item.yardstick() if band_drawn else None for item in models], last=True)
-    if many:
-        figures.reading("Each row is a pair, each column a layer; bright means alike.", NO_BAND)
-    else:
-        figures.reading(READ, NOT_SHOWN if band_drawn else NO_BAND)
+    bands = [curve_charts.BandData(band.mean, band.low, band.high, baseline) for band in _bands(models, centred)]
+    edges = [edge for band in bands for edge in (band.low, band.high)]
+    _draw_panels(panels, slots, bands, curve_charts.shared_range(*values, *edges))
+    figures.reading(READ, NOT_SHOWN)
+
+
+def _draw_panels(
+    panels: Sequence[_Panel], slots: Sequence[Any], bands: Sequence[BandData | None], limits: tuple[float, float]
+) -> None:
+    for panel, slot, band in zip(panels, slots, bands, strict=True):
+        with slot:
+            panel.draw(band, limits)
+
+
+def _full_title(title: str, item: Compared, models: Sequence[Compared]) -> str:
+    return f"{title} · {item.backend.spec.title}" if len(models) > 1 else title
+
+
+def _bands(models: Sequence[Compared], centred: bool) -> list[Band]:
+    """Each model's baseline, of centred or of raw vectors."""
+    return [item.baseline().centred if centred else item.baseline().raw for item in models]
 
 
 def _wait_for_baselines(models: Sequence[Compared]) -> None:
-    """Wait while they are measured in the background; a click elsewhere ends the wait, not the measuring."""
+    """Wait while they are measured in the background; a click elsewhere ends the wait, not the measurement."""
     note = st.empty()
     while not all(caching.baseline_ready(item.backend) for item in models):
         if not caching.baseline_under_way([item.backend for item in models]):
-            break  # nobody measures (a model that was loaded before): it is done in this thread
+            break  # no thread measures them (the model was loaded earlier), so this thread will
         note.caption("Measuring how similar unrelated tokens are …")
         time.sleep(0.1)
     note.empty()
-
-
-def _one(
-    item: Compared,
-    curve: LayerCurves,
-    band: curve_charts.BandData | None,
-    key: str,
-    title: str,
-    descriptions: Sequence[str],
-    limits: tuple[float, float],
-    centred: bool,
-    count: int,
-    last: bool,
-) -> None:
-    model = item.backend.spec.title
-    details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curve.pairs]
-    message = summary(curve)
-    many = len(curve.pairs) > MANY_CURVES
-    full_title = f"{title} · {model}" if count > 1 else title
-    if many:
-        chart = heatmap.layer_heatmap(curve.values, curve.labels, full_title, limits=limits, scale=controls.scale())
-    else:
-        chart = curve_charts.layer_curves(
-            curve.values,
-            curve.labels,
-            full_title,
-            details=details,
-            band=band,
-            y_title="centred cosine" if centred else "cosine similarity",
-            y_range=limits,
-            scale=controls.scale(),
-        )
-    if not last:  # without the yardstick yet: the picture alone, replaced in a moment
-        st.plotly_chart(chart, key=f"{key}_first", alt=f"{full_title}. {message}")
-        return
-    figures.figure(
-        chart,
-        key=key,
-        alt=f"{full_title}. {message}",
-        message=messages.escape(message),
-        table=lambda: curve_table(curve, details, band),
-    )
 
 
 def summary(curves: LayerCurves) -> str:
@@ -165,55 +181,48 @@ def summary(curves: LayerCurves) -> str:
     last = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
     if not len(last) or np.isnan(last).all():
         return "There is no value to show."
-    near, far = int(np.nanargmax(last)), int(np.nanargmin(last))
-    if len(last) > 1 and last[near] - last[far] < 0.0005:
-        return f"After the last block all pairs are equally close ({last[near]:.3f})."
-    if near == far:
-        low, high = int(curves.lowest[near]), int(curves.highest[near])
+    most, least = int(np.nanargmax(last)), int(np.nanargmin(last))
+    if len(last) > 1 and last[most] - last[least] < 0.0005:
+        return f"After the last block all pairs are equally similar ({last[most]:.3f})."
+    if most == least:
+        low, high = int(curves.lowest[most]), int(curves.highest[most])
         return (
-            f"The two are most alike at layer {high} ({curves.values[near, high]:.3f}) and least at layer {low} "
-            f"({curves.values[near, low]:.3f})."
+            f"The two are most similar at layer {high} ({curves.values[most, high]:.3f}) and least similar at layer "
+            f"{low} ({curves.values[most, low]:.3f})."
         )
     return (
-        f"After the last block, {curves.labels[near]} are closest ({last[near]:.3f}), {curves.labels[far]} furthest "
-        f"apart ({last[far]:.3f})."
+        f"After the last block, {curves.labels[most]} are most similar ({last[most]:.3f}) and {curves.labels[least]} "
+        f"least similar ({last[least]:.3f})."
     )
 
 
-def _band(stick: Baseline, centred: bool, name: str) -> curve_charts.BandData:
-    band = stick.centred if centred else stick.raw
-    return curve_charts.BandData(band.mean, band.low, band.high, name)
+def curve_table(curves: LayerCurves, details: Sequence[str], band: BandData | None) -> pd.DataFrame:
+    """Curves as rows: the value at every layer, the lowest and the highest layer; the baseline comes last."""
 
+    def by_layer(values: np.ndarray) -> dict[str, Any]:
+        return {f"layer {layer}": round(float(value), 4) for layer, value in enumerate(values)}
 
-def curve_table(curves: LayerCurves, details: Sequence[str], band: curve_charts.BandData | None) -> pd.DataFrame:
-    """Curves as rows: values at every layer, the lowest and the highest layer; the yardstick below."""
-    layers = range(curves.values.shape[1])
-    rows: list[dict[str, Any]] = []
-    for index, detail in enumerate(details):
-        row: dict[str, Any] = {"pair": curves.labels[index]}
-        row |= {f"layer {layer}": round(float(curves.values[index, layer]), 4) for layer in layers}
-        row |= {"lowest": int(curves.lowest[index]), "highest": int(curves.highest[index]), "what": detail}
-        rows.append(row)
+    rows: list[dict[str, Any]] = [
+        {"pair": curves.labels[index]}
+        | by_layer(curves.values[index])
+        | {"lowest": int(curves.lowest[index]), "highest": int(curves.highest[index]), "what": detail}
+        for index, detail in enumerate(details)
+    ]
     if band is not None:
         for label, values in (("mean", band.mean), ("5 %", band.low), ("95 %", band.high)):
-            rows.append(
-                {"pair": f"{band.name}, {label}"}
-                | {f"layer {layer}": round(float(values[layer]), 4) for layer in layers}
-            )
+            rows.append({"pair": f"{band.name}, {label}"} | by_layer(values))
     return pd.DataFrame(rows)
 
 
 def _matrices(models: Sequence[Compared], key: str, title: str, names: Sequence[str], centred: bool) -> None:
     """All with all at one layer, on one colour scale for every layer and model."""
-    vectors = [
-        similarity.centred(item.vectors, item.yardstick().centre) if centred else item.vectors for item in models
-    ]
+    vectors = [similarity.centred(item.vectors, item.baseline().centre) if centred else item.vectors for item in models]
     matrices = [similarity.cosine_matrix(item) for item in vectors]  # each [layer, n, n]
-    outside = ~np.eye(len(names), dtype=bool)
-    limits = (min(float(np.nanmin(matrix[:, outside])) for matrix in matrices), 1.0)
+    off_diagonal = ~np.eye(len(names), dtype=bool)
+    limits = (min(float(np.nanmin(matrix[:, off_diagonal])) for matrix in matrices), 1.0)
     layer = controls.layer(min(matrix.shape[0] for matrix in matrices) - 1)
     for number, (column, item, matrix) in enumerate(zip(st.columns(len(models)), models, matrices, strict=True)):
-        full_title = f"{title}, layer {layer}" + (f" · {item.backend.spec.title}" if len(models) > 1 else "")
+        full_title = _full_title(f"{title}, layer {layer}", item, models)
         with column:
             figures.figure(
                 heatmap.similarity_heatmap(
@@ -228,22 +237,15 @@ def _matrices(models: Sequence[Compared], key: str, title: str, names: Sequence[
                 alt=f"{full_title}: a heatmap of {len(names)} by {len(names)} cosines",
                 table=partial(_pair_table, matrix, names),
             )
+    baselines = [
+        f"{band.mean[layer]:.2f}" + (f" in {messages.escape(item.backend.spec.title)}" if len(models) > 1 else "")
+        for item, band in zip(models, _bands(models, centred), strict=True)
+    ]
     figures.reading(
-        f"More than {MANY_THINGS} have too many pairs for curves: each cell is a pair at this layer. Move the layer "
-        "and watch groups form.",
-        "Why two are alike, or what the model “understands”. Cosines of any two are high in many BERT models "
-        "([Ethayarajh 2019](https://aclanthology.org/D19-1006/)). " + _unrelated(models, layer, centred),
+        f"More than {MANY_THINGS} have too many pairs for curves. Each cell is a pair at this layer. Move the layer and "
+        "watch groups form.",
+        f"{WHY_SIMILAR}{HIGH_COSINES}: an unrelated pair has {' and '.join(baselines)} at this layer on average.",
     )
-
-
-def _unrelated(models: Sequence[Compared], layer: int, centred: bool) -> str:
-    """The yardstick in words, for figures that have no band."""
-    said = []
-    for item in models:
-        stick = item.yardstick()
-        mean = (stick.centred if centred else stick.raw).mean[layer]
-        said.append(f"{mean:.2f}" + (f" in {messages.escape(item.backend.spec.title)}" if len(models) > 1 else ""))
-    return f"Two unrelated ones have {' and '.join(said)} at this layer on average."
 
 
 def _pair_table(matrix: np.ndarray, names: Sequence[str]) -> pd.DataFrame:

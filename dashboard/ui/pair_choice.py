@@ -1,4 +1,4 @@
-"""Choosing sentence A, and B or none: what Heatmaps and Attention look at."""
+"""The pickers of sentence A and an optional sentence B, on Heatmaps and Attention."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dashboard.ui import controls
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.model.trace import TokenizedSentence, Trace
+    from components.model.trace import Trace
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Sentence A, and B where the model reads both as one input."""
+    """Sentence A, and sentence B if the model reads both as one input."""
 
     first: str
     second: str | None
@@ -29,19 +29,13 @@ class Pair:
         )
 
 
-def choose(none: str = "none: A alone") -> Pair:
-    """Two pickers. B starts as none, or as the second sentence where the ready-made set is a pair."""
+def choose() -> Pair:
+    """Draw two pickers. B starts as none, or as the second sentence if the ready-made set is a pair."""
     texts = state.get("sentences")
     left, right = st.columns(2)
     with left:
         first = controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
     with right:
-        second = controls.sentence_of(
-            texts, "sentence_b", "Sentence B", 2 if ready_made.is_pair(texts) else 0, none=none
-        )
+        default = 2 if ready_made.is_pair(texts) else 0
+        second = controls.sentence_of(texts, "sentence_b", "Sentence B", default, none="none: A alone")
     return Pair(texts[first], texts[second - 1] if second else None)
-
-
-def labels(sentence: TokenizedSentence) -> list[str]:
-    """The tokens' pieces, in order."""
-    return [token.piece for token in sentence.tokens]

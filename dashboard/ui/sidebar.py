@@ -1,4 +1,4 @@
-"""The sidebar: models, and sentences, where the page uses them; the link that restores it all."""
+"""The sidebar: the models and sentences that the page uses, the jobs, and the link that restores the page."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NONE = "(none)"
 
 
 def draw(page: str) -> tuple[Any, Any]:
-    """Draw it, and return the places for the model's status and for the jobs under way.
+    """Draw the sidebar, and return the slots for the model's status and for the running jobs.
 
-    In projector mode there are none, only a button on the page that brings it back.
+    In projector mode there are no slots (None), only a button on the page that brings the sidebar back.
     """
     if state.get("projector"):
         st.button(
@@ -32,7 +32,7 @@ def draw(page: str) -> tuple[Any, Any]:
     with st.sidebar:
         status_slot = _models(page)
         jobs_slot = st.container()
-        if state.means_something("sentences", page):
+        if state.is_used("sentences", page):
             _sentences()
         _more(page)
     return status_slot, jobs_slot
@@ -45,33 +45,30 @@ def _label(key: str) -> str:
     if spec is None:
         return key
     if spec.source == "embedded":
-        return f"{spec.title} · embedded"
-    if hub.cached_folder(spec.key) is not None:
-        return f"{spec.title} · cached"
-    return f"{spec.title} · download"
+        return f"{spec.title} · included"
+    return f"{spec.title} · {'download' if hub.cached_folder(spec.key) is None else 'cached'}"
 
 
 def _models(page: str) -> Any:
-    catalog = [spec.key for spec in CATALOG]
-    for name, label, extra, help_text in (
-        ("model", "Model", [], "The encoder all pages look into. You can also type a hub id or a folder."),
-        ("model2", "Compare with", [_NONE], "A second model, shown beside the first."),
+    free = settings.free_models_allowed()
+    for name, label, none, help_text in (
+        ("model", "Model", [], "The encoder that all pages examine."),
+        ("model2", "Compare with", [_NONE], "A second model to compare with the first."),
     ):
-        if not state.means_something(name, page):
+        if not state.is_used(name, page):
             continue
         chosen = state.get(name) or _NONE
-        options = extra + catalog + ([] if chosen in (*extra, *catalog) else [chosen])
         widget = f"w_{name}"
         st.session_state[widget] = chosen
         st.selectbox(
             label,
-            options,
+            list(dict.fromkeys([*none, *(spec.key for spec in CATALOG), chosen])),
             format_func=_label,
             key=widget,
             on_change=_choose_model,
             args=(name,),
-            accept_new_options=settings.free_models_allowed(),
-            help=help_text,
+            accept_new_options=free,
+            help=help_text + (" You can also type a Hugging Face hub id or the path of a folder." if free else ""),
         )
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
@@ -82,57 +79,59 @@ def _models(page: str) -> Any:
 
 
 def _choose_model(name: str) -> None:
-    typed = st.session_state[f"w_{name}"]
-    if typed in (None, _NONE):
+    entered = st.session_state[f"w_{name}"]
+    if entered in (None, _NONE):
         state.put(name, EMBEDDED_KEY if name == "model" else "")
         return
     try:
-        state.put(name, settings.allowed_model(typed))
+        state.put(name, settings.allowed_model(entered))
     except UserError as problem:
         st.session_state[f"_{name}_problem"] = f"{problem.problem} {problem.fix}"
         return
     except ValueError as problem:
-        st.session_state[f"_{name}_problem"] = f"Not chosen: {problem}."
+        st.session_state[f"_{name}_problem"] = f"This model cannot be chosen: {problem}."
         return
     st.session_state.setdefault("_linked_models", set()).discard(state.get(name))
     caching.models().forget(state.get(name), caching.person())
 
 
 def status(slot: Any) -> None:
-    """Device, precision and memory of the chosen model, into its place in the sidebar."""
+    """Write the chosen model's device, precision and memory into its slot in the sidebar."""
     if slot is None:
         return
     backend = caching.models().find(state.get("model"))
     if backend is None:
-        slot.caption("Not in memory yet.")
+        slot.caption("The model is not in memory yet.")
         return
     from components.model.device import memory
 
     used = memory(backend.device)
-    text = f"Runs on **{backend.device}** in {backend.precision} · {used.process / 2**30:.1f} GiB in use"
+    text = f"Runs on **{backend.device}** in {backend.precision} · {used.process / 2**30:.1f} GiB of memory in use"
     if used.device_used is not None and used.device_total is not None:
         text += f" · GPU {used.device_used / 2**30:.1f} of {used.device_total / 2**30:.0f} GiB"
     slot.caption(text)
 
 
 def take_edits() -> None:
-    """Take over what stands in the editor, where its own callback did not run.
+    """Apply the text in the editor if the editor's own callback did not run.
 
     Text typed just before a click on a page's link arrives together with the page change, and Streamlit then
-    runs no callback of the page that was left.
+    does not run the callbacks of the previous page.
     """
-    typed, shown = st.session_state.get("w_sentences"), st.session_state.get("_editor_shown")
-    if typed is None or shown is None or typed == shown[0] or state.get("sentences") != shown[1]:
+    typed, drawn = st.session_state.get("w_sentences"), st.session_state.get("_editor_shown")
+    if typed is None or drawn is None:
         return
-    state.put("sentences", settings.clean_sentences(typed.splitlines()))
+    drawn_text, drawn_sentences = drawn
+    if typed != drawn_text and state.get("sentences") == drawn_sentences:
+        _edit_sentences()
 
 
 def _sentences() -> None:
     sets = ready_made.ready_made_sets()
     current = state.get("sentences")
     chosen = next((key for key, item in sets.items() if item.sentences == current), None)
-    # Another widget for people's own sentences: a click that follows typed text at once still carries the set that
-    # was shown before, and must not count as choosing it again.
+    # A different widget for people's own sentences: a click right after typing still sends the set that was shown
+    # before, and must not choose that set again.
     widget = "w_set" if chosen else "w_set_own"
     st.session_state["_set_widget"] = widget
     st.session_state[widget] = chosen
@@ -144,22 +143,23 @@ def _sentences() -> None:
         on_change=_choose_set,
         args=(widget,),
         placeholder="Your own sentences",
-        help="Each set shows one thing well; its hint stands below.",
+        help="Each set shows one effect. A hint below the list says what to look for.",
     )
     if chosen:
         st.caption(f":material/lightbulb: {sets[chosen].look_for}")
-    shown = "\n".join(current)
-    if st.session_state.get("w_sentences") != shown:
-        # Not in every run: a value that is set goes to the browser, over what somebody is typing there just then.
-        st.session_state["w_sentences"] = shown
-    st.session_state["_editor_shown"] = (shown, current)
+    text = "\n".join(current)
+    if st.session_state.get("w_sentences") != text:
+        # Not in every run: setting a value sends it to the browser, where it replaces what a person is typing.
+        st.session_state["w_sentences"] = text
+    st.session_state["_editor_shown"] = (text, current)
     st.text_area(
-        "Sentences, one a line",
+        "Sentences, one per line",
         key="w_sentences",
         height=max(110, min(300, 34 + 26 * sum(1 + len(line) // 34 for line in current or ("",)))),
         on_change=_edit_sentences,
-        placeholder="Type a sentence, press Enter for the next",
-        help=f"Up to {MAX_SENTENCES} sentences and {MAX_CHARACTERS:,} characters. Ctrl+Enter takes them over.",
+        placeholder="Type a sentence; press Enter to start the next",
+        help=f"Up to {MAX_SENTENCES} sentences and {MAX_CHARACTERS:,} characters. Press Ctrl+Enter or click outside to "
+        "apply.",
     )
     if 1 < len(current) <= MAX_SENTENCES:
         panel = st.popover(
@@ -172,11 +172,11 @@ def _sentences() -> None:
 
 def _choose_set(widget: str) -> None:
     key = st.session_state[widget]
-    # A page that has not drawn our last answer yet sends along what the widget before had, as if it were chosen.
+    # A browser that has not yet drawn our last answer sends the value of the previous widget as if it were chosen.
     if key is not None and widget == st.session_state.get("_set_widget"):
         chosen = ready_made.ready_made_sets()[key]
         state.put("sentences", chosen.sentences)
-        state.put("layers_view", chosen.view)  # the view its hint speaks of
+        state.put("layers_view", chosen.view)  # the view that its hint describes
 
 
 def _edit_sentences() -> None:
@@ -184,7 +184,7 @@ def _edit_sentences() -> None:
 
 
 def _arrange(current: tuple[str, ...]) -> None:
-    """One sentence at a time: choose it, then move or remove it."""
+    """Controls to choose one sentence, and to move or remove it."""
     index = min(st.session_state.get("_arranged", 0), len(current) - 1)
     st.session_state["w_arrange"] = index
     st.selectbox(
@@ -195,41 +195,46 @@ def _arrange(current: tuple[str, ...]) -> None:
         on_change=lambda: st.session_state.update(_arranged=st.session_state["w_arrange"]),
     )
     with st.container(horizontal=True):
-        for label, icon, key, target, possible in (
-            ("Up", ":material/arrow_upward:", "move_up", index - 1, index > 0),
-            ("Down", ":material/arrow_downward:", "move_down", index + 1, index < len(current) - 1),
+        for label, icon, key, target in (
+            ("Up", ":material/arrow_upward:", "move_up", index - 1),
+            ("Down", ":material/arrow_downward:", "move_down", index + 1),
         ):
-            st.button(label, icon=icon, key=key, disabled=not possible, on_click=_move, args=(current, index, target))
+            disabled = not 0 <= target < len(current)
+            st.button(label, icon=icon, key=key, disabled=disabled, on_click=_move, args=(current, index, target))
         st.button("Remove", icon=":material/close:", key="remove_sentence", on_click=_remove, args=(current, index))
 
 
-def _move(seen: tuple[str, ...], row: int, target: int) -> None:
-    """Swap two sentences of the list the person saw; a click that comes after the list changed does nothing."""
-    if state.get("sentences") != seen:
+def _move(before: tuple[str, ...], row: int, target: int) -> None:
+    """Swap two sentences of the list that the person saw; do nothing if the list has changed since."""
+    if state.get("sentences") != before:
         return
-    lines = list(seen)
-    lines[row], lines[target] = lines[target], lines[row]
-    state.put("sentences", tuple(lines))
+    sentences = list(before)
+    sentences[row], sentences[target] = sentences[target], sentences[row]
+    state.put("sentences", tuple(sentences))
     st.session_state["_arranged"] = target
 
 
-def _remove(seen: tuple[str, ...], row: int) -> None:
-    if state.get("sentences") == seen:
-        state.put("sentences", (*seen[:row], *seen[row + 1 :]))
+def _remove(before: tuple[str, ...], row: int) -> None:
+    if state.get("sentences") == before:
+        state.put("sentences", (*before[:row], *before[row + 1 :]))
 
 
 def _more(page: str) -> None:
     fits = state.address_of(page)[1]
     chips.copy_link("copy_link", fits)
     if not fits:
-        st.caption("Too long for a link, and a reload loses them: download the sentences under “More settings”.")
+        st.caption(
+            "The sentences are too long for a link, and reloading the page loses them. Download them under “More settings”."
+        )
     with st.container(horizontal=True):
-        st.button("Reset", key="reset", icon=":material/restart_alt:", on_click=state.reset, help="All defaults back")
+        st.button(
+            "Reset", key="reset", icon=":material/restart_alt:", on_click=state.reset, help="Restore all defaults"
+        )
         st.button(
             "Projector",
             key="projector_on",
             icon=":material/present_to_all:",
-            help="Larger type, no sidebar",
+            help="Larger type and no sidebar",
             on_click=lambda: state.put("projector", True),
         )
     panel = st.expander("More settings", icon=":material/tune:", key="more_settings", on_change="rerun")
@@ -243,21 +248,22 @@ def _more(page: str) -> None:
             st.number_input,
             "Maximum length in tokens",
             default=limit,
-            shown=lambda length: min(length, limit),
-            taken=lambda length: None if length == limit else length,
+            to_widget=lambda length: min(length, limit),
+            from_widget=lambda length: None if length == limit else length,
             min_value=settings.LEAST_LENGTH,
             max_value=limit,
             help=caching.glossary()["maximum length"],
         )
         st.segmented_control(
-            "A figure's camera saves",
+            "Picture format",
             ["png", "svg"],
             format_func=str.upper,
             default="png",
             required=True,
             key="picture_format",
+            help="The format in which the camera button of a figure saves it.",
         )
-        if not state.means_something("sentences", page):
+        if not state.is_used("sentences", page):
             return
         st.download_button(
             "Download the sentences",

@@ -1,10 +1,11 @@
-"""Choosing tokens to compare by clicking chips: across sentences, two in one, or one against the rest."""
+"""Choosing tokens to compare by clicking chips: across sentences, two of one sentence, or one against all others."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,7 @@ class Choice:
     whole_word: bool
 
     def title(self, sentences: Sequence[TokenizedSentence]) -> str:
-        words = [_name(sentences[row], position, self.whole_word) for row, position in self.picks]
+        words = self._words(sentences)
         if self.mode == "across":
             same = len({word.lower() for word in words}) == 1
             return f"“{words[0]}” across sentences" if same else "The chosen words across sentences"
@@ -46,25 +47,27 @@ class Choice:
         return f"“{words[0]}” against all others"
 
     def names(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
-        """A short name for each pick: its sentence's number across sentences, its position within one."""
+        """A short name for each pick: the sentence's number across sentences, the position within a sentence."""
         return [
-            f"{row + 1 if self.mode == 'across' else position} {_name(sentences[row], position, self.whole_word)}"
-            for row, position in self.picks
+            f"{row + 1 if self.mode == 'across' else position} {word}"
+            for (row, position), word in zip(self.picks, self._words(sentences), strict=True)
         ]
 
     def descriptions(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
-        """A longer name for each pick, with its sentence where that helps."""
+        """A longer name for each pick, with its sentence or its position."""
         return [
-            f"“{_name(sentences[row], position, self.whole_word)}”"
-            + (f" ({row + 1}: {_short(sentences[row].text)})" if self.mode == "across" else f" (position {position})")
-            for row, position in self.picks
+            f"“{word}” ({f'{row + 1}: {_short(sentences[row].text)}' if self.mode == 'across' else f'position {position}'})"
+            for (row, position), word in zip(self.picks, self._words(sentences), strict=True)
         ]
+
+    def _words(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
+        return [_name(sentences[row], position, self.whole_word) for row, position in self.picks]
 
 
 def _name(sentence: TokenizedSentence, position: int, whole_word: bool) -> str:
     name = sentence.word_text(position) if whole_word else sentence.tokens[position].piece
     if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
-        return f"\u2068{name}\u2069"  # isolated: it must not turn the numbers beside it round
+        return f"\u2068{name}\u2069"  # isolated, so that it does not reverse the numbers next to it
     return name
 
 
@@ -73,107 +76,100 @@ def _short(text: str, limit: int = 28) -> str:
 
 
 def choose(backend: Backend, sentences: Sequence[TokenizedSentence]) -> Choice:
-    """Draw the mode, the chips and the switch for whole words, and return what is chosen."""
+    """Draw the mode and the chips, and return the choice."""
     mode = controls.choice("comparison", "Compare", COMPARISONS, show_label=False)
     whole = bool(state.get("whole_word"))
     chosen = controls.positions(sentences, backend.spec.key)
-    unknown = backend.tokenization.unknown_id
+    chips = partial(
+        controls.token_chips, sentences, chosen, whole_word=whole, unknown_id=backend.tokenization.unknown_id
+    )
     if mode == "across" and len(sentences) == 1:
-        st.info("One sentence has no other to compare with: two of its tokens are compared. Add a sentence for more.")
+        st.info(
+            "One sentence has no other to compare with, so two of its tokens are compared. Add a sentence for more."
+        )
         mode = "within"
     if mode == "across":
-        controls.token_chips(sentences, chosen, "chips_across", whole_word=whole, unknown_id=unknown)
+        chips("chips_across")
         return Choice(mode, tuple(enumerate(chosen)), None, whole)
     row = controls.sentence(sentences, "layers_sentence")
     first = chosen[row]
     if mode == "against":
-        controls.token_chips(sentences, chosen, "chips_against", rows=[row], whole_word=whole, unknown_id=unknown)
-        others = _others(sentences[row], first, whole)
-        return Choice(
-            mode,
-            ((row, first), *((row, other) for other in others)),
-            tuple((0, index + 1) for index in range(len(others))),
-            whole,
-        )
+        chips("chips_against", rows=[row])
+        picks = ((row, first), *((row, other) for other in _others(sentences[row], first, whole)))
+        return Choice(mode, picks, tuple((0, index) for index in range(1, len(picks))), whole)
     second = _second(sentences[row], first, whole)
 
     def pick(_: int, position: int) -> None:
-        # The token clicked takes the place of the one chosen earlier.
-        if position in _same(sentences[row], first, whole) or position in _same(sentences[row], second, whole):
+        # The clicked token replaces the one that was chosen earlier.
+        if position in (*_same_word(sentences[row], first, whole), *_same_word(sentences[row], second, whole)):
             return
         state.put("tokens", (*chosen[:row], second, *chosen[row + 1 :]))
         state.put("second_token", position)
 
-    controls.token_chips(
-        sentences,
-        chosen,
-        "chips_within",
-        rows=[row],
-        whole_word=whole,
-        unknown_id=unknown,
-        on_pick=pick,
-        also=second,
-    )
+    chips("chips_within", rows=[row], on_pick=pick, also=second)
     return Choice(mode, ((row, first), (row, second)), None, whole)
 
 
-def _same(sentence: TokenizedSentence, position: int, whole: bool) -> tuple[int, ...]:
+def _same_word(sentence: TokenizedSentence, position: int, whole: bool) -> tuple[int, ...]:
     return sentence.word_positions(position) if whole else (position,)
 
 
 def _others(sentence: TokenizedSentence, first: int, whole: bool) -> list[int]:
-    """Every other token, or the first piece of every other word."""
+    """The positions of every other token, or of the first piece of every other word."""
     others: list[int] = []
-    skip = set(_same(sentence, first, whole))
+    skip = set(_same_word(sentence, first, whole))
     for position in range(len(sentence)):
         if position not in skip:
             others.append(position)
-            skip |= set(_same(sentence, position, whole))
+            skip |= set(_same_word(sentence, position, whole))
     return others
 
 
 def _second(sentence: TokenizedSentence, first: int, whole: bool) -> int:
-    """The second token: as chosen, else the longest other word, else whatever there is."""
-    others = _others(sentence, first, whole)
+    """The position of the second token: the chosen one, else the longest other word, else a special token."""
     chosen = state.get("second_token")
-    taken = set(_same(sentence, first, whole))
-    if chosen is not None and chosen < len(sentence) and chosen not in taken:
+    if chosen is not None and chosen < len(sentence) and chosen not in _same_word(sentence, first, whole):
         return int(chosen)
-    texts = [position for position in others if not sentence.tokens[position].special] or others
-    return max(texts, key=lambda position: len(sentence.word_text(position))) if texts else first
+    others = _others(sentence, first, whole)
+    words = [position for position in others if not sentence.tokens[position].special] or others
+    return max(words, key=lambda position: len(sentence.word_text(position)), default=first)
 
 
 def vectors(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> Float32:
     """The chosen tokens' vectors in a trace, float32 [layer, pick, dim]; a word is the mean of its pieces.
 
     `sentences` are the main model's tokens; in another model's trace each choice is found by its characters.
-    NaN where that model has no token for it: its text was cut off, or dropped.
+    NaN where that model has no token for it, because its text was truncated or dropped.
     """
     picked = []
-    for row, position in choice.picks:
-        positions = _positions(trace.sentences[row], sentences[row], position, choice.whole_word)
+    for row, positions in _positions_in(choice, sentences, trace):
         if positions:
             picked.append(trace.token_vectors(row, positions))
-        else:  # this model never got that text: no value, rather than another token's
+        else:
             picked.append(np.full((trace.n_layers + 1, 1, trace.hidden_states.shape[-1]), np.nan, np.float32))
     return token_vectors_of(picked)
 
 
 def missing(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:
-    """The chosen words that a model's trace has no token for, as people read them."""
-    return [
-        name
-        for name, (row, position) in zip(choice.descriptions(sentences), choice.picks, strict=True)
-        if not _positions(trace.sentences[row], sentences[row], position, choice.whole_word)
-    ]
+    """Descriptions of the chosen words that have no token in a model's trace."""
+    located = _positions_in(choice, sentences, trace)
+    return [name for name, (_, positions) in zip(choice.descriptions(sentences), located, strict=True) if not positions]
 
 
-def _positions(own: TokenizedSentence, chosen_in: TokenizedSentence, position: int, whole: bool) -> tuple[int, ...]:
-    token = chosen_in.tokens[position]
-    if own is chosen_in or own.tokens == chosen_in.tokens:
-        own_position: int | None = position
-    elif token.special:
-        own_position = 0 if position == 0 else len(own) - 1
-    else:
-        own_position = position_at(own, token.start, token.end, token.in_pair)
-    return () if own_position is None else _same(own, own_position, whole)
+def _positions_in(
+    choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace
+) -> list[tuple[int, tuple[int, ...]]]:
+    """The sentence of each pick and the positions of its tokens in a trace; no positions if it has no token there."""
+    located = []
+    for row, position in choice.picks:
+        sentence, traced = sentences[row], trace.sentences[row]
+        token = sentence.tokens[position]
+        traced_position: int | None = position
+        if traced is not sentence and traced.tokens != sentence.tokens:
+            if token.special:
+                traced_position = 0 if position == 0 else len(traced) - 1
+            else:
+                traced_position = position_at(traced, token.start, token.end, token.in_pair)
+        positions = () if traced_position is None else _same_word(traced, traced_position, choice.whole_word)
+        located.append((row, positions))
+    return located

@@ -1,4 +1,4 @@
-"""How values are written for people: poolings, durations, sizes."""
+"""How poolings, durations and sizes are written for people."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ BANK = {
 
 
 def editor_of(page: Page) -> Locator:
-    return page.get_by_role("textbox", name="Sentences, one a line")
+    return page.get_by_role("textbox", name="Sentences, one per line")
 
 
 def has_bank_curves(page: Page) -> None:

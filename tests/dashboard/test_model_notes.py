@@ -21,8 +21,8 @@ from tests.tiny import dense_module, pooling_module, publish, save_tiny
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
 SAID = "last-token pooling"
-TRAINED = "trained to give a score to what it reads"
-OWN = "The own vector of"
+TRAINED = "trained to give scores"
+OWN = "The model's own vector of"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_two_cross_encoders_share_one_note(open_page: Open, cross_encoder: str, 
     assert "**scorer** and **other** were trained" in said
     assert texts(open_page("layers", m=cross_encoder, view="sentences")).count("too: the same") == 0
     said = texts(open_page("evaluate", m=cross_encoder, m2=str(other), view="compare"))
-    assert said.count("not to make vectors") == 1
+    assert said.count("and not to make vectors") == 1
 
 
 def test_the_models_own_vector_over_the_layers(open_page: Open, dense: str) -> None:
@@ -129,8 +129,8 @@ def test_at_the_last_layer_there_is_nothing_to_warn_of(open_page: Open, dense: s
 @pytest.mark.parametrize(("page", "view"), [("layers", "sentences"), ("heatmaps", "sentences"), ("search", "results")])
 def test_a_link_to_an_own_vector_that_the_model_has_not(open_page: Open, page: str, view: str) -> None:
     app = settled(open_page(page, view=view, pool="own"))
-    assert "Model's own" in texts(app) or "model's own vector” was asked for" in texts(app)
-    assert "is not offered here" in texts(app)
+    assert "Model's own" in texts(app) or "model's own vector” is not available here" in texts(app)
+    assert "is not available here" in texts(app)
     assert app.session_state["pooling"] == "mean"
 
 

@@ -190,7 +190,7 @@ def test_chips_are_the_tokenizers_pieces(open_page: Open) -> None:
     assert [token["piece"] for token in words[2]["tokens"]] == ["un", "##put", "##down", "##able"]
     assert words[0]["tokens"][0]["marks"] == ["special"]
     assert "unknown" in words[4]["tokens"][0]["marks"]
-    assert "does not know “😀”" in texts(app)
+    assert "not in the vocabulary: “😀”" in texts(app)
 
 
 def test_a_picked_token_shows_its_facts(open_page: Open) -> None:
@@ -261,7 +261,7 @@ def test_another_tokenizer_is_aligned(open_page: Open, tmp_path: Path) -> None:
 
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
     app = open_page("tokens", s=["one two three four five six"], len="5")
-    assert "3 tokens were cut away, from character 15 on" in texts(app)
+    assert "3 tokens were truncated, from character 15 on" in texts(app)
     assert "four five six" in [item.value for item in app.text]
 
 
@@ -410,7 +410,7 @@ def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
 def test_an_absent_model_gives_one_clear_screen(open_page: Open) -> None:
     app = open_page("layers", m="google-bert/bert-base-uncased")
     said = texts(app).replace("\\", "")
-    assert "This model is not there yet" in said
+    assert "This model could not be loaded" in said
     assert "hf download google-bert/bert-base-uncased" in said
     assert "109,482,240 parameters" in said
     assert not figures(app)
@@ -546,7 +546,7 @@ def test_the_same_model_twice_is_said(open_page: Open) -> None:
 def test_a_length_too_small_falls_back_with_a_notice(open_page: Open) -> None:
     app = open_page("tokens", len="0")
     assert "not a whole number from 3" in texts(app)
-    assert "cut away" not in texts(app)
+    assert "truncated" not in texts(app)
 
 
 def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:

@@ -148,7 +148,7 @@ def test_nonsense_is_refused(name: str, values: list[str]) -> None:
         SETTINGS[name].parse(values)
 
 
-def test_sentences_keep_their_text_but_not_line_breaks_or_half_characters() -> None:
+def test_sentences_keep_their_text_but_not_line_breaks_or_invalid_characters() -> None:
     parse = SETTINGS["sentences"].parse
     assert parse(["two\nlines", "  ", "tab\there"]) == ("two lines", "tab\there")
     assert parse(["half \ud83d emoji"]) == ("half \ufffd emoji",)

@@ -1,7 +1,7 @@
-"""All heads as tiles of one canvas, clickable: our third small browser component.
+"""All heads as clickable tiles of one canvas: a small browser component.
 
-The matrices travel as bytes 0..255 (one a cell), so that 144 heads at 128 tokens are 2.4 MB and are drawn in a
-fraction of a second; as plotly subplots they would be 49,000 elements of the page.
+The matrices are sent as one byte 0..255 per cell, so that 144 heads at 128 tokens are 2.4 MB and are drawn in a
+fraction of a second. As plotly subplots they would be 49,000 elements of the page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import streamlit as st
 from components.charts.matrices import as_cells, palette_bytes
 from dashboard.ready_made import ASSETS
 
-MAX_CELLS = 4 * 2**20 - 2**16  # bytes, a cell each; the rest of 4 MB is for the hints
+MAX_CELLS = 4 * 2**20 - 2**16  # one byte per cell; the rest of 4 MB is for the hints
 
 
 @cache
@@ -35,11 +35,6 @@ def _component() -> Any:
     )
 
 
-@cache
-def _palette() -> bytes:
-    return palette_bytes()
-
-
 def head_tiles(
     values: np.ndarray,
     key: str,
@@ -51,10 +46,10 @@ def head_tiles(
     limits: tuple[float, float] = (0.0, 1.0),
     scale: float = 1.0,
 ) -> None:
-    """Draw values [block, head, size, size] as tiles; `on_click(block, head)` runs before the next draw.
+    """Draw values [block, head, size, size] as tiles. After a click, `on_click(block, head)` runs before the next draw.
 
-    `hints` has a line for each tile, block by block, shown while the pointer or the arrow keys are on it.
-    Raises ValueError when the cells are more than 4 MB.
+    `hints` has a line for each tile, block by block, which is visible while the pointer or the keyboard is on the tile.
+    Raises ValueError if there are more than MAX_CELLS cells.
     """
     blocks, heads, size, _ = values.shape
     if values.size > MAX_CELLS:
@@ -75,6 +70,6 @@ def head_tiles(
             "scale": scale,
         }
     ).encode()
-    # A component takes bytes only as the whole of its data, so that the layout travels in front of them.
-    packed = struct.pack("<I", len(layout)) + layout + _palette() + as_cells(values, *limits)
+    # A component accepts bytes only as its whole data, so the layout is sent in front of the cells.
+    packed = struct.pack("<I", len(layout)) + layout + palette_bytes() + as_cells(values, *limits)
     _component()(key=key, data=packed, on_clicked_change=clicked)

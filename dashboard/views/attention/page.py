@@ -8,7 +8,7 @@ from components.analysis.attention import of_sentence
 from dashboard import navigation
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import single_heads, summaries
-from dashboard.views.attention.single_heads import FILTERS, Shown
+from dashboard.views.attention.single_heads import FILTERS, AttentionInput
 
 if TYPE_CHECKING:
     from components.charts.bertviz.views import View
@@ -24,36 +24,36 @@ VIEWS = {
     "flow": "Flow",
     "mask": "Mask a token",
 }
+OTHER_VIEWS = {
+    "matrix": single_heads.matrix,
+    "glance": single_heads.glance,
+    "patterns": summaries.patterns,
+    "flow": summaries.flow,
+    "mask": summaries.mask,
+}
 
 
 def _view(backend: Backend, view: str) -> None:
     pair = pair_choice.choose()
     trace = pair.trace(backend, attentions=True)
     messages.truncation(trace.sentences)
-    shown = Shown(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0))
+    model_input = AttentionInput(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0))
     if pair.second is not None and view in {"matrix", "glance", "patterns", "flow"}:
         controls.choice("texts_filter", "Attention from", FILTERS)
     if view in {"head", "model", "neuron"}:
-        single_heads.bertviz(shown, cast("View", view))
-    elif view == "matrix":
-        single_heads.matrix(shown)
-    elif view == "glance":
-        single_heads.glance(shown)
-    elif view == "patterns":
-        summaries.patterns(shown)
-    elif view == "flow":
-        summaries.flow(shown)
+        single_heads.bertviz(model_input, cast("View", view))
     else:
-        summaries.mask(shown)
+        OTHER_VIEWS[view](model_input)
 
 
 navigation.show(
     "attention",
-    "In each block, every head lets each token gather from the others: attention says how much from whom. Block b turns "
-    "layer b into layer b+1; transformers and bertviz call it layer b. Blocks and heads count from 0.",
+    "In each block, every head updates each token with information from the tokens of the input. Attention says how much "
+    "each token attends to each of them. Block b turns layer b into layer b+1; transformers and bertviz call it layer b. "
+    "Blocks and heads count from 0.",
     VIEWS,
     _view,
     "drawing attention",
-    of_sentences=True,
+    needs_sentences=True,
     foot=summaries.caveat,
 )

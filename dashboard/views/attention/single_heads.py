@@ -1,10 +1,10 @@
-"""The sections of the Attention page that show attentions as they are: bertviz's views, matrix, all heads."""
+"""The sections of the Attention page that show the attentions themselves: bertviz's views, matrix, all heads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,22 +21,31 @@ if TYPE_CHECKING:
     from components.analysis.attention import TextsFilter
     from components.arrays import Float32
     from components.charts.bertviz.page import View
-    from components.charts.bertviz.views import Filter
     from components.model.backend import Backend
     from components.model.inside import InsideBlocks
     from components.model.trace import TokenizedSentence, Trace
     from dashboard.ui.pair_choice import Pair
 
 FILTERS = {"all": "All", "aa": "A to A", "ab": "A to B", "ba": "B to A", "bb": "B to B"}
-BERTVIZ_NOT_SHOWN = (
-    "What a token's vector takes over from another: that depends on the value vectors too (see Flow). Attention is not "
-    "explanation; the caveat is at the foot of this page."
+NOT_SHOWN = (
+    "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
+    "explanation; see the note at the foot of this page."
 )
+HOW_TO = {
+    "head": "Lines go from a token (left, the query) to the tokens that it attends to (right, the keys). A strong line "
+    "means much attention. Each colour is a head: click a colour to switch it on or off, double-click it to show that "
+    "head alone, and hover over a token to see its lines.",
+    "model": "Each small picture is one head: rows are blocks, columns are heads. Click a picture to enlarge it. Look for "
+    "shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
+    "neuron": "Click the + next to a token. Its query vector times each key vector, dimension by dimension, sums to the "
+    "score. Softmax turns the scaled scores into attention (MPNet also adds a term for the distance). Blue is positive, "
+    "orange is negative.",
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """The input the page looks at, and its attentions without padding."""
+class AttentionInput:
+    """The input of the page, and its attentions without padding."""
 
     backend: Backend
     pair: Pair
@@ -54,7 +63,7 @@ class Shown:
 
     @property
     def block(self) -> int:
-        """The chosen block, or the first where the model has fewer."""
+        """The chosen block, or block 0 if the model has fewer."""
         return int(state.get("block")) if state.get("block") < self.attentions.shape[0] else 0
 
     @property
@@ -62,106 +71,81 @@ class Shown:
         return int(state.get("head")) if state.get("head") < self.attentions.shape[1] else 0
 
     @property
-    def which(self) -> TextsFilter:
-        """The texts of a pair that are looked at: from which to which."""
+    def direction(self) -> TextsFilter:
+        """The texts of a pair that attention is shown from and to."""
         return cast("TextsFilter", state.get("texts_filter")) if self.sentence.pair is not None else "all"
 
     def inside(self) -> InsideBlocks:
-        """Queries, keys and values of the same input; its attentions are here already."""
+        """Queries, keys and values of the same input, without its attentions, which are already here."""
         length = controls.length_for(self.backend)
         return self.backend.inside(self.pair.first, self.pair.second, max_length=length, attentions=False)
 
 
 def open_head(block: int, head: int) -> None:
-    """Show a head in the matrix view, alone."""
-    state.put("block", block)
-    state.put("head", head)
-    state.put("combination", "one")
-    state.put("attention_view", "matrix")
+    """Show one head in the matrix view."""
+    choices = {"block": block, "head": head, "combination": "one", "attention_view": "matrix"}
+    for setting, value in choices.items():
+        state.put(setting, value)
 
 
-def bertviz(shown: Shown, view: View) -> None:
-    """bertviz's head, model or neuron view in an iframe, or the offer of a smaller one where it is too large."""
-    n_blocks, n_heads, n_tokens, _ = shown.attentions.shape
+def block_and_head(model_input: AttentionInput) -> tuple[int, int]:
+    """Sliders for a block and a head."""
+    n_blocks, n_heads = model_input.attentions.shape[:2]
+    left, right = st.columns(2)
+    with left:
+        block = controls.number("block", "Block", 0, n_blocks - 1, 0)
+    with right:
+        head = controls.number("head", "Head", 0, n_heads - 1, 0)
+    return block, head
+
+
+def bertviz(model_input: AttentionInput, view: View) -> None:
+    """bertviz's head, model or neuron view in an iframe, with fewer blocks and heads if all would be too large."""
+    n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
     blocks, heads = list(range(n_blocks)), list(range(n_heads))
-    head_dim = shown.backend.facts.hidden_size // n_heads
+    head_dim = model_input.backend.facts.hidden_size // n_heads
     size = views.estimate_bytes(len(blocks), len(heads), n_tokens, view, head_dim)
     if size > views.MAX_BYTES:
         blocks, heads = _smaller(view, n_blocks, n_heads, n_tokens, head_dim)
         if not blocks:
             return
-    second = next((token.position for token in shown.sentence.tokens if token.in_pair), None)
-    dark = st.context.theme.type == "dark"
-    page = _document(shown, view, blocks, heads, second, dark)
+    page = _document(model_input, view, blocks, heads)
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
     left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
     with left:
         st.iframe(
             page,
             height=views.frame_height(view, n_tokens, len(blocks), n_heads),
-            alt=f"bertviz {names[view]}: attention between the tokens {' '.join(shown.pieces[:40])}",
+            alt=f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}",
         )
     with right:
-        figures.reading(HOW_TO[view], BERTVIZ_NOT_SHOWN, stacked=view == "head")
+        figures.reading(HOW_TO[view], NOT_SHOWN, stacked=view == "head")
 
 
-HOW_TO = {
-    "head": "Lines go from a token (left, the query) to those it looks at (right, the keys); the stronger, the more "
-    "attention. Each colour is a head: click a colour to switch it, double-click for that one alone, hover a token.",
-    "model": "Each small picture is one head: rows are blocks, columns are heads. Click one to enlarge it. Look for "
-    "shapes: parallel lines are neighbours or the tokens themselves, a fan into one token is mostly [CLS] or [SEP].",
-    "neuron": "Click the + beside a token: its query vector times each key vector, dimension by dimension, sums to the "
-    "score (scaled, it goes through softmax to become attention; MPNet also adds the distance). Blue is positive, orange "
-    "negative.",
-}
-
-
-def _document(
-    shown: Shown, view: str, blocks: Sequence[int], heads: Sequence[int], second: int | None, dark: bool
-) -> str:
+def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int]) -> str:
+    """The view as an HTML document."""
+    second = next((token.position for token in model_input.sentence.tokens if token.in_pair), None)
+    options: dict[str, Any] = {
+        "second_start": second,
+        "blocks": blocks,
+        "heads": heads,
+        "dark": st.context.theme.type == "dark",
+        "filter": "all" if second is None else state.get("texts_filter"),
+    }
+    block = model_input.block if model_input.block in blocks else blocks[0]
     if view == "head":
-        return views.head_view(
-            shown.attentions,
-            shown.pieces,
-            second_start=second,
-            blocks=blocks,
-            heads=heads,
-            dark=dark,
-            block=shown.block if shown.block in blocks else blocks[0],
-            filter=_filter(second),
-        )
+        return views.head_view(model_input.attentions, model_input.pieces, block=block, **options)
     if view == "model":
-        return views.model_view(
-            shown.attentions,
-            shown.pieces,
-            second_start=second,
-            blocks=blocks,
-            heads=heads,
-            dark=dark,
-            filter=_filter(second),
-        )
-    inside = shown.inside()
+        return views.model_view(model_input.attentions, model_input.pieces, **options)
+    inside = model_input.inside()
+    head = model_input.head if model_input.head in heads else heads[0]
     return views.neuron_view(
-        shown.attentions,
-        inside.queries,
-        inside.keys,
-        shown.pieces,
-        second_start=second,
-        blocks=blocks,
-        heads=heads,
-        dark=dark,
-        block=shown.block if shown.block in blocks else blocks[0],
-        head=shown.head if shown.head in heads else heads[0],
-        filter=_filter(second),
+        model_input.attentions, inside.queries, inside.keys, model_input.pieces, block=block, head=head, **options
     )
 
 
-def _filter(second: int | None) -> Filter:
-    return cast("Filter", state.get("texts_filter") if second is not None else "all")
-
-
 def _smaller(view: View, n_blocks: int, n_heads: int, n_tokens: int, head_dim: int) -> tuple[list[int], list[int]]:
-    """Ask which blocks to draw when all are too many; empty when not even one fits."""
+    """The blocks and heads to draw when all are too many: a person chooses the first block. Empty if not even one fits."""
 
     def fits(blocks: int, heads: int) -> bool:
         return views.estimate_bytes(blocks, heads, n_tokens, view, head_dim) <= views.MAX_BYTES
@@ -169,176 +153,171 @@ def _smaller(view: View, n_blocks: int, n_heads: int, n_tokens: int, head_dim: i
     heads = next((count for count in range(n_heads, 0, -1) if fits(1, count)), 0)
     if not heads:
         st.warning(
-            f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MB. The matrix and the "
-            "patterns still work; or lower the maximum length in the sidebar.",
+            f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MB. Use the matrix or the "
+            "patterns, or lower the maximum length in the sidebar.",
             icon=":material/unfold_more:",
         )
         return [], []
     count = next(number for number in range(n_blocks, 0, -1) if fits(number, heads))
     first = controls.number("block", "First block drawn", 0, n_blocks - count, 0)
-    blocks = f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
-    only = "" if heads == n_heads else f", heads 0 to {heads - 1},"
+    drawn = f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
+    drawn += "" if heads == n_heads else f" with heads 0 to {heads - 1}"
     st.info(
-        f"{n_tokens} tokens are too many to draw all {n_blocks} blocks at once: {blocks}{only} are drawn. At most 8 MB "
-        "are sent to the browser.".replace(
-            f"{blocks} are", f"{blocks} is" if count == 1 and not only else f"{blocks} are"
-        ),
+        f"{n_tokens} tokens are too many to draw all {n_blocks} blocks at once. This view draws only {drawn}, because at "
+        "most 8 MB are sent to the browser.",
         icon=":material/unfold_more:",
     )
     return list(range(first, first + count)), list(range(heads))
 
 
-def matrix(shown: Shown) -> None:
-    """One head, or several combined, as a matrix of exact values; what chosen query tokens look at together."""
-    values, title = _chosen_matrix(shown)
+def matrix(model_input: AttentionInput) -> None:
+    """One head, or several combined, as a matrix of exact values, and the sum of some of its rows."""
+    values, title = _chosen_matrix(model_input)
     with st.container(horizontal=True):
-        words = controls.switch("merge_words", "Whole words", "Subwords merged: sums over keys, means over queries.")
+        words = controls.switch(
+            "merge_words", "Whole words", "The pieces of a word are merged: the sum over keys, the mean over queries."
+        )
         special = controls.choice(
             "special_tokens",
             "Special tokens",
-            {"shown": "shown", "hidden": "hidden", "renormalised": "hidden, rows to 1"},
+            {"shown": "shown", "hidden": "hidden", "renormalised": "hidden, rows sum to 1"},
         )
-    labels, special_mask, second = shown.pieces, shown.special, analysis.second_text(shown.sentence)
+    labels, special_mask, second = model_input.pieces, model_input.special, analysis.second_text(model_input.sentence)
     if words:
-        merged = analysis.merge_words(values, shown.sentence)
+        merged = analysis.merge_words(values, model_input.sentence)
         values, labels, special_mask, second = merged.matrix, list(merged.labels), merged.special, merged.second
     positions = np.arange(len(labels))
     if special != "shown":
         values = analysis.without_special(values, special_mask, renormalise=False)
         positions, second = positions[~special_mask], second[~special_mask]
-    part = analysis.select_pair(values, second, shown.which)
+    part = analysis.select_pair(values, second, model_input.direction)
     shares = part.matrix
-    if special == "renormalised":  # last, so that what is shown is a whole
+    if special == "renormalised":  # last, so that the rows that are drawn sum to 1
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = shares / shares.sum(axis=1, keepdims=True)
     if not shares.size or np.isnan(shares).all():
-        st.info("Nothing is left to show: this text has no tokens of its own. Show the special tokens, or type more.")
+        st.info(
+            "There is nothing to show: this text has no tokens of its own. Show the special tokens, or type more text."
+        )
         return
-    rows = [f"{positions[row]} {labels[positions[row]]}" for row in part.queries]
-    columns = [f"{positions[row]} {labels[positions[row]]}" for row in part.keys]
+    rows = [f"{positions[query]} {labels[positions[query]]}" for query in part.queries]
+    columns = [f"{positions[key]} {labels[positions[key]]}" for key in part.keys]
     sums = np.nansum(shares, axis=1)
     note = (
-        "Rows sum to 1." if np.allclose(sums, 1, atol=1e-3) else f"Rows sum to {sums.min():.2f} up to {sums.max():.2f}."
+        "Rows sum to 1."
+        if np.allclose(sums, 1, atol=1e-3)
+        else f"Rows sum to {sums.min():.2f} at least and {sums.max():.2f} at most."
     )
-    strongest = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
-    figures.figure(
-        matrices.token_matrix(
-            shares,
-            rows,
-            columns,
-            title,
-            rows="query",
-            columns="key",
-            value="attention",
-            limits=(0.0, float(np.nanmax(shares))),
-            show_values=len(rows) <= 9,
-            scale=controls.scale(),
-        ),
+    query, key = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
+    figures.matrix(
+        shares,
+        rows,
+        columns,
+        title,
         key="head_matrix",
         alt=f"{title}: attention of {len(rows)} query tokens to {len(columns)} key tokens",
-        message=messages.escape(
-            f"{rows[strongest[0]]} looks most at {columns[strongest[1]]} ({shares[strongest]:.2f}). {note}"
-        ),
-        read="Rows are the tokens that look (queries), columns those that are looked at (keys). Hover for exact values.",
-        not_shown=BERTVIZ_NOT_SHOWN,
-        table=lambda: pd.DataFrame(shares.round(5), columns=columns).assign(query=rows)[["query", *columns]],
+        rows="query",
+        columns="key",
+        value="attention",
+        limits=(0.0, float(np.nanmax(shares))),
+        show_values=len(rows) <= 9,
+        message=messages.escape(f"{rows[query]} attends most to {columns[key]} ({shares[query, key]:.2f}). {note}"),
+        read="Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
+        "values.",
+        not_shown=NOT_SHOWN,
     )
-    _received(shares, rows, columns, [int(positions[row]) for row in part.queries], shown.pair)
+    _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair)
 
 
-def _chosen_matrix(shown: Shown) -> tuple[np.ndarray, str]:
-    n_blocks, n_heads = shown.attentions.shape[:2]
-    how = controls.choice(
+def _chosen_matrix(model_input: AttentionInput) -> tuple[np.ndarray, str]:
+    """The attentions of the chosen head, or of several combined, and their title."""
+    n_blocks, n_heads = model_input.attentions.shape[:2]
+    combination = controls.choice(
         "combination", "Heads", {"one": "One head", "mean": "Mean of several", "max": "Maximum of several"}
     )
-    if how == "one":
-        left, right = st.columns(2)
-        with left:
-            block = controls.number("block", "Block", 0, n_blocks - 1, 0)
-        with right:
-            head = controls.number("head", "Head", 0, n_heads - 1, 0)
-        return shown.attentions[block, head], f"Block {block}, head {head}"
+    if combination == "one":
+        block, head = block_and_head(model_input)
+        return model_input.attentions[block, head], f"Block {block}, head {head}"
     left, right = st.columns(2)
     with left:
         blocks = controls.several("chosen_blocks", "Blocks (none: all)", n_blocks)
     with right:
         heads = controls.several("chosen_heads", "Heads (none: all)", n_heads)
-    name = {"mean": "Mean", "max": "Maximum"}[how]
-    values = analysis.combine(shown.attentions, blocks, heads, how)  # type: ignore[arg-type]  # the control's own options
+    name = {"mean": "Mean", "max": "Maximum"}[combination]
+    values = analysis.combine(model_input.attentions, blocks, heads, combination)  # type: ignore[arg-type]  # one of the options
     return values, f"{name} of {_count(len(heads), 'head')} in {_count(len(blocks), 'block')}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _received(
     values: np.ndarray, rows: Sequence[str], columns: Sequence[str], positions: Sequence[int], pair: Pair
 ) -> None:
-    """Chosen rows added up. The choice is of tokens, by position: it holds when rows are hidden, not for another text."""
+    """The sum of chosen rows. The choice names tokens by position: it is kept when rows are hidden, not for a new text."""
     if st.session_state.setdefault("_queries_of", pair) != pair:
         state.put("queries", ())
         st.session_state["_queries_of"] = pair
     names = dict(zip(positions, rows, strict=True))
-    picked = controls.bind(
+    chosen = controls.bind(
         "queries",
         st.multiselect,
         "Add up the rows of some query tokens",
         options=names,
-        shown=lambda queries: tuple(position for position in queries if position in names),  # others are hidden now
-        placeholder="Choose tokens to see what they look at together",
+        to_widget=lambda queries: tuple(position for position in queries if position in names),  # without hidden ones
+        placeholder="Choose tokens to see what they attend to together",
     )
-    if not picked:
+    if not chosen:
         return
-    chosen = [positions.index(query) for query in picked]
-    received = analysis.received_from(values, chosen)
-    said = ", ".join(names[query] for query in picked)
+    received = analysis.received_from(values, [positions.index(query) for query in chosen])
     figures.figure(
-        matrices.key_bars(received, columns, "What the chosen tokens look at", controls.scale()),
+        matrices.key_bars(received, columns, "What the chosen tokens attend to", controls.scale()),
         key="received",
-        alt=f"Bars: attention from {said} to each token",
-        read="The chosen rows of the matrix above, added up.",
-        not_shown=BERTVIZ_NOT_SHOWN,
+        alt=f"Bars: attention from {', '.join(names[query] for query in chosen)} to each token",
+        read="The sum of the chosen rows of the matrix above.",
+        not_shown=NOT_SHOWN,
         table=lambda: pd.DataFrame({"key": list(columns), "attention": received}),
     )
 
 
-def glance(shown: Shown) -> None:
+def glance(model_input: AttentionInput) -> None:
     """Every head as a small matrix in one picture; a click opens it."""
-    n_blocks, n_heads, n_tokens, _ = shown.attentions.shape
-    links = analysis.pair_mask(shown.sentence, shown.which)
-    linked = shown.attentions if links.all() else np.where(links, shown.attentions, np.float32(0))
+    n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
+    links = analysis.pair_mask(model_input.sentence, model_input.direction)
+    linked = model_input.attentions if links.all() else np.where(links, model_input.attentions, np.float32(0))
     values, factor = linked, 1
     while n_blocks * n_heads * (-(-n_tokens // factor)) ** 2 > MAX_CELLS:
         factor += 1
     if factor > 1:
         values = matrices.shrink(values, factor)
-        st.caption(f"{n_tokens} tokens are many: each cell is the strongest of {factor} × {factor}.")
-    if shown.which != "all":
-        st.caption(f"Only attention from {FILTERS[shown.which]} is drawn; the rest of each tile is empty.")
+        st.caption(f"Because of the {n_tokens} tokens, each cell is the highest value of {factor} × {factor}.")
+    if model_input.direction != "all":
+        st.caption(f"Only attention from {FILTERS[model_input.direction]} is drawn; the rest of each tile is empty.")
     hints = [
-        f"Block {block}, head {head}: {_strongest(linked[block, head], shown.pieces)}. Click to open it."
+        f"Block {block}, head {head}: {_strongest(linked[block, head], model_input.pieces)}. Click to open it."
         for block in range(n_blocks)
         for head in range(n_heads)
     ]
-    # The square root lifts the many small values out of the dark.
+    # The square root makes the many small values visible.
     head_tiles(
         np.sqrt(values),
         "glance",
         hints,
         open_head,
         label=f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
-        selected=(shown.block, shown.head),
+        selected=(model_input.block, model_input.head),
         scale=controls.scale(),
     )
     figures.reading(
-        "Each tile is one head: queries down, keys across, brighter is more attention (square root). A diagonal line: the "
-        "token before, itself or the next; a vertical line: everybody looks at one token.",
-        BERTVIZ_NOT_SHOWN,
+        "Each tile is one head: rows are queries, columns are keys, and brightness is the square root of attention. On a "
+        "diagonal line, tokens attend to the previous token, to themselves or to the next token. On a vertical line, all "
+        "tokens attend to the same token.",
+        NOT_SHOWN,
     )
 
 
 def _strongest(values: np.ndarray, pieces: Sequence[str]) -> str:
     received = values.mean(axis=0)
     key = int(received.argmax())
-    return f"looks most at {key} {pieces[key]} ({received[key]:.2f} on average)"
+    return f"attends most to {key} {pieces[key]} ({received[key]:.2f} on average)"

@@ -1,10 +1,10 @@
-"""The sections of the Attention page that sum heads up: patterns, flow, and masking a token."""
+"""The sections of the Attention page that summarise heads: patterns, flow, and masking a token."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from components.model.catalog import CATALOG
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages
 from dashboard.views.attention.head_tiles import head_tiles
-from dashboard.views.attention.single_heads import BERTVIZ_NOT_SHOWN, FILTERS, Shown, open_head
+from dashboard.views.attention.single_heads import FILTERS, NOT_SHOWN, AttentionInput, block_and_head, open_head
 
 if TYPE_CHECKING:
     from components.analysis.head_patterns import HeadPatterns
@@ -38,17 +38,17 @@ NAMES: dict[str, str] = {
 TOP = 8
 
 
-def patterns(shown: Shown) -> None:
+def patterns(model_input: AttentionInput) -> None:
     """Every head's score on a pattern, as a map and a ranked table; a click opens the head."""
-    scored = _scored(shown)
-    name = controls.choice("pattern", "Heads that look at", {key: NAMES[key] for key in PATTERNS})
-    pattern: Pattern = next(key for key in PATTERNS if key == name)
+    scored = _scored(model_input)
+    pattern = cast("Pattern", controls.choice("pattern", "Heads that attend to", {key: NAMES[key] for key in PATTERNS}))
     scores = scored.of(pattern)
     if np.isnan(scores).all():
-        texts = "" if shown.which == "all" else f" from {FILTERS[shown.which]}"
+        everything = model_input.direction == "all"
+        texts = "" if everything else f" from {FILTERS[model_input.direction]}"
         st.info(
-            f"Nothing here to look at{texts} for “{NAMES[pattern]}” ({MEANING[pattern]}). Choose another pattern"
-            + (" or sentence." if shown.which == "all" else ", or attention from all to all.")
+            f"There is no attention{texts} to score for “{NAMES[pattern]}” ({MEANING[pattern]}). Choose another pattern"
+            + (" or sentence." if everything else ", or attention from all to all.")
         )
         return
     best = scored.top(pattern, TOP)
@@ -58,13 +58,13 @@ def patterns(shown: Shown) -> None:
         "patterns_map",
         [_hint(scored, block, head, pattern) for block in range(n_blocks) for head in range(n_heads)],
         open_head,
-        label=f"Blocks by heads, coloured by their score on “{NAMES[pattern]}”; Enter opens a head",
+        label=f"A tile for each head (rows: blocks), coloured by its score on “{NAMES[pattern]}”; Enter opens a head",
         selected=(best[0].block, best[0].head),
         limits=(0.0, max(best[0].score, 1e-6)),
         scale=controls.scale(),
     )
     st.markdown(f":material/insights: {_message(scored, best[0], pattern)}")
-    st.caption("Click a line to open that head.")
+    st.caption("Click a row to open its head.")
     st.dataframe(
         _ranking(scored, pattern),
         hide_index=True,
@@ -73,67 +73,68 @@ def patterns(shown: Shown) -> None:
         selection_mode="single-cell",
     )
     figures.reading(
-        "Scores are mean shares of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
-        "W19-4828/)); special tokens do not count as the ones that look. Entropy 0: all on one token.",
+        "A score is the mean share of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
+        "W19-4828/)); special tokens do not count as queries. Entropy 0 means that all attention goes to one token.",
         "A head's purpose: a few sentences are little evidence, and a pattern is not a function."
-        + ("" if shown.which == "all" else f" Only {FILTERS[shown.which]} counts here; entropy is of whole rows."),
+        + (
+            ""
+            if model_input.direction == "all"
+            else f" Only {FILTERS[model_input.direction]} counts here; the entropy is that of whole rows."
+        ),
     )
     figures.data("patterns", lambda: _all_scores(scored))
 
 
-def _scored(shown: Shown) -> HeadPatterns:
-    """The heads judged by the input shown, or by all sentences of the set: one sentence is an anecdote."""
-    texts = state.get("sentences")
-    trace = shown.trace
-    if len(texts) > 1 and shown.pair.second is None:
-        every = f"Judge by all {len(texts)} sentences"
-        if controls.switch("pattern_over_all", every, "One sentence is little evidence."):
-            trace = shown.backend.trace(texts, attentions=True, max_length=controls.length_for(shown.backend))
+def _scored(model_input: AttentionInput) -> HeadPatterns:
+    """The scores of the heads on the page's input, or on all sentences, because one sentence is little evidence."""
+    texts, backend, trace = state.get("sentences"), model_input.backend, model_input.trace
+    if len(texts) > 1 and model_input.pair.second is None:
+        label = f"Use all {len(texts)} sentences"
+        if controls.switch("pattern_over_all", label, "One sentence is little evidence."):
+            trace = backend.trace(texts, attentions=True, max_length=controls.length_for(backend))
     inputs = tuple((item.text, item.pair) for item in trace.sentences)
-    return caching.head_patterns((trace.model, trace.revision, (inputs, trace.input_ids.tobytes())), shown.which, trace)
+    key = (trace.model, trace.revision, (inputs, trace.input_ids.tobytes()))
+    return caching.head_patterns(key, model_input.direction, trace)
 
 
 def _open_ranked(best: Sequence[RankedHead]) -> None:
     cells = st.session_state["patterns_table"].selection.cells
     if cells:
-        entry = best[cells[0][0]]
-        open_head(entry.block, entry.head)
+        ranked = best[cells[0][0]]
+        open_head(ranked.block, ranked.head)
 
 
 def _message(scored: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
-    who = f"Block {best.block}, head {best.head}"
+    name = f"Block {best.block}, head {best.head}"
     if pattern == "broad":
-        return f"{who} spreads its attention most: its entropy is {100 * best.score:.0f} % of the highest there can be."
+        return f"{name} spreads its attention most: its entropy is {100 * best.score:.0f} % of the highest possible entropy."
+    queries = scored.queries[pattern]
+    few = f" This is the mean of only {queries} token{'' if queries == 1 else 's'}." if queries < 4 else ""
     return (
-        f"{who} gives {100 * best.score:.0f} % of its attention to {MEANING[pattern]}; attention spread evenly would give "
-        f"{100 * scored.chance[pattern]:.2g} %." + _few(scored.queries[pattern])
+        f"{name} gives {100 * best.score:.0f} % of its attention to {MEANING[pattern]}. Evenly spread attention would give "
+        f"{100 * scored.chance[pattern]:.2g} %.{few}"
     )
-
-
-def _few(queries: int) -> str:
-    """A warning where a share is the mean of hardly anything."""
-    return f" That is the mean of {queries} token{'' if queries == 1 else 's'} only." if queries < 4 else ""
 
 
 def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
     score = scored.of(pattern)[block, head]
     share = "–" if np.isnan(score) else f"{100 * score:.0f} %"
-    what = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern]}"
-    return f"Block {block}, head {head}: {share} {what}. Click to open it."
+    of_what = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern]}"
+    return f"Block {block}, head {head}: {share} {of_what}. Click to open it."
 
 
 def _ranking(scored: HeadPatterns, pattern: Pattern) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "block": entry.block,
-                "head": entry.head,
-                ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * entry.score:.1f} %",
-                "entropy (nats)": round(float(scored.entropy[entry.block, entry.head]), 2),
-                "mean distance (tokens)": round(float(scored.distance[entry.block, entry.head]), 2),
-                "looks most at": NAMES[scored.best_pattern(entry.block, entry.head)[0]],
+                "block": ranked.block,
+                "head": ranked.head,
+                ("of the highest entropy" if pattern == "broad" else "share"): f"{100 * ranked.score:.1f} %",
+                "entropy (nats)": round(float(scored.entropy[ranked.block, ranked.head]), 2),
+                "mean distance (tokens)": round(float(scored.distance[ranked.block, ranked.head]), 2),
+                "attends most to": NAMES[scored.best_pattern(ranked.block, ranked.head)[0]],
             }
-            for entry in scored.top(pattern, TOP)
+            for ranked in scored.top(pattern, TOP)
         ]
     )
 
@@ -147,92 +148,90 @@ def _all_scores(scored: HeadPatterns) -> pd.DataFrame:
     )
 
 
-def flow(shown: Shown) -> None:
+def flow(model_input: AttentionInput) -> None:
     """Attention rollout, and norm-based attention."""
-    kind = controls.choice("flow", "Method", {"rollout": "Attention rollout", "norms": "Norm-based attention"})
-    n_blocks = shown.attentions.shape[0]
-    block = controls.number(
-        "flow_block", "After block" if kind == "rollout" else "Block", 0, n_blocks - 1, n_blocks - 1
-    )
-    if kind == "rollout":
-        values = attention_flow.rollout(shown.attentions)[block]
+    method = controls.choice("flow", "Method", {"rollout": "Attention rollout", "norms": "Norm-based attention"})
+    last = model_input.attentions.shape[0] - 1
+    block = controls.number("flow_block", "After block" if method == "rollout" else "Block", 0, last, last)
+    if method == "rollout":
+        values = attention_flow.rollout(model_input.attentions)[block]
         title, unit = f"Rollout up to block {block}", "share"
         read = (
-            "Each row says where a token's vector after this block comes from, when attentions are multiplied through all "
-            "blocks with half of each kept by the residual ([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main."
-            "385/)). "
+            "Each row says which input tokens a token's vector after this block comes from, if attention were the only "
+            "effect: the attentions of all blocks are multiplied, and in each block the residual keeps half of the token "
+            "([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main.385/)). "
             + (
                 "Rows sum to 1."
-                if shown.which == "all"
-                else f"Rows of the whole sum to 1; this is the part {FILTERS[shown.which]}."
+                if model_input.direction == "all"
+                else f"Rows of the whole matrix sum to 1; this is the part {FILTERS[model_input.direction]}."
             )
         )
-        not_shown = (
-            "Value vectors, feed-forward parts and LayerNorms: rollout treats attention as if it were all there is."
-        )
+        not_shown = "Value vectors, feed-forward parts and LayerNorms: rollout uses nothing but the attentions."
     else:
-        values, title = _norms(shown, block)
+        values, title = _norms(model_input, block)
         unit = "norm"
         read = (
-            "How much each key really adds to each query: the norm of attention times the transformed value vector, in one "
-            "head or with all heads summed ([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] "
-            "and [SEP] often fade, though attention to them is high."
+            "How much each key adds to each query: the norm of attention times the transformed value vector, in one head or "
+            "summed over all heads ([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] "
+            "often have small norms although attention to them is high."
         )
-        not_shown = "What the residual and the LayerNorm do to it afterwards."
-    part = select_pair(values, shown.sentence, shown.which)
+        not_shown = "The effect of the residual and the LayerNorm that follow."
+    part = select_pair(values, model_input.sentence, model_input.direction)
     if not part.matrix.size:
-        st.info("Nothing is left to show: one of the texts has no tokens of its own.")
+        st.info("There is nothing to show: one of the texts has no tokens of its own.")
         return
-    rows = matrices.axis_labels([shown.pieces[position] for position in part.queries], part.queries)
-    columns = matrices.axis_labels([shown.pieces[position] for position in part.keys], part.keys)
-    figures.figure(
-        matrices.token_matrix(
-            part.matrix, rows, columns, title, rows="query", columns="key", value=unit, scale=controls.scale()
-        ),
+    rows = matrices.axis_labels([model_input.pieces[position] for position in part.queries], part.queries)
+    columns = matrices.axis_labels([model_input.pieces[position] for position in part.keys], part.keys)
+    figures.matrix(
+        part.matrix,
+        rows,
+        columns,
+        title,
         key="flow_matrix",
         alt=f"{title}: {len(rows)} by {len(columns)} tokens",
+        rows="query",
+        columns="key",
+        value=unit,
         read=read,
         not_shown=not_shown,
-        table=lambda: pd.DataFrame(part.matrix.round(5), columns=columns).assign(query=rows)[["query", *columns]],
     )
 
 
-def _norms(shown: Shown, block: int) -> tuple[np.ndarray, str]:
-    """Norm-based attention of a block, of all heads together or of one."""
-    inside = shown.inside()
-    how = controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"})
-    if how == "together":
-        values = attention_flow.summed_norms([shown.attentions[block]], [inside.value_contributions(block)])[0]
+def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
+    """Norm-based attention of a block, of all heads together or of one head, and its title."""
+    inside = model_input.inside()
+    if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
+        values = attention_flow.summed_norms([model_input.attentions[block]], [inside.value_contributions(block)])[0]
         return values, f"Norm-based attention, block {block}"
-    head = controls.number("head", "Head", 0, shown.attentions.shape[1] - 1, 0)
+    head = controls.number("head", "Head", 0, model_input.attentions.shape[1] - 1, 0)
     norms = attention_flow.weighted_norms(
-        shown.attentions[block : block + 1, head : head + 1], inside.value_norms[block : block + 1, head : head + 1]
+        model_input.attentions[block : block + 1, head : head + 1],
+        inside.value_norms[block : block + 1, head : head + 1],
     )
     return norms[0, 0], f"Norm-based attention, block {block}, head {head}"
 
 
-def mask(shown: Shown) -> None:
-    """Hide a token behind the mask: what the model would put there, and how attention changes."""
-    backend = shown.backend
+def mask(model_input: AttentionInput) -> None:
+    """Replace a token with the mask: what the model predicts there, and how attention changes."""
+    backend = model_input.backend
     if not backend.spec.masked_lm:
-        able = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
+        others = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
         st.info(
             f"**{messages.escape(backend.spec.title)} has no masked-LM head:** it was published without the part that "
-            f"predicts masked tokens, so there is nothing true to show here. These models have it: {able}. Choose one "
-            "in the sidebar.",
+            f"predicts masked tokens. These models have it: {others}. Choose one of them in the sidebar.",
             icon=":material/block:",
         )
         return
-    st.markdown("Click a token: it becomes the mask, and the model says what it expects there.")
-    tokens = shown.sentence.tokens
+    st.markdown("Click a token to replace it with the mask. The model then predicts what belongs there.")
+    tokens, pair = model_input.sentence.tokens, model_input.pair
     target = state.get("masked")
-    if target is None or target >= len(tokens) or st.session_state.setdefault("_masked_of", shown.pair) != shown.pair:
-        target = default_positions([shown.sentence])[0]  # also where the choice was made in another text
-    st.session_state["_masked_of"] = shown.pair
+    if target is None or target >= len(tokens) or st.session_state.setdefault("_masked_of", pair) != pair:
+        target = default_positions([model_input.sentence])[0]  # also if the choice was made for another text
+    st.session_state["_masked_of"] = pair
     whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
     controls.token_chips(
-        [shown.sentence],
-        [target],
+        [model_input.sentence],
+        (target,),
         "chips_mask",
         whole_word=whole,
         unknown_id=backend.tokenization.unknown_id,
@@ -241,25 +240,28 @@ def mask(shown: Shown) -> None:
     if tokens[target].special:
         st.info("Special tokens cannot be masked: choose a token of the text.")
         return
-    hidden = mask_predictions.mask_token(backend.tokenization, shown.sentence, target, whole_word=whole)
+    masked_text = mask_predictions.mask_token(backend.tokenization, model_input.sentence, target, whole_word=whole)
     masked = backend.trace(
-        [hidden.text], [hidden.pair], attentions=True, mask_logits=True, max_length=controls.length_for(backend)
+        [masked_text.text],
+        [masked_text.pair],
+        attentions=True,
+        mask_logits=True,
+        max_length=controls.length_for(backend),
     )
-    for position in hidden.positions:
+    for position in masked_text.positions:
         _predictions(backend.tokenization.vocabulary, masked, position, tokens[position].piece)
-    _attention_change(shown, masked)
+    _attention_change(model_input, masked)
 
 
 def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piece: str) -> None:
-    prediction = next(
-        one for one in mask_predictions.top_predictions(masked, vocabulary, 10) if one.position == position
-    )
-    st.markdown(f"**In place of {messages.escape(piece)} (position {position}) the model expects:**")
+    predictions = mask_predictions.top_predictions(masked, vocabulary, 10)
+    top = next(item.top for item in predictions if item.position == position)
+    st.markdown(f"**Predictions for {messages.escape(piece)} (position {position}):**")
     st.dataframe(
         pd.DataFrame(
             [
-                {"piece": one.piece, "probability": one.probability, "": "as typed" if one.piece == piece else ""}
-                for one in prediction.top
+                {"piece": item.piece, "probability": item.probability, "": "as typed" if item.piece == piece else ""}
+                for item in top
             ]
         ),
         hide_index=True,
@@ -268,45 +270,36 @@ def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piec
     )
 
 
-def _attention_change(shown: Shown, masked: Trace) -> None:
-    n_blocks, n_heads = shown.attentions.shape[:2]
-    left, right = st.columns(2)
-    with left:
-        block = controls.number("block", "Block", 0, n_blocks - 1, 0)
-    with right:
-        head = controls.number("head", "Head", 0, n_heads - 1, 0)
-    assert masked.attentions is not None  # asked for by the caller
-    change = masked.attentions[block, 0, head] - shown.attentions[block, head]
-    labels = matrices.axis_labels(shown.pieces)
+def _attention_change(model_input: AttentionInput, masked: Trace) -> None:
+    block, head = block_and_head(model_input)
+    assert masked.attentions is not None  # the caller requested them
+    change = masked.attentions[block, 0, head] - model_input.attentions[block, head]
+    labels = matrices.axis_labels(model_input.pieces)
     limit = max(float(np.abs(change).max()), 1e-6)
-    figures.figure(
-        matrices.token_matrix(
-            change,
-            labels,
-            labels,
-            f"Change of attention, block {block}, head {head}",
-            rows="query",
-            columns="key",
-            value="change",
-            limits=(-limit, limit),
-            diverging=True,
-            scale=controls.scale(),
-        ),
+    figures.matrix(
+        change,
+        labels,
+        labels,
+        f"Change of attention, block {block}, head {head}",
         key="mask_change",
-        alt=f"Attention with the mask less attention without, block {block}, head {head}",
-        read="Orange: more attention than before the token was masked; blue: less.",
-        not_shown=BERTVIZ_NOT_SHOWN,
-        table=lambda: pd.DataFrame(change.round(5), columns=labels).assign(query=labels)[["query", *labels]],
+        alt=f"Attention with the mask minus attention without it, block {block}, head {head}",
+        rows="query",
+        columns="key",
+        value="change",
+        limits=(-limit, limit),
+        diverging=True,
+        read="Orange means more attention than before the token was masked, blue means less.",
+        not_shown=NOT_SHOWN,
     )
 
 
 def caveat() -> None:
-    """Attention is not explanation, with sources on both sides."""
+    """The note that attention is not explanation, with sources on both sides."""
     with st.container(border=True):
         st.markdown(
             ":material/balance: **Attention is not explanation.** High attention does not mean that a token mattered for the "
-            "result: other attentions can give the same answer ([Jain and Wallace 2019](https://aclanthology.org/N19-1357/)), "
-            "and much of it goes to [SEP] for want of anything better ([Clark et al. 2019](https://aclanthology.org/W19-4828/)"
-            "). Others hold that it can be one plausible explanation among several ([Wiegreffe and Pinter 2019]"
-            "(https://aclanthology.org/D19-1002/))."
+            "result: different attentions can give the same answer ([Jain and Wallace 2019](https://aclanthology.org/"
+            "N19-1357/)), and heads often attend to [SEP] when nothing else fits ([Clark et al. 2019]"
+            "(https://aclanthology.org/W19-4828/)). Others argue that attention can be one plausible explanation among "
+            "several ([Wiegreffe and Pinter 2019](https://aclanthology.org/D19-1002/))."
         )

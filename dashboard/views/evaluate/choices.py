@@ -179,8 +179,8 @@ def data(backend: Backend) -> None:
         st.selectbox,
         "Column with the queries",
         options=names,
-        shown=lambda _: column,
-        then=lambda: state.put("opened", None),
+        to_widget=lambda _: column,
+        after_change=lambda: state.put("opened", None),
         placeholder="Choose one",
         help=f"The text column “{messages.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
     )

@@ -1,17 +1,16 @@
-"""The sections of the Heatmaps page: what blocks do to tokens, tokens against tokens."""
+"""The sections of the Heatmaps page on tokens: what blocks do to them, and how similar pairs of them are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.analysis import block_change, similarity
-from components.charts import bars, curves, matrices
+from components.charts import curves, matrices
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, pair_choice
 
@@ -20,21 +19,23 @@ if TYPE_CHECKING:
     from components.model.trace import TokenizedSentence, Trace
 
 NOT_SHOWN = (
-    "Why two vectors are close, or whether that matters for what the model does. Cosines of unrelated tokens are not 0: "
-    "compare with the baseline."
+    "Why two vectors are similar, or whether this matters for what the model does. Cosines of unrelated tokens are not "
+    "0: compare with the average of two unrelated tokens."
 )
 
-MOST_CELLS = 360_000  # of all pictures together: a cell takes 7 to 8 bytes on its way, and 3 MB are the most to send
+MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 
 
-def blocks(backend: Backend) -> None:
-    """A block's input tokens against its output tokens, for two blocks; then the diagonal over all blocks."""
+def input_and_output(backend: Backend) -> None:
+    """A block's input tokens against its output tokens, for two blocks; then the diagonals of all blocks."""
     trace = pair_choice.choose().trace(backend)
     messages.truncation(trace.sentences)
     last = trace.n_layers - 1
     with st.container(horizontal=True):
         special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
-        own = controls.switch("own_scale", "Own colours", "Each picture uses its own range instead of a shared one.")
+        own = controls.switch(
+            "own_scale", "Separate colour scales", "Each picture uses its own range instead of a shared one."
+        )
     left, right = st.columns(2)
     with left:
         first = controls.number("first_block", "Left: block", 0, last, 0, caching.glossary()["block"])
@@ -42,36 +43,37 @@ def blocks(backend: Backend) -> None:
         second = controls.number("second_block", "Right: block", 0, last, last, caching.glossary()["block"])
     changes = [block_change.block_change(trace, 0, block, include_special=special) for block in (first, second)]
     if not changes[0].positions:
-        _nothing_left()
+        _no_tokens()
         return
     # One scale for all blocks, not only the two that are drawn: moving a slider must not change a colour's meaning.
-    every = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
-    shared = None if own else matrices.side_by_side_limits(*every)
+    by_block = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
+    limits = None if own else matrices.side_by_side_limits(*by_block)
     notes = []
-    shown = _that_fit([change.matrix for change in changes])
-    for number, column in zip(shown, st.columns(len(shown)), strict=True):
-        change, side = changes[number], ("left", "right")[number]
+    drawn = _pictures_that_fit([change.matrix for change in changes])
+    for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
+        change, side = changes[index], ("left", "right")[index]
         labels = _labels(trace.sentences[0], change.positions)
         block = change.block
         with column:
-            _matrix(
+            _cosines(
                 change.matrix,
                 labels,
                 labels,
                 f"Block {block}: layer {block} to layer {block + 1}",
                 rows=f"token at layer {block}",
                 columns=f"token at layer {block + 1}",
-                limits=shared,
+                limits=limits,
                 key=f"block_{side}",
             )
             notes.append((st.empty(), block))
     figures.reading(
-        "Rows are the tokens that go into a block, columns those that come out. A bright diagonal: tokens stay what "
-        "they were. A bright column: every token is like what that one became.",
+        "Rows are the tokens that go into a block, columns the tokens that come out. A bright diagonal means that the "
+        "block changes the tokens little. A bright column means that the block's output for this token is similar to "
+        "the input of every token.",
         NOT_SHOWN,
     )
     _diagonal(trace, special)
-    mean = caching.token_yardstick(backend).raw.mean  # last: the figures stand while it is measured
+    mean = caching.token_yardstick(backend).raw.mean  # last, so that the figures are visible while it is measured
     for note, block in notes:
         note.caption(
             f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
@@ -79,8 +81,8 @@ def blocks(backend: Backend) -> None:
         )
 
 
-def _that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
-    """Which of two pictures side by side to draw: both, or the chosen one where both have too many cells."""
+def _pictures_that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
+    """The indices of the pictures to draw: all, or the one that a person chooses if two have too many cells."""
     if sum(picture.size for picture in pictures) <= MOST_CELLS:
         return list(range(len(pictures)))
     sides = {"left": "the left", "right": "the right"}
@@ -88,68 +90,54 @@ def _that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
     return [list(sides).index(chosen)]
 
 
-def _nothing_left() -> None:
-    st.info("This text has no tokens of its own. Switch the special tokens on, or type more.")
+def _no_tokens() -> None:
+    st.info("This text has no tokens of its own. Switch the special tokens on, or type more text.")
 
 
 def _labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
     return matrices.axis_labels([sentence.tokens[position].piece for position in positions], positions)
 
 
-def _matrix(
-    matrix: np.ndarray,
-    rows_labels: Sequence[str],
-    columns_labels: Sequence[str],
-    title: str,
-    *,
-    rows: str,
-    columns: str,
-    limits: tuple[float, float] | None,
-    key: str,
+def _cosines(
+    cosines: np.ndarray, row_labels: Sequence[str], column_labels: Sequence[str], title: str, **options: Any
 ) -> None:
-    figures.figure(
-        matrices.token_matrix(
-            matrix,
-            rows_labels,
-            columns_labels,
-            title,
-            rows=rows,
-            columns=columns,
-            value="cosine",
-            limits=limits,
-            scale=controls.scale(),
-        ),
-        key=key,
-        alt=f"{title}: cosines of {len(rows_labels)} by {len(columns_labels)} tokens",
-        table=partial(_matrix_table, matrix, rows_labels, columns_labels),
+    figures.matrix(
+        cosines,
+        row_labels,
+        column_labels,
+        title,
+        value="cosine",
+        alt=f"{title}: cosines of {len(row_labels)} by {len(column_labels)} tokens",
+        label_column="token",
+        digits=4,
+        **options,
     )
-
-
-def _matrix_table(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame(matrix.round(4), columns=list(columns)).assign(token=list(rows))[["token", *columns]]
 
 
 def _diagonal(trace: Trace, special: bool) -> None:
     diagonal = block_change.diagonal(trace, 0, include_special=special)
     labels = _labels(trace.sentences[0], diagonal.positions)
     values = diagonal.values.T  # [token, block]
-    most = int(np.nanargmin(np.nanmean(values, axis=0)))
+    names = [f"block {block}" for block in range(values.shape[1])]
+    means = np.nanmean(values, axis=0)
+    block = int(np.nanargmin(means))
     figures.figure(
-        curves.block_curves(values, labels, "How much of itself each token keeps", scale=controls.scale()),
+        curves.block_curves(
+            values, labels, "Similarity of each token before and after a block", scale=controls.scale()
+        ),
         key="diagonal",
-        alt=f"Cosine of each token before and after every block; block {most} changes tokens most",
-        message=f"Block {most} changes the tokens most: their mean cosine before and after it is "
-        f"{np.nanmean(values, axis=0)[most]:.3f}.",
-        read="The diagonals of all blocks: one line a token, 1 means unchanged. The thick line is the mean.",
-        not_shown="What a token loses or gains, only how far its direction turns; its length may change too.",
-        table=lambda: pd.DataFrame(
-            values.round(4), columns=[f"block {block}" for block in range(values.shape[1])]
-        ).assign(token=labels),
+        alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
+        message=f"Block {block} changes the tokens most: their mean cosine before and after it is {means[block]:.3f}.",
+        read="The diagonals of all blocks, with one line per token. 1 means that the direction is unchanged. The thick "
+        "line is the mean.",
+        not_shown="What a token loses or gains: a cosine measures only how far its direction turns. Its length may change "
+        "too.",
+        table=lambda: pd.DataFrame(values.round(4), columns=names).assign(token=labels),
     )
 
 
 def inside(backend: Backend) -> None:
-    """Norms of what attention and feed-forward add to each token, and how far each turns it."""
+    """The norms of what attention and feed-forward add to each token, and how far each step turns it."""
     pair = pair_choice.choose()
     record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend), attentions=False)
     messages.truncation([record.sentence])
@@ -160,67 +148,63 @@ def inside(backend: Backend) -> None:
         "attention out": record.attention_output[block],
         "feed-forward out": record.feed_forward_output[block],
     }
-    norms = np.array([np.linalg.norm(part.astype(np.float64), axis=-1) for part in parts.values()])  # [part, token]
-    turned = np.array(
-        [similarity.turn(before, after), similarity.turn(after, record.hidden_states[block + 1])]
-    )  # [step, token]
-    pieces = pair_choice.labels(record.sentence)
-    figures.figure(
-        bars.part_norm_bars(
-            list(parts),
-            pieces,
-            norms,
-            f"What block {block} adds to each token",
-            controls.scale(),
-            "norm (logarithmic)",
-            logarithmic=True,  # [CLS] is often twenty times the rest
-        ),
+    pieces = [token.piece for token in record.sentence.tokens]
+    figures.part_bars(
+        {name: np.linalg.norm(part.astype(np.float64), axis=-1) for name, part in parts.items()},
+        pieces,
+        f"What block {block} adds to each token",
+        quantity="norm (logarithmic)",
+        logarithmic=True,  # the norm of [CLS] is often twenty times that of the others
         key="inside_norms",
         alt=f"Bars: norms of residual, attention output and feed-forward output of block {block} for each token",
-        read="The residual is the token as it comes in; the other two are added to it, each followed by a LayerNorm. The "
-        "axis is logarithmic: each line up is ten times as long.",
-        not_shown="Whether what is added points along the token or across it: see the turn below.",
-        table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, norms.round(4), strict=True))}),
+        read="The residual is the token's vector before the block. The other two are added to it, each followed by a "
+        "LayerNorm. The axis is logarithmic: each grid line is ten times the one below.",
+        not_shown="Whether the added vector points along the token's vector or across it: see the next figure.",
     )
-    steps = ["attention step", "feed-forward step"]
-    figures.figure(
-        bars.part_norm_bars(
-            steps, pieces, turned, f"How far block {block} turns each token", controls.scale(), "turn in degrees"
-        ),
+    figures.part_bars(
+        {
+            "attention step": similarity.turn(before, after),
+            "feed-forward step": similarity.turn(after, record.hidden_states[block + 1]),
+        },
+        pieces,
+        f"How far block {block} turns each token",
+        quantity="turn in degrees",
+        digits=3,
         key="inside_turns",
         alt=f"Bars: degrees by which attention and feed-forward turn each token in block {block}",
-        read="Degrees between a token's vector before and after each step (with its residual and LayerNorm). 0: unchanged.",
+        read="The angle in degrees between a token's vector before and after each step (with its residual and LayerNorm). "
+        "0 means that the direction is unchanged.",
         not_shown="Which of the two steps matters more for the model's answer.",
-        table=lambda: pd.DataFrame({"token": pieces, **dict(zip(steps, turned.round(3), strict=True))}),
     )
 
 
 def tokens(backend: Backend) -> None:
-    """Tokens against tokens at a layer: within a sentence, or a sentence against one or two others."""
+    """Pairs of tokens at a layer: within a sentence, or of a sentence and one or two others."""
     texts = state.get("sentences")
     query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
     left, right = st.columns(2)
     with left:
-        first = controls.sentence_of(texts, "against", "against", min(1, len(texts) - 1) + 1, none="itself")
+        first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
     with right:
-        second = controls.sentence_of(texts, "also_against", "and against", 3 if len(texts) > 2 else 0, none="no other")
+        default = 3 if len(texts) > 2 else 0
+        second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
     trace = controls.current_trace(backend)
     messages.truncation(trace.sentences)
     layer = controls.layer(trace.n_layers)
     special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
     if not block_change.positions_of(trace, query, special):
-        _nothing_left()
+        _no_tokens()
         return
     others = [query if first == 0 else first - 1] + ([second - 1] if second else [])
     similarities = [
         block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others
     ]
     limits = matrices.side_by_side_limits(*(item.matrix for item in similarities))
-    shown = _that_fit([item.matrix for item in similarities])
-    for number, column in zip(shown, st.columns(len(shown)), strict=True):
-        item, other = similarities[number], others[number]
+    drawn = _pictures_that_fit([item.matrix for item in similarities])
+    for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
+        item, other = similarities[index], others[index]
         with column:
-            _matrix(
+            _cosines(
                 item.matrix,
                 _labels(trace.sentences[query], item.positions),
                 _labels(trace.sentences[other], item.column_positions),
@@ -228,12 +212,12 @@ def tokens(backend: Backend) -> None:
                 rows=f"sentence {query + 1}",
                 columns=f"sentence {other + 1}",
                 limits=limits,
-                key=f"tokens_{number}",
+                key=f"tokens_{index}",
             )
     mean = caching.token_yardstick(backend).raw.mean[layer]
     st.caption(f"Two unrelated tokens have a cosine of {mean:.2f} at layer {layer} on average.")
     figures.reading(
-        "Bright cells are tokens whose vectors point the same way. Put a question first and two answers beside it: which "
-        "answer has a bright cell for each of its words?",
+        "Bright cells are tokens whose vectors point in similar directions. Choose a question, and compare it with two "
+        "answers: which answer has a bright cell for each word of the question?",
         NOT_SHOWN,
     )

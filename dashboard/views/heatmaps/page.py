@@ -1,4 +1,4 @@
-"""Heatmaps: what a block does to each token, and what is close to what."""
+"""Heatmaps: what a block does to each token, and which tokens, layers and sentences are similar."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard import navigation
 from dashboard.ui import model_gate
-from dashboard.views.heatmaps import blocks as sections
-from dashboard.views.heatmaps import similarity
+from dashboard.views.heatmaps import blocks, similarity
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -15,32 +14,28 @@ if TYPE_CHECKING:
 VIEWS = {
     "blocks": "A block's input and output",
     "inside": "Inside a block",
-    "tokens": "Tokens and tokens",
-    "layers": "Layers and layers",
-    "sentences": "Sentences and sentences",
+    "tokens": "Pairs of tokens",
+    "layers": "Pairs of layers",
+    "sentences": "Pairs of sentences",
 }
+OF_TOKENS = {"blocks": blocks.input_and_output, "inside": blocks.inside, "tokens": blocks.tokens}
+OF_MODELS = {"layers": similarity.layers, "sentences": similarity.sentences}
 
 
 def _view(models: list[Backend], view: str) -> None:
-    if view == "blocks":
-        sections.blocks(models[0])
-    elif view == "inside":
-        sections.inside(models[0])
-    elif view == "tokens":
-        sections.tokens(models[0])
-    elif view == "layers":
-        similarity.layers(models)
+    if view in OF_TOKENS:
+        OF_TOKENS[view](models[0])
     else:
-        similarity.sentences(models)
+        OF_MODELS[view](models)
 
 
 navigation.show(
     "heatmaps",
-    "A block takes all token vectors in and gives changed ones out. Bright cells are vectors that point the same way "
-    "(cosine similarity).",
+    "A block reads the vectors of all tokens and returns changed vectors. Bright cells are vectors that point in "
+    "similar directions (cosine similarity).",
     VIEWS,
     _view,
     "drawing the heatmaps",
     models=model_gate.chosen_models,
-    of_sentences=True,
+    needs_sentences=True,
 )

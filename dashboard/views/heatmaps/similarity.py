@@ -1,4 +1,4 @@
-"""The sections of the Heatmaps page that compare layers with layers, and sentences with sentences."""
+"""The sections of the Heatmaps page on pairs of layers and pairs of sentences."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from components.analysis.sentence_similarity import SentenceSimilarity, sentence
 from components.charts import heatmap, matrices
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
-from dashboard.ui.messages import truncations
-from dashboard.ui.wording import POOLINGS_EXPLAINED
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 
 def layers(models: Sequence[Backend]) -> None:
-    """Linear CKA of all layers with all, within a model and between two."""
+    """Linear CKA of all pairs of layers, within a model and between two models."""
     traces = [controls.current_trace(model) for model in models]
     st.markdown(
-        "**CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) asks whether two layers arrange the same "
-        "tokens alike, whatever way their axes point: 1 is alike, 0 is unrelated."
+        "**CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures whether two layers arrange the same "
+        "tokens in the same way, apart from rotation and scale: 1 means the same arrangement, 0 unrelated arrangements."
     )
-    truncations(models, traces)
+    messages.truncations(models, traces)
     key = tuple((trace.model, trace.revision, trace.input_ids.tobytes()) for trace in traces)
     kept = traces[0].hidden_states[:, ~traces[0].special_mask]  # [layer, token, dim]
     panels = [(models[0].spec.title, models[0].spec.title, caching.layer_cka(key[:1], kept))]
@@ -48,7 +46,7 @@ def layers(models: Sequence[Backend]) -> None:
             if compared.judgement != "enough":
                 st.warning(
                     f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
-                    f"they would reach {np.nanmax(compared.chance):.2f}. Add sentences; a few hundred tokens are better.",
+                    f"they would reach {np.nanmax(compared.chance):.2f}. Add sentences until there are a few hundred tokens.",
                     icon=":material/straighten:",
                 )
             figures.figure(
@@ -69,9 +67,9 @@ def layers(models: Sequence[Backend]) -> None:
                 table=partial(_cka_table, compared),
             )
     figures.reading(
-        "Neighbouring layers are mostly alike; a dark corner says that the last layers arrange tokens in another way than "
-        "the first.",
-        "Which layer is better at anything; and with few tokens CKA is high by chance alone.",
+        "Neighbouring layers are mostly similar. A dark corner means that the last layers arrange tokens in another way "
+        "than the first layers.",
+        "Which layer is better for a task. With few tokens CKA is also high by chance alone.",
     )
 
 
@@ -88,25 +86,19 @@ def _cka_table(compared: cka.LayerCKA) -> pd.DataFrame:
 
 
 def sentences(models: Sequence[Backend]) -> None:
-    """Sentence similarity matrices by pooling and layer, two models side by side, and the list of pairs."""
+    """Sentence similarities by pooling and layer, with two models side by side, and the list of pairs."""
     traces = [controls.current_trace(model) for model in models]
     texts = [sentence.text for sentence in traces[0].sentences]
-    truncations(models, traces)
-    if len(texts) == 1:
-        st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
+    messages.truncations(models, traces)
+    if messages.needs_second_sentence(texts):
         return
     messages.cross_encoder_note(models)
-    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS_EXPLAINED, controls.common_poolings(models))
+    pooling = controls.sentence_vector(models)
     layer = controls.layer(min(trace.n_layers for trace in traces))
     with st.container(horizontal=True):
-        special = controls.switch(
-            "include_special",
-            "Special tokens count",
-            caching.glossary()["special token"],
-            disabled=pooling in {"cls", "own"},
-        )
+        special = controls.pooled_special_tokens(pooling)
         clustered = controls.switch(
-            "clustered", "Clustered", "Similar sentences side by side (average linkage), instead of the given order."
+            "clustered", "Clustered", "Put similar sentences next to each other (average linkage)."
         )
     messages.head_note(models, pooling, layer)
     similarities = [sentence_similarity(pool(trace, pooling, special)[layer]) for trace in traces]
@@ -132,16 +124,17 @@ def sentences(models: Sequence[Backend]) -> None:
             st.dataframe(_pair_table(item, texts), hide_index=True, key=f"pairs_{number}", height=280)
     mean = caching.sentence_yardstick(models[0], pooling, special).raw.mean[layer]
     st.caption(
-        f"Two unrelated sentences have a cosine of {mean:.2f} on average here ({messages.escape(models[0].spec.title)})."
+        f"Two unrelated sentences have a cosine of {mean:.2f} at this layer on average "
+        f"({messages.escape(models[0].spec.title)})."
     )
     figures.reading(
-        "Each cell is the cosine of two sentence vectors. Groups show as bright squares along the diagonal.",
-        "Whether two sentences mean the same: shared words, length and pooling count as well.",
+        "Each cell is the cosine of two sentence vectors. Groups of similar sentences are bright squares along the diagonal.",
+        "Whether two sentences mean the same: shared words, length and pooling also have an effect.",
     )
 
 
 def _off_diagonal(matrix: np.ndarray) -> np.ndarray:
-    """Without the diagonal of ones, which would take half of the colour scale."""
+    """The values without the diagonal of ones, which would take up half of the colour scale."""
     return matrix[~np.eye(len(matrix), dtype=bool)]
 
 

@@ -1,4 +1,4 @@
-"""Home: what this is, one live figure, and a way into every page."""
+"""Home: what the dashboard is, one live figure, and a link to every page."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dashboard.ui import messages, model_gate
 from dashboard.ui.layer_figures import Compared, compare
 from dashboard.ui.word_choice import Choice, vectors
 
-CARDS = 3  # in a row: more would cut the titles off
+CARDS = 3  # per row: the titles of more would be truncated
 
 
 def render() -> None:
     st.title("See what happens inside BERT")
     st.markdown(
-        "BERT turns every word of a sentence into a vector, and changes it block by block until it carries its "
-        "context. Type your own sentences in the sidebar, open a page, and look at every step in a real model on this computer."
+        "BERT turns every word of a sentence into a vector and changes this vector block by block until it carries the "
+        "word's context. Type your own sentences in the sidebar, open a page, and look at every step in a real model."
     )
     st.subheader("One word in three sentences", anchor=False)
     messages.guarded(_bank, "drawing the example")
-    st.subheader("Every step has a page", anchor=False)
+    st.subheader("A page for every step", anchor=False)
     _cards()
 
 
@@ -33,26 +33,20 @@ def _bank() -> None:
     trace = backend.trace(texts)
     sentences = trace.sentences
     shared = shared_word(sentences)
-    assert shared is not None  # the set is ours, and "bank" is in each of its sentences
+    assert shared is not None  # each sentence of this set has the word "bank"
     choice = Choice("across", tuple(enumerate(shared.positions)), None, whole_word=True)
     left, right = st.columns([2, 5], gap="large")
     with left:
         for number, text in enumerate(texts, start=1):
             st.markdown(f"{number}.  " + text.replace("bank", ":orange-background[**bank**]"))
         st.markdown(
-            "At layer 0 the three banks are almost the same vector: only their positions differ. Then each block mixes "
-            "in the words around. Does the river's bank part from the two that hold money?"
+            "At layer 0 the three vectors of “bank” are almost the same: only their positions differ. Then each block mixes "
+            "in the surrounding words. Does the river's bank move away from the two banks that hold money?"
         )
         st.page_link(navigation.page_of("layers"), label="Try it with your own words", icon=":material/show_chart:")
     with right:
         compare(
-            [
-                Compared(
-                    backend,
-                    vectors(choice, sentences, trace),
-                    partial(caching.token_yardstick, backend),
-                )
-            ],
+            [Compared(backend, vectors(choice, sentences, trace), partial(caching.token_yardstick, backend))],
             key="home_bank",
             title="How similar “bank” stays",
             names=choice.names(sentences),
@@ -64,9 +58,9 @@ def _bank() -> None:
 
 
 def _cards() -> None:
-    entries = [entry for entry in navigation.PATH if entry[0] != "home"]
-    places = [column for _ in range(0, len(entries), CARDS) for column in st.columns(CARDS)]
-    for column, (key, title, icon, question) in zip(places, entries, strict=False):
+    pages = [page for page in navigation.PATH if page[0] != "home"]
+    columns = [column for _ in range(0, len(pages), CARDS) for column in st.columns(CARDS)]
+    for column, (key, title, icon, question) in zip(columns, pages, strict=False):
         with column.container(border=True, key=f"card_{key}"):
             st.image(
                 ready_made.ASSETS / "cards" / f"{key}.svg", width="stretch", alt=f"Small picture of the {title} page"

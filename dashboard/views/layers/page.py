@@ -15,18 +15,20 @@ VIEWS = {"tokens": "A word", "sentences": "A whole sentence"}
 
 
 def _view(models: list[Backend], view: str) -> None:
-    draw = sections.words if view == "tokens" else sections.whole_sentences
-    draw(models)
+    if view == "tokens":
+        sections.words(models)
+    else:
+        sections.whole_sentences(models)
 
 
 navigation.show(
     "layers",
-    "A word starts with nearly the same vector wherever it stands, and block by block the words around it change "
-    "it; so do the vectors of whole sentences. Each curve shows how similar two vectors are at each layer.",
+    "At layer 0 a word has nearly the same vector in every sentence. Block by block, the surrounding words change it, "
+    "and the vectors of whole sentences change too. Each curve shows how similar two vectors are at each layer.",
     VIEWS,
     _view,
     "drawing the layers",
     models=model_gate.chosen_models,
-    of_sentences=True,
+    needs_sentences=True,
     help_text=caching.glossary()["cosine"],
 )

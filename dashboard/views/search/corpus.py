@@ -49,7 +49,7 @@ def corpus(backend: Backend) -> None:
     st.markdown("**The first sentences**")
     shown = {"text": list(searched.texts[:8])}
     rows = range(len(shown["text"]))
-    st.dataframe(pd.DataFrame(shown | figures.beside(shown, searched.columns, rows)), key="corpus_examples")
+    st.dataframe(pd.DataFrame(shown | figures.corpus_columns(shown, searched.columns, rows)), key="corpus_examples")
     embedding.index_of(backend, searched, "corpus")
     _kept()
 

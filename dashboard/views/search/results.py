@@ -103,7 +103,7 @@ def _query_controls() -> None:
         "query",
         st.text_input,
         "Look for",
-        then=lambda: state.put("why", None),  # what was explained belonged to the last query
+        after_change=lambda: state.put("why", None),  # what was explained belonged to the last query
         live=True,
         type="search",
         max_chars=1_000,
@@ -297,7 +297,7 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
         ranked.unit: ranked.scores[ranked.best].round(6),
         "text": [corpus.texts[row] for row in ranked.best],
     }
-    return pd.DataFrame(own | figures.beside(own, corpus.columns, ranked.best))
+    return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, ranked.best))
 
 
 def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:

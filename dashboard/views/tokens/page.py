@@ -24,7 +24,7 @@ def _view(backend: Backend, view: str) -> None:
     sentences = controls.current_tokens(backend)
     if view == "pieces":
         messages.truncation(sentences)
-        sections.unusual(backend, sentences)
+        sections.unusual_characters(backend, sentences)
         sections.pieces(backend, sentences)
         sections.statistics(backend, sentences)
     elif view == "tensors":
@@ -40,10 +40,10 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "tokens",
-    "A tokenizer cuts text into pieces it knows and gives each its number. The model sees only these numbers; "
-    "what the vocabulary lacks it never sees.",
+    "A tokenizer splits text into pieces of its vocabulary and gives each piece its number. The model sees only these "
+    "numbers. It never sees text that the vocabulary cannot express.",
     VIEWS,
     _view,
     "drawing the tokens",
-    of_sentences=True,
+    needs_sentences=True,
 )

@@ -22,8 +22,8 @@ from dashboard.ui import chips, controls, figures, messages, model_gate
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-GRID_ROWS = 8  # sentences drawn at a time in the tensor grids
-# What a fact of a token is called in the glossary.
+GRID_ROWS = 8  # sentences per page of the tensor grids
+# The glossary's terms for the facts of a token.
 TERMS = {
     "Piece": "token",
     "Id": "id",
@@ -34,17 +34,17 @@ TERMS = {
 }
 ROLES = {
     "cls": "starts the input; its vector can stand for the whole sentence",
-    "sep": "ends a text, and parts the two texts of a pair",
-    "pad": "fills short rows of a batch; the attention mask hides it",
-    "unk": "stands for whatever the vocabulary does not have",
-    "mask": "a gap for the model to fill, used in training",
+    "sep": "ends a text and separates the two texts of a pair",
+    "pad": "fills the short rows of a batch; the attention mask hides it",
+    "unk": "stands for text that is not in the vocabulary",
+    "mask": "a gap that the model learns to fill in training",
     "bos": "begins a text",
     "eos": "ends a text",
 }
 
 
 def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """Chips for every sentence, and the facts of the one that was clicked."""
+    """Chips for every sentence, and the facts of the token that was clicked."""
     chosen = controls.positions(sentences, backend.spec.key)
     row = min(state.get("sentence"), len(sentences) - 1)
 
@@ -67,34 +67,34 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     token = sentences[row].tokens[chosen[row]]
     surface = sentences[row].surface(chosen[row])
     with st.container(border=True, key="token_facts"):
-        word = "none: it was added by the tokenizer" if token.word is None else sentences[row].word_text(token.position)
+        word = "none: the tokenizer added it" if token.word is None else sentences[row].word_text(token.position)
         cells = {
             "Piece": token.piece,
             "Id": str(token.id),
             "Position": str(token.position),
             "Sentence": str(row + 1),
-            "Stands for": surface if surface else "no text of yours",
+            "Stands for": surface or "none of your text",
             "Characters": "–" if token.special else f"{token.start + 1} to {token.end}",
             "Word": word,
             "Token type (segment)": str(token.segment) if backend.facts.segments else "this model has none",
             "Attention mask": "1",
             "Special token": _special(backend, token),
         }
-        columns, words = st.columns(5), caching.glossary()
+        columns, glossary = st.columns(5), caching.glossary()
         for index, (label, value) in enumerate(cells.items()):
             with columns[index % 5]:
-                st.caption(label, help=words.get(TERMS.get(label, "")))
+                st.caption(label, help=glossary.get(TERMS.get(label, "")))
                 st.text(value)
 
 
 def _special(backend: Backend, token: Token) -> str:
     if token.special:
         return "yes"
-    typed = {number for role, (_, number) in backend.tokenization.special_tokens.items() if role != "unk"}
-    return "yes, typed by you" if token.id in typed else "no"
+    special_ids = {number for role, (_, number) in backend.tokenization.special_tokens.items() if role != "unk"}
+    return "yes, typed by you" if token.id in special_ids else "no"
 
 
-def unusual(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
+def unusual_characters(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """Say which characters the model will not see as typed."""
     for number, sentence in enumerate(sentences, start=1):
         unknown = [
@@ -103,49 +103,49 @@ def unusual(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             if token.id == backend.tokenization.unknown_id and not token.special
         ]
         if unknown:
-            shown = ", ".join(f"“{text}”" for text in dict.fromkeys(unknown))
+            quoted = ", ".join(f"“{text}”" for text in dict.fromkeys(unknown))
             st.warning(
-                f"Sentence {number}: the vocabulary does not know {messages.escape(shown)}. The model sees only "
+                f"Sentence {number} has text that is not in the vocabulary: {messages.escape(quoted)}. The model sees only "
                 f"{messages.escape(backend.tokenization.special_tokens['unk'][0])} there.",
                 icon=":material/help:",
             )
-        hidden = invisible_characters(sentence.text)
-        if hidden:
+        invisible = invisible_characters(sentence.text)
+        if invisible:
             st.warning(
-                f"Sentence {number} holds invisible characters ({', '.join(dict.fromkeys(hidden))}); most tokenizers "
-                "drop them.",
+                f"Sentence {number} contains invisible characters ({', '.join(dict.fromkeys(invisible))}). Most "
+                "tokenizers drop them.",
                 icon=":material/visibility_off:",
             )
 
 
 def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """Counts over all sentences."""
-    counted = token_analysis.statistics(sentences, backend.tokenization.unknown_id)
+    counts = token_analysis.statistics(sentences, backend.tokenization.unknown_id)
     columns = st.columns(5)
-    columns[0].metric("Tokens", f"{counted.tokens:,}", help="Special tokens included: what the model reads.")
-    columns[1].metric("Words", f"{counted.words:,}", help="As the tokenizer splits; punctuation marks count.")
-    columns[2].metric("Pieces a word", f"{counted.pieces_per_word:.2f}", help="1.00: every word is in the vocabulary.")
-    columns[3].metric("Split words", f"{counted.split_words:,}", help="Words of two or more pieces.")
-    columns[4].metric("Unknown pieces", f"{100 * counted.unknown_share:.1f} %")
+    columns[0].metric("Tokens", f"{counts.tokens:,}", help="All tokens that the model reads, special tokens included.")
+    columns[1].metric("Words", f"{counts.words:,}", help="Words as the tokenizer counts them, with punctuation marks.")
+    columns[2].metric("Pieces per word", f"{counts.pieces_per_word:.2f}", help="1.00: the tokenizer split no word.")
+    columns[3].metric("Split words", f"{counts.split_words:,}", help="Words of two or more pieces.")
+    columns[4].metric("Unknown pieces", f"{100 * counts.unknown_share:.1f} %")
 
 
 def tensors(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """input_ids, token_type_ids and attention_mask of the whole set, as the model gets them."""
+    """input_ids, token_type_ids and attention_mask of all sentences, as the model gets them."""
     ids, mask, segments = backend.tokenization.arrays(sentences)
-    named = [("input_ids", ids), ("attention_mask", mask)]
+    grids = [("input_ids", ids), ("attention_mask", mask)]
     if segments is not None:
-        named.insert(1, ("token_type_ids", segments))
+        grids.insert(1, ("token_type_ids", segments))
     start = 0
     if len(sentences) > GRID_ROWS:
         pages = -(-len(sentences) // GRID_ROWS)
         start = GRID_ROWS * (st.pagination(pages, key="grid_page") - 1)
         st.caption(f"Sentences {start + 1} to {min(start + GRID_ROWS, len(sentences))} of {len(sentences)}")
-    part = slice(start, start + GRID_ROWS)
+    rows = slice(start, start + GRID_ROWS)
     st.html(
         tensor_grids(
-            [(name, array[part]) for name, array in named],
-            [[token.piece for token in sentence.tokens] for sentence in sentences[part]],
-            mask[part],
+            [(name, array[rows]) for name, array in grids],
+            [[token.piece for token in sentence.tokens] for sentence in sentences[rows]],
+            mask[rows],
             start,
             len(sentences),
         )
@@ -153,9 +153,9 @@ def tensors(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     if segments is None:
         st.caption("This model has no token types, so it gets no token_type_ids.")
     figures.reading(
-        "Each tensor has one row a sentence and one column a position. All sentences of a batch are filled up with "
-        "padding (grey) to the longest; the attention mask is 0 there, so that no token looks at it.",
-        "What the numbers mean: ids are places in a table, and neighbouring ids have nothing to do with each other.",
+        "Each tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch "
+        "up to the length of the longest. The attention mask is 0 there, so that no token attends to it.",
+        "What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
     )
     figures.data("tensors", lambda: _tensor_table(sentences, ids, mask, segments))
 
@@ -175,8 +175,8 @@ def _tensor_table(
 
 
 def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """Ids back to text, and what was lost on the way."""
-    st.markdown("The ids are turned back into text. What differs from what was typed, the model never saw.")
+    """The ids decoded to text, and what was lost."""
+    st.markdown("The ids are turned back into text. The model never saw the parts that differ from what you typed.")
     rows = []
     for number, sentence in enumerate(sentences, start=1):
         ids = [token.id for token in sentence.tokens]
@@ -204,9 +204,9 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
 
 def _lost_words(lost: token_analysis.Losses) -> list[str]:
     unknown = f"unknown: {' '.join(lost.unknown)}" if lost.unknown else ""
-    cut = f"{lost.truncated:,} tokens cut away" if lost.truncated else ""
-    named = [("capital letters", lost.case), ("accents", lost.accents), ("spacing", lost.spacing)]
-    words = [name for name, holds in named if holds] + [text for text in (unknown, cut) if text]
+    truncated = f"{lost.truncated:,} tokens truncated" if lost.truncated else ""
+    flags = {"capital letters": lost.case, "accents": lost.accents, "spacing": lost.spacing}
+    words = [name for name, is_lost in flags.items() if is_lost] + [text for text in (unknown, truncated) if text]
     return words + (["other characters"] if lost.other else [])
 
 
@@ -227,9 +227,9 @@ def special_tokens(backend: Backend) -> None:
 
 
 def vocabulary(backend: Backend) -> None:
-    """Size of the vocabulary and a search over it."""
-    pieces_known = backend.tokenization.vocabulary
-    st.metric("Vocabulary size", f"{len(pieces_known):,}")
+    """The size of the vocabulary, and a search in it."""
+    known_pieces = backend.tokenization.vocabulary
+    st.metric("Vocabulary size", f"{len(known_pieces):,}")
     by_id = state.get("vocabulary_mode") == "id"
     query = controls.bind(
         "vocabulary_query",
@@ -246,13 +246,13 @@ def vocabulary(backend: Backend) -> None:
     )
     if not query:
         st.caption(
-            "Type something to search. In BERT's vocabularies ## marks a piece that continues a word; in RoBERTa's, Ġ "
-            "marks a space before it."
+            "Type something to search. In BERT's vocabularies ## marks a piece that continues a word. In RoBERTa's "
+            "vocabularies Ġ marks a piece that follows a space."
         )
         return
-    hits = vocabulary_search.search(pieces_known, query, mode)  # type: ignore[arg-type]  # the control's own options
-    shown = f", the first {len(hits.ids)} shown" if hits.total > len(hits.ids) else ""
-    st.caption(f"{hits.total:,} found{shown}")
+    hits = vocabulary_search.search(known_pieces, query, mode)  # type: ignore[arg-type]  # the control's own options
+    limit = f"; the first {len(hits.ids)} are shown" if hits.total > len(hits.ids) else ""
+    st.caption(f"{hits.total:,} found{limit}")
     if hits.total:
         st.dataframe(
             pd.DataFrame({"id": hits.ids, "piece": hits.pieces}), hide_index=True, key="vocabulary_hits", width=420
@@ -260,18 +260,17 @@ def vocabulary(backend: Backend) -> None:
 
 
 def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """The second model's pieces beside the first's, aligned by the characters they stand for."""
+    """The pieces of both models, aligned by the characters that they stand for."""
     if not state.get("model2"):
         st.info(
-            "Choose a second model under “Compare with” in the sidebar to see how its tokenizer cuts the same text."
+            "Choose a second model under “Compare with” in the sidebar to see how its tokenizer splits the same text."
         )
-        others = [spec.title for spec in CATALOG if spec.key != EMBEDDED_KEY]
-        st.caption(f"On offer: {', '.join(others)}." + (" Or name another." if settings.free_models_allowed() else ""))
+        others = ", ".join(spec.title for spec in CATALOG if spec.key != EMBEDDED_KEY)
+        free = " You can also enter another one." if settings.free_models_allowed() else ""
+        st.caption(f"Available models: {others}.{free}")
         return
     second = model_gate.second_model()
     if second is None:
-        if state.get("model2") == state.get("model"):
-            st.info("Both are the same model. Choose another one under “Compare with”.")
         return
     row = controls.sentence(sentences)
     spans = alignment.align(sentences[row], controls.current_tokens(second)[row])
@@ -284,5 +283,5 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
             "pieces": [f"{len(span.first)} and {len(span.second)}" for span in spans],
         }
     )
-    st.metric("Kept in one piece by both", f"{100 * alignment.agreement(spans):.0f} %")
+    st.metric("Not split by either", f"{100 * alignment.agreement(spans):.0f} %")
     st.dataframe(frame, hide_index=True, key="aligned")

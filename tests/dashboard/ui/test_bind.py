@@ -58,12 +58,12 @@ def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Ope
 
 def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> None:
     app = open_page("layers", view="sentences", l="99", s=[f"sentence {number}" for number in range(9)])
-    assert "Layer 99 was asked for, but there is only 0 to 6 here." in texts(app)
+    assert "Layer 99 is not available here. Choose from 0 to 6." in texts(app)
     assert app.session_state["layer"] is None
     app = open_page("heatmaps", sa="7")
-    assert "Sentence A 8 was asked for, but it is not offered here." in texts(app)
+    assert "Sentence A 8 is not available here." in texts(app)
     app.run()
-    assert "was asked for" not in texts(app)
+    assert "is not available here" not in texts(app)
 
 
 def bound() -> None:

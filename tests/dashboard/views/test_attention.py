@@ -176,8 +176,8 @@ def test_spread_out_heads_are_said_to_have_entropy_not_shares(open_page: Open) -
 
 def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> None:
     app = open_page("attention", view="matrix", l="99", h="99")
-    assert "Block 99 was asked for" in texts(app)
-    assert "Head 99 was asked for" in texts(app)
+    assert "Block 99 is not available here" in texts(app)
+    assert "Head 99 is not available here" in texts(app)
     assert "l" not in app.query_params
     assert "h" not in app.query_params
 

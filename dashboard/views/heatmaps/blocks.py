@@ -71,7 +71,7 @@ def blocks(backend: Backend) -> None:
         NOT_SHOWN,
     )
     _diagonal(trace, special)
-    mean = caching.token_yardstick(backend).raw.mean  # last: the figures stand while it is measured
+    mean = caching.token_baseline(backend).raw.mean  # last: the figures stand while it is measured
     for note, block in notes:
         note.caption(
             f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
@@ -230,7 +230,7 @@ def tokens(backend: Backend) -> None:
                 limits=limits,
                 key=f"tokens_{number}",
             )
-    mean = caching.token_yardstick(backend).raw.mean[layer]
+    mean = caching.token_baseline(backend).raw.mean[layer]
     st.caption(f"Two unrelated tokens have a cosine of {mean:.2f} at layer {layer} on average.")
     figures.reading(
         "Bright cells are tokens whose vectors point the same way. Put a question first and two answers beside it: which "

@@ -50,7 +50,7 @@ def _bank() -> None:
                 Compared(
                     backend,
                     vectors(choice, sentences, trace),
-                    partial(caching.token_yardstick, backend),
+                    partial(caching.token_baseline, backend),
                 )
             ],
             key="home_bank",

@@ -39,7 +39,7 @@ def words(models: Sequence[Backend]) -> None:
             Compared(
                 model,
                 word_choice.vectors(choice, sentences, trace),
-                partial(caching.token_yardstick, model),
+                partial(caching.token_baseline, model),
             )
             for model, trace in zip(models, traces, strict=True)
         ],
@@ -82,7 +82,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
             Compared(
                 model,
                 pool(trace, pooling, special),
-                partial(caching.sentence_yardstick, model, pooling, special),
+                partial(caching.sentence_baseline, model, pooling, special),
             )
             for model, trace in zip(models, traces, strict=True)
         ],

@@ -243,7 +243,7 @@ def test_the_data_of_the_grid_has_every_measure(open_page: Open) -> None:
         ({"r": ["m.99.mean", "m2.3.max", "bm25"], "view": "compare"}, "m.99.mean, m2.3.max"),
         ({"at": "0", "view": "compare", "r": "bm25"}, "“at”"),
         ({"run": "<img src=x>", "view": "similarity"}, ""),
-        ({"corpus": "ab" * 16}, "not on this server any more"),
+        ({"corpus": "ab" * 16}, "no longer kept on this server"),
         ({"col": "nosuch"}, ""),
     ],
 )

@@ -124,8 +124,9 @@ def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None
     if unsure:
         text += f"It is not significantly different from {unsure}. "
     if significant:
-        others = "one other run is" if significant == 1 else f"{significant} other runs are"
-        text += f"The differences to {others} statistically significant (p < {metrics.ALPHA:g}). "
+        many = f"The differences to {significant} other runs are"
+        text += "The difference to one other run is" if significant == 1 else many
+        text += f" statistically significant (p < {metrics.ALPHA:g}). "
     other_data = len(entries) - 1 - len(compared.p_values)
     if other_data:
         text += f"{other_data} run{'' if other_data == 1 else 's'} on other data cannot be compared with it."

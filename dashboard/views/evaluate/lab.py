@@ -222,7 +222,7 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
         "Spearman on the ready-made pairs of “Sentence similarity”. Two forward passes over all texts (one of them for the idf "
         "weights) give every pooling of every layer; no slider needs another pass. Click a row for its curves below.",
         "What is best for other data. Differences of one or two points may be chance (see the intervals of “Layers and "
-        "poolings”). Whitening to nearly as many directions as there are sentences describes the sentences more than the model.",
+        "poolings”). Whitening to nearly as many directions as there are sentences describes these more than the model.",
     )
 
 

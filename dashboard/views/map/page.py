@@ -1,4 +1,4 @@
-"""Map: where tokens lie in the model's space, and how a word's senses part from layer to layer."""
+"""Map: where tokens lie in the model's space, and how a word's senses separate from layer to layer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "map",
-    "Each token is a point; close points are tokens the model takes for alike. At layer 0 every word lies with its own "
-    "kind; block by block the sentence around it moves it.",
+    "Each token is a point; close points are tokens that the model treats as similar. At layer 0, equal words lie together. "
+    "Block by block, the sentence around a word moves its point.",
     VIEWS,
     _view,
     "drawing the map",

@@ -1,4 +1,4 @@
-"""The Map page's pictures: two layers side by side or in one, all layers moving, and what was selected in them."""
+"""The Map page's pictures: two layers side by side or in one map, or all layers as an animation."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
 
-LAYER_HUES = (theme.BLUE, theme.ORANGE)  # the first layer shown, the second
+LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
 READ = (
-    "Each point is a token. Points close together are, mostly, tokens whose vectors point the same way. Click a point to "
-    "list it; for several take the lasso or the box from the figure's toolbar. “Let go” below takes it back."
+    "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
+    "to list its token; to select several, use the lasso or the box of the figure's toolbar."
 )
 READ_3D = (
-    "Each point is a token. Drag to turn the picture. Mark words below: in three dimensions there is no lasso. Points close "
-    "together are, mostly, tokens whose vectors point the same way."
+    "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Drag to turn the "
+    "picture. There is no lasso in three dimensions: mark words below instead."
 )
 MISLEAD = (
-    "Directions and axes have no meaning. **UMAP distances mislead**, and t-SNE's too: how far apart two groups lie, how "
-    "large or dense one is, and gaps can come from the method. Ask a token for its true neighbours."
+    "Directions and axes have no meaning. **UMAP distances mislead**, and so do those of t-SNE: distances between groups, "
+    "their sizes and densities, and gaps can come from the method. Select a token to see its true neighbours."
 )
 SHADOW = (
-    "PCA is a shadow of hundreds of dimensions: points may lie on top of each other here that are far apart there. Ask a "
-    "token for its true neighbours. (**UMAP distances mislead** in another way: it keeps neighbours, and bends the rest.)"
+    "PCA is a shadow of hundreds of dimensions: points that are far apart in the model's space may overlap here. Select a "
+    "token to see its true neighbours. (**UMAP distances mislead** in another way: UMAP keeps neighbours and distorts the rest.)"
 )
 
 
 def how_to_read(options: MapOptions) -> tuple[str, str]:
-    """How to read a map, and what it does not show, by its method and dimensions."""
+    """How to read a map, and what it does not show."""
     return READ if options.dims == 2 else READ_3D, SHADOW if options.method == "pca" else MISLEAD
 
 
 def ends(backend: Backend) -> None:
-    """Two layers, by default the first and the last: two maps, or one of both."""
+    """Two layers, by default the first and the last, in two maps or one."""
     shown = choices.tokens(backend)
     if shown is None:
         return
@@ -60,32 +60,28 @@ def ends(backend: Backend) -> None:
     with columns[2]:
         by = choices.colours(shown, layer_allowed=True)
     with columns[3]:
-        joint = controls.switch("map_joint", "One map of both", "Both layers' vectors laid out together in one map.")
+        joint = controls.switch("map_joint", "One map of both", "Places the vectors of both layers in one map.")
     rows = selection.selected(shown)
     options, renderer = _drawable(options, len(shown) * (2 if joint else 1))
     if renderer is None:
         return
+    layers = (first_layer, second_layer)
+    drawn = choices.drawing(shown, options, [layers] if joint else layers)
+    if drawn is None:
+        return
+    drawing, options = drawn
     if joint:
-        made = choices.drawing(shown, options, [(first_layer, second_layer)])
-        if made is None:
-            return
-        drawing, options = made
-        _joint(shown, drawing.maps[first_layer, second_layer], (first_layer, second_layer), by, rows, options, renderer)
+        _joint(shown, drawing.maps[layers], layers, by, rows, options, renderer)
     else:
-        made = choices.drawing(shown, options, [first_layer, second_layer])
-        if made is None:
-            return
-        drawing, options = made
-        maps = [drawing.maps[layer] for layer in (first_layer, second_layer)]
-        for number, (column, layer) in enumerate(zip(st.columns(2), (first_layer, second_layer), strict=True)):
+        for number, (column, layer) in enumerate(zip(st.columns(2), layers, strict=True)):
             with column:
-                _one(shown, maps[number], layer, number, by, rows, options, renderer)
+                _one(shown, drawing.maps[layer], layer, number, by, rows, options, renderer)
     figures.reading(*how_to_read(options))
-    selection.selection(shown, rows, list(dict.fromkeys((first_layer, second_layer))))
+    selection.selection(shown, rows, list(dict.fromkeys(layers)))
 
 
 def through(backend: Backend) -> None:
-    """Every layer's map, one after the other."""
+    """The maps of all layers, as an animation."""
     shown = choices.tokens(backend)
     if shown is None:
         return
@@ -95,20 +91,20 @@ def through(backend: Backend) -> None:
     options, renderer = _drawable(options, len(shown))
     if renderer is None:
         return
-    made = choices.drawing(shown, options, layers)
-    if made is None:
+    drawn = choices.drawing(shown, options, layers)
+    if drawn is None:
         return
-    drawing, options = made
+    drawing, options = drawn
     selection.renew_moving((shown.key, options, by, renderer, controls.scale()))
     maps = {layer: drawing.maps[layer] for layer in layers}
     rows = selection.selected(shown)
-    drawn = _sampled(shown, renderer)
+    drawn_rows = _sampled(shown, renderer)
     figure = scatter.moving_map(
-        {layer: layer_map.points[drawn] for layer, layer_map in maps.items()},
-        texts(shown, drawn),
-        _part(choices.coloured(shown, by), drawn),
+        {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
+        texts(shown, drawn_rows),
+        _part(choices.coloured(shown, by), drawn_rows),
         f"{len(shown):,} tokens, layer 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",
-        selected=_drawn_rows(drawn, selection.selected(shown, "_moving_selection")),
+        selected=_positions(drawn_rows, selection.selected(shown, "_moving_selection")),
         renderer=renderer,
         scale=controls.scale(),
     )
@@ -117,18 +113,17 @@ def through(backend: Backend) -> None:
         figure,
         key="map_moving",
         alt=f"Map of {len(shown):,} tokens that moves from layer 0 to {layers[-1]}",
-        message=f"Press play, or move the layer. Trustworthiness lies between {min(t.trustworthiness for t in trusts):.2f} "
-        f"and {max(t.trustworthiness for t in trusts):.2f} (1 is best).",
-        read=READ
-        + " All layers start from one common map and are turned to fit it, so that a token that moves is a token "
-        "whose neighbours change.",
+        message="Press play, or move the layer's slider. The trustworthiness of the maps is between "
+        f"{min(t.trustworthiness for t in trusts):.2f} and {max(t.trustworthiness for t in trusts):.2f} (1 is best).",
+        read=READ + " The maps of all layers start from one common map and are turned to fit it: if a token moves, its "
+        "neighbours change.",
         not_shown=how_to_read(options)[1],
         table=lambda: _table(shown, maps),
-        on_select=lambda: selection.pick(shown, "map_moving", drawn),
+        on_select=lambda: selection.pick(shown, "map_moving", drawn_rows),
     )
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     selection.selection(shown, rows, [layer])
-    st.subheader("How far to trust each layer's map", anchor=False)
+    st.subheader("How trustworthy each layer's map is", anchor=False)
     st.dataframe(
         pd.DataFrame(
             {
@@ -150,7 +145,7 @@ def through(backend: Backend) -> None:
 
 
 def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer | None]:
-    """The options as this browser can draw them, and by what; None while it is being asked."""
+    """The options that this browser can draw, and the renderer; None while the browser is being asked."""
     can = webgl.can_webgl()
     if options.dims == 2 and count <= scatter.SVG_POINTS:
         return options, "svg"
@@ -160,16 +155,16 @@ def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Rend
     if can:
         return options, "webgl"
     if options.dims == 3:
-        st.info("This browser has no WebGL, which three dimensions need: here are two.")
+        st.info("This browser has no WebGL, which three dimensions need: the map is drawn in two.")
         options = replace(options, dims=2)
     return options, "svg"
 
 
 def _sampled(shown: TokenSet, renderer: scatter.Renderer) -> np.ndarray:
-    """The tokens that are drawn: all, or as many as a browser without WebGL can carry."""
+    """The rows of the tokens that are drawn: all, or a sample for a browser without WebGL."""
     if renderer == "webgl" or len(shown) <= SVG_MOST:
         return np.arange(len(shown))
-    st.info(f"This browser has no WebGL: {SVG_MOST:,} of the {len(shown):,} tokens are drawn.")
+    st.info(f"This browser has no WebGL: only {SVG_MOST:,} of the {len(shown):,} tokens are drawn.")
     return np.sort(np.random.default_rng(0).choice(len(shown), SVG_MOST, replace=False))
 
 
@@ -194,7 +189,7 @@ def _one(
         texts(shown, drawn),
         _part(colours, drawn),
         f"Layer {layer}, {METHOD_NAMES[options.method]}",
-        selected=_drawn_rows(drawn, rows),
+        selected=_positions(drawn, rows),
         renderer=renderer,
         symbol=("circle", "diamond")[number],
         scale=controls.scale(),
@@ -218,24 +213,24 @@ def _joint(
     options: MapOptions,
     renderer: scatter.Renderer,
 ) -> None:
-    """One map of both layers' vectors: every token is there twice."""
+    """One map of both layers' vectors, in which every token appears twice."""
     drawn = _sampled(shown, renderer)
     twice = np.concatenate([drawn, drawn])
-    places = np.concatenate([drawn, drawn + len(shown)])
-    written = texts(shown, drawn)
+    point_rows = np.concatenate([drawn, drawn + len(shown)])
+    hover_texts = texts(shown, drawn)
     if by == "layer":
         groups = [f"layer {layer}" for layer in layers for _ in range(len(drawn))]
         colours = scatter.Colours("layer", groups=groups, hues=LAYER_HUES)
     else:
         colours = _part(choices.coloured(shown, by), twice)
-    chosen = _drawn_rows(drawn, rows)
-    long = [f"{text}<br>layer {layer}" for layer in layers for text in written.long]
+    selected = _positions(drawn, rows)
+    long = [f"{text}<br>layer {layer}" for layer in layers for text in hover_texts.long]
     figure = scatter.token_map(
-        layer_map.points[places],
-        scatter.PointTexts([*written.short, *written.short], long),
+        layer_map.points[point_rows],
+        scatter.PointTexts([*hover_texts.short, *hover_texts.short], long),
         colours,
         f"Layers {layers[0]} and {layers[1]} in one map, {METHOD_NAMES[options.method]}",
-        selected=[*chosen, *(row + len(drawn) for row in chosen)],
+        selected=[*selected, *(position + len(drawn) for position in selected)],
         renderer=renderer,
         height=620,
         scale=controls.scale(),
@@ -249,15 +244,16 @@ def _joint(
     )
     trust(layer_map)
     st.caption(
-        "Layers often lie apart because a block moves all vectors in one direction: that says little of any token."
+        "Layers often lie apart because a block moves all vectors in one direction. This says little about single tokens."
     )
 
 
 def trust(layer_map: LayerMap) -> None:
-    known = layer_map.trust
+    measured = layer_map.trust
     st.caption(
-        f"**Trustworthiness {known.trustworthiness:.3f}**, {known.words}. Of each token's {known.neighbours} nearest in "
-        f"the model, {known.overlap:.0%} are among its {known.neighbours} nearest here (by chance {known.chance:.0%})."
+        f"**Trustworthiness {measured.trustworthiness:.3f}**, {measured.words}. Of a token's {measured.neighbours} nearest "
+        f"neighbours in the model, {measured.overlap:.0%} are among its {measured.neighbours} nearest neighbours here (by "
+        f"chance: {measured.chance:.0%})."
     )
 
 
@@ -284,8 +280,8 @@ def _part(colours: scatter.Colours, rows: np.ndarray) -> scatter.Colours:
     )
 
 
-def _drawn_rows(drawn: np.ndarray, rows: tuple[int, ...]) -> list[int]:
-    """Where the selected tokens are among those that are drawn."""
+def _positions(drawn: np.ndarray, rows: tuple[int, ...]) -> list[int]:
+    """The positions of the selected rows among the drawn ones."""
     return [int(row) for row in np.flatnonzero(np.isin(drawn, rows))]
 
 

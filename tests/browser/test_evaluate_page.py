@@ -125,7 +125,7 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
         assert loaded == today
     panel = page.locator(".st-key-load_runs")
     expect(panel.get_by_text("3 loaded runs are in the table")).to_be_visible()  # it stays open
-    panel.get_by_role("button", name="Remove").click()
+    panel.get_by_role("button", name="Remove", exact=True).click()
     page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._fullData.length === 3", timeout=60_000)
 
 

@@ -36,7 +36,7 @@ MISLEAD = (
 )
 SHADOW = (
     "PCA is a shadow of hundreds of dimensions: points that are far apart in the model's space may overlap here. Select a "
-    "token to see its true neighbours. (**UMAP distances mislead** in another way: UMAP keeps neighbours and distorts the rest.)"
+    "token to see its true neighbours. (**UMAP distances mislead** in another way: it keeps neighbours and distorts the rest.)"
 )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,11 +21,13 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, ReportProgress, Work
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
     from components.retrieval.index.folder import VectorIndex
+
+Result = TypeVar("Result")
 
 
 class NoResult(Exception):
@@ -44,7 +47,13 @@ class PairIndexes:
     ranks: LayerGrid  # [layer, pooling, query]
 
 
-def result(key: tuple[object, ...], title: str, work: Work, where: str, short: bool = False) -> Any:
+def result(
+    key: tuple[object, ...],
+    title: str,
+    work: Callable[[ReportProgress, IsCancelled], Result],
+    where: str,
+    short: bool = False,
+) -> Result:
     """The result of a job. Raises NoResult while it runs (its progress is drawn) or after it failed (the error is drawn).
 
     `where` keys the widgets; `short` is for statistics over known ranks, which do not wait for any embedding.
@@ -53,7 +62,8 @@ def result(key: tuple[object, ...], title: str, work: Work, where: str, short: b
     job = jobs.request(key, title, work, person=caching.person(), lane="statistics" if short else None)
     if not progress.ready(jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}"):
         raise NoResult(waiting=not short and progress.is_awaited(job))
-    return job.result
+    value: Result = job.result
+    return value
 
 
 def both_indexes(

@@ -83,7 +83,7 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
 def _compared(
     runs: list[Run], names: list[str], measure: str, reference: int, is_best: bool
 ) -> tuple[pd.DataFrame, Compared]:
-    table_and_tests: tuple[pd.DataFrame, Compared] = evaluation.result(
+    return evaluation.result(
         (
             "comparison",
             tuple((run.key, name, run.milliseconds) for run, name in zip(runs, names, strict=True)),
@@ -96,7 +96,6 @@ def _compared(
         "comparison",
         short=True,
     )
-    return table_and_tests
 
 
 def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:

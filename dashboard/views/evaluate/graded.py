@@ -14,7 +14,6 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.retrieval.corpora.readers.table import unreadable
-from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
@@ -143,13 +142,12 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRan
         cell = (code.layer, code.pooling)
         if cell not in documents.engines:
             return None
-        ranks: RelevantRanks = evaluation.result(
+        return evaluation.result(
             ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
             f"{name}: ranking {len(graded.queries):,} queries",
             partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded.grades),
             f"graded_{code.model}.{code.layer}.{code.pooling}",
         )
-        return ranks
 
     ready, _ = request.gather(
         lambda kind: _by_words(request.backend, graded, kind),
@@ -173,7 +171,7 @@ def _ranks_of(
 
 def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
     ranking = rankers.word_ranking(backend, kind)
-    ranks: RelevantRanks = evaluation.result(
+    return evaluation.result(
         ("graded words", kind, ranking.source, graded.content_hash),
         f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",
         lambda report_progress, is_cancelled: graded_ranks.ranker_relevant_ranks(
@@ -181,7 +179,6 @@ def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
         ),
         f"graded_{kind}",
     )
-    return ranks
 
 
 def _measure() -> str:
@@ -199,26 +196,14 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
 
     Also the names of the runs that are not significantly different from the best.
     """
-    judge = graded_metrics.MEASURES[measure]
-    values = [judge(outcome) for _, outcome in ranks]
-    best = int(np.argmax([run_values.mean() for run_values in values]))
-    compared = run_table.against(values, best, [True] * len(values), is_best=True)
-    rows = []
-    for number, (name, outcome) in enumerate(ranks):
-        estimate = metrics.interval(values[number])
-        rows.append(
-            {
-                "run": name,
-                measure: 100 * estimate.value,
-                "95 % interval": f"{100 * estimate.low:.1f} – {100 * estimate.high:.1f}",
-                "p to the best (Holm)": compared.cells[number],
-                **{
-                    other: 100 * float(judge_other(outcome).mean())
-                    for other, judge_other in graded_metrics.MEASURES.items()
-                    if other != measure
-                },
-            }
-        )
+    values = [{name: judge(outcome) for name, judge in graded_metrics.MEASURES.items()} for _, outcome in ranks]
+    judged = [run_values[measure] for run_values in values]
+    best = int(np.argmax([run_values.mean() for run_values in judged]))
+    compared = run_table.against(judged, best, [True] * len(judged), is_best=True)
+    rows = [
+        run_table.measured(name, run_values, measure, {"p to the best (Holm)": cell})
+        for (name, _), run_values, cell in zip(ranks, values, compared.cells, strict=True)
+    ]
     return pd.DataFrame(rows), [ranks[number][0] for number in compared.unsure]
 
 

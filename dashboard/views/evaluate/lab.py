@@ -148,10 +148,9 @@ def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
         vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
         return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_cancelled))
 
-    cells: tuple[LabCell, ...] = evaluation.result(
+    return evaluation.result(
         ("lab cells", work.key, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
     )
-    return cells
 
 
 def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
@@ -164,13 +163,12 @@ def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCe
         )
         return tuple(cells)
 
-    cells: tuple[LabCell, ...] = evaluation.result(
+    return evaluation.result(
         ("lab sweep", work.key, layer, seed, pooling),
         f"{POOLINGS[pooling]}: comparing numbers of dimensions",
         run,
         "lab_sweep",
     )
-    return cells
 
 
 def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:

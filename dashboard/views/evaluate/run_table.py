@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,6 @@ from components.retrieval.evaluation.run_record import Run, read_runs, write_run
 from dashboard import caching
 from dashboard.corpora import uploads
 from dashboard.ui import figures
-
-if TYPE_CHECKING:
-    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,26 +56,17 @@ def results(
 
     `names` replace the runs' own; `is_best` as in `against`.
     """
-    judge = metrics.MEASURES[measure]
-    values = [judge(run.ranks) for run in runs]
-    compared = against(values, reference, [paired(run, runs[reference]) for run in runs], is_best)
+    values = [{name: judge(run.ranks) for name, judge in metrics.MEASURES.items()} for run in runs]
+    judged = [run_values[measure] for run_values in values]
+    compared = against(judged, reference, [paired(run, runs[reference]) for run in runs], is_best)
     rows = []
     for number, run in enumerate(runs):
-        estimate = metrics.interval(values[number])
         is_comparable = number == reference or number in compared.p_values
-        difference = 100 * float(values[number].mean() - values[reference].mean())
+        difference = 100 * float(judged[number].mean() - judged[reference].mean())
+        tests = {"difference": difference if is_comparable else np.nan, "p (Holm)": compared.cells[number]}
         rows.append(
             {
-                "run": names[number] if names is not None else run.name,
-                measure: 100 * estimate.value,
-                "95 % interval": f"{100 * estimate.low:.1f} – {100 * estimate.high:.1f}",
-                "difference": difference if is_comparable else np.nan,
-                "p (Holm)": compared.cells[number],
-                **{
-                    other: 100 * float(judge_other(run.ranks).mean())
-                    for other, judge_other in metrics.MEASURES.items()
-                    if other != measure
-                },
+                **measured(names[number] if names is not None else run.name, values[number], measure, tests),
                 "ms per query": np.nan if run.milliseconds is None else run.milliseconds,
                 "index MB": np.nan if run.index_bytes is None else run.index_bytes / 1e6,
                 "queries": run.data.queries,
@@ -87,6 +74,18 @@ def results(
             }
         )
     return pd.DataFrame(rows), compared
+
+
+def measured(name: str, values: Mapping[str, Float64], measure: str, tests: Mapping[str, object]) -> dict[str, object]:
+    """A run's row: the measure in per cent with its interval, the tests, then all other measures."""
+    estimate = metrics.interval(values[measure])
+    return {
+        "run": name,
+        measure: 100 * estimate.value,
+        "95 % interval": f"{100 * estimate.low:.1f} – {100 * estimate.high:.1f}",
+        **tests,
+        **{other: 100 * float(values[other].mean()) for other in values if other != measure},
+    }
 
 
 def paired(run: Run, other: Run) -> bool:
@@ -109,33 +108,26 @@ def show(table: pd.DataFrame) -> None:
 
 
 def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:
-    """Downloads: the table as CSV, Markdown and LaTeX (the last two are made on a click), the runs as JSON."""
+    """Downloads: the table as CSV, Markdown and LaTeX, and the runs as JSON; all but the CSV are made on a click."""
     rounded = table.round(2)
     with st.container(horizontal=True, key="run_exports"):
         figures.download(rounded, "runs")
-        for label, ending, kind, content in (
-            ("Markdown table", "md", "text/markdown", lambda: markdown(rounded)),
-            ("LaTeX table", "tex", "application/x-tex", lambda: latex(rounded)),
+        save_help = "With model revisions, settings, versions and the rank of every query. Load the file again below."
+        for label, ending, mime, content, icon, help_text in (
+            ("Markdown table", "md", "text/markdown", lambda: markdown(rounded), "download", None),
+            ("LaTeX table", "tex", "application/x-tex", lambda: latex(rounded), "download", None),
+            ("Save the runs (JSON)", "json", "application/json", lambda: write_runs(runs), "save", save_help),
         ):
             st.download_button(
                 label,
                 content,
                 f"bert-internals-runs.{ending}",
-                kind,
+                mime,
                 key=f"runs_{ending}",
-                icon=":material/download:",
+                icon=f":material/{icon}:",
                 on_click="ignore",
+                help=help_text,
             )
-        st.download_button(
-            "Save the runs (JSON)",
-            write_runs(runs),
-            "bert-internals-runs.json",
-            "application/json",
-            key="runs_json",
-            icon=":material/save:",
-            on_click="ignore",
-            help="With model revisions, settings, versions and the rank of every query. Load the file again below.",
-        )
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -206,7 +198,7 @@ def _uploads() -> None:
         "Runs saved on this page (.json)", type=["json"], accept_multiple_files=True, key=f"run_files_{number}"
     )
     for file in files:
-        key = uploads.added(caching.saved_runs(), file, _read)
+        key = uploads.added(caching.saved_runs(), file, lambda file: read_runs(file.getvalue(), file.name))
         known = st.session_state.get("_saved_runs", ())
         if key is not None and key not in known:
             st.session_state["_saved_runs"] = (*known, key)
@@ -214,10 +206,6 @@ def _uploads() -> None:
         count = len(loaded())
         st.caption(f"{count} loaded run{' is' if count == 1 else 's are'} in the table.")
         st.button("Remove", key="drop_runs", on_click=_remove)
-
-
-def _read(file: UploadedFile) -> tuple[Run, ...]:
-    return read_runs(file.getvalue(), file.name)
 
 
 def _remove() -> None:

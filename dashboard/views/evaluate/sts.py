@@ -89,7 +89,7 @@ def _pairs() -> ScoredPairs | None:
 
 def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
     options = EmbedRequest.of_session(backend).pair_options()
-    grid: SimilarityGrid = evaluation.result(
+    return evaluation.result(
         ("similarity", backend.spec.key, backend.revision, options, pairs.content_hash),
         f"Embedding {2 * len(pairs.first):,} sentences",
         lambda report_progress, is_cancelled: sts.similarity_grid(
@@ -97,7 +97,6 @@ def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
         ),
         "similarity",
     )
-    return grid
 
 
 def _word_scores(backend: Backend, pairs: ScoredPairs) -> dict[str, Float64]:

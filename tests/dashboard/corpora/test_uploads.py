@@ -63,7 +63,7 @@ def test_several_files_are_one_thing_in_any_order(session: dict[str, Any]) -> No
     key = uploads.added(cache, [first, second], len)
     assert key is not None
     assert uploads.added(cache, [second, first], len) == key
-    assert cache.get(key) == 2
+    assert cache.find(key) == 2
 
 
 def test_a_bad_file_is_explained_and_the_last_good_one_stays(
@@ -74,7 +74,7 @@ def test_a_bad_file_is_explained_and_the_last_good_one_stays(
     cache: Cache[str] = Cache(6)
 
     def refuse(file: Upload) -> str:
-        raise InputError("Bad.", "Good was expected.", "Mend it.")
+        raise InputError("Bad.", "Good was expected.", "Choose another file.")
 
     assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file: "good") == "good"
     assert uploads.kept("things", cache, Upload("b", b"2", "2"), refuse) == "good"

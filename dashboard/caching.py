@@ -326,8 +326,8 @@ def sense_overview(key: tuple[str, str, str], _backend: Backend, _labelled: Sens
                 "senses": len(set(senses)),
                 "sentences": len(senses),
                 "best layer": curve.best,
-                "accuracy there": float(curve.accuracy[curve.best]),
-                "at layer 0": float(curve.accuracy[0]),
+                "accuracy at best layer": float(curve.accuracy[curve.best]),
+                "accuracy at layer 0": float(curve.accuracy[0]),
                 "most frequent sense": curve.majority,
             }
         )

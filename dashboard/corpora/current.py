@@ -36,8 +36,8 @@ def corpus() -> Corpus:
     key = state.get("corpus")
     if not key:
         return demo()
-    kept = caching.corpora().find(key)
-    if kept is None:
+    chosen = caching.corpora().find(key)
+    if chosen is None:
         st.warning(
             "The corpus that was chosen here is no longer kept on this server: choose it again. "
             "The demo corpus is used instead.",
@@ -45,7 +45,7 @@ def corpus() -> Corpus:
         )
         choose(None)
         return demo()
-    return kept
+    return chosen
 
 
 def choose(corpus: Corpus | None) -> None:

@@ -260,6 +260,8 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
             table,
             hide_index=True,
             key="all_words_table",
-            column_config={name: percent for name in ("accuracy there", "at layer 0", "most frequent sense")},
+            column_config={
+                name: percent for name in ("accuracy at best layer", "accuracy at layer 0", "most frequent sense")
+            },
         )
         figures.download(table, "all-words")

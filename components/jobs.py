@@ -234,7 +234,7 @@ class Queue:
 
     def _run(self, job: Job, lane: Lane) -> None:
         def is_cancelled() -> bool:
-            while lane.gives_way and not job.people and not job.cancel.is_set() and self._others_work():
+            while lane.gives_way and not self._is_awaited(job) and not job.cancel.is_set() and self._others_work():
                 job.cancel.wait(PAUSE_SECONDS)
             return job.cancel.is_set()
 
@@ -256,9 +256,15 @@ class Queue:
     def _others_work(self) -> bool:
         with self._lock:
             others_work = any(
-                job.people or not self._lanes[name].gives_way for name, jobs in self._working.items() for job in jobs
+                self._is_awaited(job) or not self._lanes[name].gives_way
+                for name, jobs in self._working.items()
+                for job in jobs
             )
         return others_work or self._is_busy()
+
+    def _is_awaited(self, job: Job) -> bool:
+        """Whether somebody who is still there waits for a job: people also leave without Stop."""
+        return any(map(self.is_present, tuple(job.people)))
 
 
 class Jobs:

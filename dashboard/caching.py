@@ -1,7 +1,7 @@
 """Every st.cache_* function: singletons and small derived results, all bounded.
 
-Keys are models, revisions, texts and options, never arrays: Streamlit only samples large arrays when it
-hashes them, and two that differ can get one another's result.
+Keys are models, revisions, texts and options, never arrays: Streamlit only samples large arrays when it hashes them, so
+that one array could get the result of another.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import gc
 import json
 import logging
-from collections.abc import Callable, Hashable, Sequence
-from functools import cache
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit import runtime
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from components.analysis.maps.drawing import MapMaker
     from components.analysis.pooling import Pooling
     from components.analysis.word_senses import Cluster, SenseCurve
+    from components.arrays import Float32
     from components.model.backend import Backend
     from components.model.embedding.embedder import Resolved
     from components.model.trace import Trace
@@ -52,14 +53,13 @@ if TYPE_CHECKING:
     from components.retrieval.search.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
-FEW = 6  # of what people bring along, for all sessions together
 LANES = {
     "models": Lane(workers=4),
     "embedding": Lane(workers=2),  # more would only slow each other down
     "tokens": Lane(workers=2),
     "evaluation": Lane(),
     "statistics": Lane(),
-    # Nobody looks at a picture that was asked for long before; a large model alone has 25 layers to draw.
+    # Nobody still looks for a map that was asked for long ago; a large model alone has 25 layers to draw.
     "maps": Lane(newest_first=True, most_waiting=100),
     "quick maps": Lane(newest_first=True, most_waiting=100),
     "background": Lane(gives_way=True),
@@ -68,7 +68,7 @@ LANES = {
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def queue() -> Queue:
-    """Everything that runs in the background, for all sessions."""
+    """The jobs of all sessions."""
     return Queue(LANES, is_busy=traces().is_computing, is_present=_is_present)
 
 
@@ -79,7 +79,7 @@ def person() -> str:
 
 
 def _is_present(person: Hashable) -> bool:
-    """Whether a session is still connected; where that cannot be known (in a test) it counts as there."""
+    """Whether a session is still connected; where that cannot be known (in a test), it counts as connected."""
     return not runtime.exists() or bool(runtime.get_instance().is_active_session(str(person)))
 
 
@@ -95,11 +95,11 @@ def traces() -> TraceStore:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def models() -> ModelLoader:
-    """The models in memory, and those on their way."""
+    """The models in memory, and those being loaded."""
     return ModelLoader(queue(), traces(), after_load=_after_load)
 
 
-# What else is done with a model once it is loaded, by name. The entry adds to it: this module stands below those it serves.
+# What else is done with a model once it is loaded, by name. app.py fills it: this module must not import dashboard.jobs.
 after_load: dict[str, Callable[[Backend], None]] = {}
 
 
@@ -111,11 +111,11 @@ def _after_load(backend: Backend) -> None:
 
 
 def freeze_garbage() -> None:
-    """Keep the collector away from what a loaded model brought along.
+    """Exclude the objects of a loaded model from garbage collection.
 
-    Streamlit collects garbage in full after every rerun. With torch and transformers loaded that walks some
-    million objects, 200 ms a time, holding the interpreter's lock. They live as long as the server, so they
-    are moved out of the collector's sight; unfreezing first lets it take a model that was dropped meanwhile.
+    Streamlit runs a full collection after every rerun. With torch and transformers loaded, each one visits about a
+    million objects and holds the interpreter's lock for 200 ms. These objects live as long as the server, so the
+    collector need not visit them. Unfreezing first frees a model that was dropped in the meantime.
     """
     gc.unfreeze()
     gc.collect()
@@ -127,30 +127,30 @@ def _baselines() -> Cache[Baselines]:
     return Cache(8)
 
 
-def token_yardstick(backend: Backend) -> Baseline:
-    """How similar unrelated tokens are in a model; measured in the background after the model was loaded."""
+def token_baseline(backend: Backend) -> Baseline:
+    """How similar unrelated tokens are in a model."""
     return baseline(backend).tokens
 
 
-def sentence_yardstick(backend: Backend, pooling: Pooling, include_special: bool) -> Baseline:
-    """How similar unrelated sentences are, by pooling."""
+def sentence_baseline(backend: Backend, pooling: Pooling, include_special: bool) -> Baseline:
+    """How similar unrelated sentences are in a model, by pooling."""
     return baseline(backend).sentences[pooling, include_special]
 
 
 def baseline(backend: Backend) -> Baselines:
-    """The yardsticks of unrelated tokens and sentences of a model; waits where they are being measured."""
+    """The similarity of unrelated tokens and sentences in a model; waits while another thread measures it."""
     from components.analysis.baseline import measure_sample
 
     return _baselines().get(_model_key(backend), lambda: measure_sample(backend.run, demo_sentences()))
 
 
 def baseline_under_way(backends: Sequence[Backend]) -> bool:
-    """Whether another thread is measuring each yardstick that is not there yet."""
+    """Whether the baseline of every model is measured, or being measured by another thread."""
     return all(_baselines().is_known(_model_key(backend)) for backend in backends)
 
 
 def baseline_ready(backend: Backend) -> bool:
-    """Whether the yardsticks are there without waiting."""
+    """Whether the baseline of a model is measured."""
     return _baselines().find(_model_key(backend)) is not None
 
 
@@ -162,7 +162,7 @@ def _model_key(backend: Backend) -> tuple[str, str]:
 def layer_cka(
     key: tuple[tuple[str, str, bytes], ...], _first: np.ndarray, _second: np.ndarray | None = None
 ) -> LayerCKA:
-    """Linear CKA of layers; keyed on models, revisions and input ids, not on the vectors."""
+    """Linear CKA of layers; keyed on models, revisions and input ids."""
     from components.analysis import cka
 
     return cka.layer_cka(_first, _second)
@@ -170,7 +170,7 @@ def layer_cka(
 
 @st.cache_resource(max_entries=32, show_spinner=False)  # read-only, and a record that cannot be pickled
 def head_patterns(key: tuple[str, str, tuple[object, ...]], which: TextsFilter, _trace: Trace) -> HeadPatterns:
-    """Every head's score on every pattern over a trace; keyed on model, revision, texts and the inputs' ids."""
+    """Every head's score on every pattern over a trace; keyed on model, revision, texts and input ids."""
     from components.analysis import head_patterns as analysis
     from components.analysis.attention import of_sentence
 
@@ -192,39 +192,34 @@ def indexes() -> IndexCache:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def evaluations() -> Jobs:
-    """The evaluations of all sessions. What embeds, ranks or takes times runs one after the other: two at a time would
-    take as long together, and both people would wait for both. Statistics over ranks have a lane of their own."""
+    """The evaluations of all sessions.
+
+    Embedding, ranking and timing run one after the other: two at a time would take as long together, and both people
+    would wait for both. Statistics over ranks have a lane of their own.
+    """
     return Jobs(queue(), "evaluation", keep=64, keep_bytes=512 << 20)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def saved_runs() -> Cache[tuple[Run, ...]]:
-    """The runs that people loaded from files."""
-    return Cache(FEW)
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _few(kind: str) -> Cache[Any]:
+    """Results of one kind, for all sessions together; people's files are large, so that few are kept."""
+    return Cache(6)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def pair_sets() -> Cache[Pairs]:
-    """Queries and documents of corpora, by corpus and column."""
-    return Cache(FEW)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def graded_sets() -> Cache[GradedSet]:
-    """The collections with graded relevance that people brought along."""
-    return Cache(FEW)
+corpora: Callable[[], Cache[Corpus]] = partial(_few, "corpora")  # that people chose, by key
+saved_runs: Callable[[], Cache[tuple[Run, ...]]] = partial(_few, "runs")  # loaded from files, by upload
+pair_sets: Callable[[], Cache[Pairs]] = partial(_few, "pairs")  # queries and documents, by corpus and column
+graded_sets: Callable[[], Cache[GradedSet]] = partial(_few, "graded sets")  # by upload or path
+scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  # by upload
+static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vectors")  # by upload
+sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
+similar_pairs: Callable[[], Cache[tuple[SimilarPair, ...]]] = partial(_few, "similar pairs")  # by index and settings
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def lab_vectors() -> Cache[LabLayers]:
-    """The pooling lab's vectors at all layers, by model and pairs; few, for those of large corpora take up to 512 MiB each."""
+    """The pooling lab's vectors at all layers, by model and pairs; those of a large corpus take up to 512 MiB."""
     return Cache(2)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def scored_pairs() -> Cache[ScoredPairs]:
-    """The scored sentence pairs that people brought along, by upload."""
-    return Cache(FEW)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -237,28 +232,29 @@ def maps() -> MapMaker:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def token_jobs() -> Jobs:
-    """The token vectors of corpora, of all sessions: few, for a large set takes some GB of the disk."""
+    """The token vectors of corpora, for all sessions; a large set takes several GB of disk space."""
     return Jobs(queue(), "tokens", keep=4)
 
 
 def token_folder() -> Path:
-    """Where token vectors lie, in files without a name: one that is kept no longer frees its disk space."""
+    """The folder of token vectors. Their files have no names, so that disk space is free once nothing uses a file."""
     from components.retrieval.index.cache import cache_folder
 
     return cache_folder().parent / "tokens"
 
 
-@st.cache_data(max_entries=512, show_spinner=False)
-def query_vectors(
-    key: tuple[str, str, tuple[int, ...], tuple[str, ...], int],
-    queries: tuple[str, ...],
-    _backend: Backend,
-    _info: IndexInfo,
-) -> dict[tuple[int, Pooling], np.ndarray]:
-    """Queries' vectors at every layer and pooling of an index; keyed on model, revision, options and the texts."""
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _query_vectors() -> Cache[Mapping[tuple[int, Pooling], Float32]]:
+    return Cache(6_000, size=lambda vectors: len(next(iter(vectors.values()))))  # counts queries
+
+
+def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -> Mapping[tuple[int, Pooling], Float32]:
+    """(layer, pooling) to the queries' vectors [query, dim], for an index; shared, so that nobody may change them."""
     from components.retrieval.search.query import query_vectors as compute
 
-    return dict(compute(_backend, queries, _info))
+    options = info.options
+    key = (info.model, info.revision, options.layers, options.poolings, options.max_length, queries)
+    return _query_vectors().get(key, lambda: compute(backend, queries, info))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting words …")
@@ -269,7 +265,7 @@ def ranker(kind: str, texts_hash: str, source: str, _texts: Texts, _make: Callab
 
 @st.cache_resource(max_entries=8, show_spinner="Counting tokens …")
 def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Texts, _backend: Backend) -> np.ndarray:
-    """Tokens of every sentence, special tokens included, before any truncation, int64 [sentence]."""
+    """The number of tokens of every sentence, special tokens included, before truncation, int64 [sentence]."""
     import numpy as np
 
     lengths = []
@@ -281,7 +277,7 @@ def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Texts, 
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def embedding_speed(model: str, revision: str, device: str, precision: Resolved, _backend: Backend) -> float:
-    """Sentences a second of some 20 tokens, measured once on the demo's sentences."""
+    """Sentences per second, for sentences of about 20 tokens; measured once, on those of the demo."""
     import time
 
     texts = demo_sentences()[:96]
@@ -292,33 +288,9 @@ def embedding_speed(model: str, revision: str, device: str, precision: Resolved,
     return len(texts) / (time.perf_counter() - started)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def corpora() -> Cache[Corpus]:
-    """The corpora that people brought along, by key."""
-    return Cache(FEW)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def static_vectors() -> Cache[StaticVectors]:
-    """The word vectors that people brought along, by upload."""
-    return Cache(FEW)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def sense_files() -> Cache[SenseFile]:
-    """The labelled sentences that people brought along, by upload."""
-    return Cache(FEW)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def similar_pairs() -> Cache[tuple[SimilarPair, ...]]:
-    """The most similar pairs of corpora, by index, layer, pooling and number."""
-    return Cache(FEW)
-
-
 @st.cache_data(max_entries=64, show_spinner="Comparing the occurrences …")
 def sense_curve(key: tuple[str, ...], labels: tuple[str, ...], _vectors: np.ndarray) -> SenseCurve:
-    """How well senses part at each layer; keyed on the tokens and their labels."""
+    """How well senses separate at each layer; keyed on the tokens and their labels."""
     from components.analysis import word_senses
 
     return word_senses.sense_curve(_vectors, labels)
@@ -333,18 +305,18 @@ def clusters(key: tuple[str, ...], layer: int, _vectors: np.ndarray) -> list[Clu
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading every word's sentences …")
-def sense_overview(key: tuple[str, str, str], _backend: Backend, _found: SenseFile) -> list[dict[str, object]]:
+def sense_overview(key: tuple[str, str, str], _backend: Backend, _labelled: SenseFile) -> list[dict[str, object]]:
     """Every labelled word at its best layer; keyed on model, revision and file."""
     from components.analysis.word_senses import sense_curve as curve_of
     from components.retrieval.corpora.senses import meant_occurrences
 
     rows: list[dict[str, object]] = []
-    for word in _found.words:
-        labelled = _found.of(word)
-        vectors = _backend.token_vectors([row.sentence for row in labelled], word=word)
-        places = [(token.sentence, token.start, token.end) for token in vectors.tokens]
-        chosen, _ = meant_occurrences(labelled, places)
-        senses = [labelled[places[at][0]].sense for at in chosen]
+    for word in _labelled.words:
+        labelled_rows = _labelled.of(word)
+        vectors = _backend.token_vectors([row.sentence for row in labelled_rows], word=word)
+        occurrences = [(token.sentence, token.start, token.end) for token in vectors.tokens]
+        chosen, _ = meant_occurrences(labelled_rows, occurrences)
+        senses = [labelled_rows[vectors.tokens[occurrence].sentence].sense for occurrence in chosen]
         curve = curve_of(vectors.vectors[:, chosen], senses)
         rows.append(
             {
@@ -352,25 +324,12 @@ def sense_overview(key: tuple[str, str, str], _backend: Backend, _found: SenseFi
                 "senses": len(set(senses)),
                 "sentences": len(senses),
                 "best layer": curve.best,
-                "accuracy there": float(curve.accuracy[curve.best]),
-                "at layer 0": float(curve.accuracy[0]),
+                "accuracy at best layer": float(curve.accuracy[curve.best]),
+                "accuracy at layer 0": float(curve.accuracy[0]),
                 "most frequent sense": curve.majority,
             }
         )
     return rows
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def many_query_vectors(
-    key: tuple[str, str, tuple[int, ...], tuple[str, ...], int],
-    queries: tuple[str, ...],
-    _backend: Backend,
-    _info: IndexInfo,
-) -> dict[tuple[int, Pooling], np.ndarray]:
-    """As query_vectors, for up to a thousand queries at once: few are kept, and nobody changes them."""
-    from components.retrieval.search.query import query_vectors as compute
-
-    return dict(compute(_backend, queries, _info))
 
 
 @cache

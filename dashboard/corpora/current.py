@@ -1,8 +1,9 @@
 """The corpora of all sessions, and which one a session searches.
 
-A session holds a corpus's key only: what a session holds is not freed when its time is over. The corpora themselves
-are shared and few; the least recently used goes first. The key is half of a SHA-256 of the content: an address with it
-finds a corpus that is still kept, which nobody can guess who does not have the content; it never reads a file.
+A session holds only the key of its corpus, since the memory of a session is not freed when the session ends. The
+corpora themselves are shared by all sessions. Few are kept; the least recently used one is dropped first. A key is half
+of a SHA-256 of the content. A link with the key finds a corpus that is still kept, but never reads a file, and nobody
+can guess the key without the content.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ KEY_LENGTH = 32
 @cache
 def demo() -> Corpus:
     """The corpus that comes with the dashboard: news-like sentences with a headline and a topic each."""
-    # Whatever an operator allows people to bring along, ours is read.
+    # The operator's limits are for other people's files.
     read = reading.read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence", limits=None)
     return replace(read, name="Demo news")
 
 
 def corpus() -> Corpus:
-    """The session's corpus; the demo, with a word of it, where an upload is no longer kept."""
+    """The session's corpus; the demo, with a warning, if the session's own is no longer kept."""
     key = state.get("corpus")
     if not key:
         return demo()
-    kept = caching.corpora().find(key)
-    if kept is None:
+    chosen = caching.corpora().find(key)
+    if chosen is None:
         st.warning(
-            "The corpus that was searched here is not on this server any more, or never was: choose it again. "
-            "This is the demo corpus.",
+            "The corpus that was chosen here is no longer kept on this server: choose it again. "
+            "The demo corpus is used instead.",
             icon=":material/database_off:",
         )
         choose(None)
         return demo()
-    return kept
+    return chosen
 
 
 def choose(corpus: Corpus | None) -> None:
@@ -59,6 +60,6 @@ def choose(corpus: Corpus | None) -> None:
 
 
 def key_of(corpus: Corpus) -> str:
-    """What a session and an address call a corpus: its texts, columns and name, so that nobody gets another's."""
+    """The key of a corpus in sessions and addresses, made of its texts, columns and name."""
     digest = hashlib.sha256(f"{corpus.content_hash} {columns_hash(corpus)} {corpus.name}".encode())
     return digest.hexdigest()[:KEY_LENGTH]

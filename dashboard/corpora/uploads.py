@@ -1,7 +1,7 @@
-"""What people upload: read once, kept on the server under its content's hash, and remembered by the session.
+"""Uploads: read once, kept on the server under the hash of their content, and remembered by the session.
 
-A session holds keys only: what a session holds is not freed when its time is over. The things themselves are shared and
-few (see dashboard/caching.py); nobody finds one who does not have the file.
+A session holds only keys, since the memory of a session is not freed when the session ends. What was read is shared by
+all sessions (see dashboard/caching.py), and can be found only by somebody who has the file.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ T = TypeVar("T")
 def kept(
     kind: str, cache: Cache[T], file: UploadedFile | Sequence[UploadedFile] | None, read: Callable[[Any], T]
 ) -> T | None:
-    """What this session uploaded of a kind, now or earlier; None where there is nothing, or it is kept no more.
+    """What this session uploaded of a kind, now or earlier; None if there is nothing, or it is no longer kept.
 
-    A file that cannot be read is explained, and what was there before stays.
+    For a file that cannot be read an error is drawn, and the earlier upload stays.
     """
     key = added(cache, file, read) if file else None
     if key is not None:
@@ -37,7 +37,7 @@ def kept(
 
 
 def added(cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any], T]) -> str | None:
-    """The key under which a file (or several that belong together) is kept, read if need be; None if it is bad."""
+    """The key of a file, or of several that belong together, read unless they are kept; None if they cannot be read."""
     files = file if isinstance(file, Sequence) else [file]
     key = " ".join(sorted(map(_mark, files)))
     if cache.find(key) is None:
@@ -50,12 +50,12 @@ def added(cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Ca
 
 
 def forget(kind: str) -> None:
-    """Use nothing of this kind any more."""
+    """Use no upload of this kind any more."""
     st.session_state.pop(f"_{kind}", None)
 
 
 def _mark(file: UploadedFile) -> str:
-    """A file's name and the hash of its content, worked out once a session."""
+    """A file's name and the hash of its content, computed once per session."""
     marks = st.session_state.setdefault("_upload_marks", {})
     if file.file_id not in marks:
         marks[file.file_id] = f"{file.name} {hashlib.sha256(file.getbuffer()).hexdigest()}"

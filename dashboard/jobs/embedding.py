@@ -1,8 +1,9 @@
-"""From a corpus to its index: at once where it is small or known, else after a look at the costs."""
+"""From a corpus to its index: at once where it is small or indexed already, else after the costs were shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -23,61 +24,85 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import IndexInfo, VectorIndex
 
 AT_ONCE = 2_000  # sentences that are embedded without asking, at every layer and pooling
-EXACT_AT_ONCE = 3_000  # on a page that is there to measure
-TRIAL_TOKENS = 18  # of the sentences that the speed was measured on, on average
+EXACT_AT_ONCE = 3_000  # the same on a page whose purpose is to measure
+TRIAL_TOKENS = 18  # mean length of the sentences that the speed was measured on
 
 
-def index_of(backend: Backend, corpus: Texts, where: str, exact: bool = False) -> VectorIndex | None:
-    """The index of a corpus by a model, if it is there; else its progress or its costs are drawn. `where` keys them.
+@dataclass(frozen=True, eq=False)
+class EmbedRequest:
+    """A model and how it embeds texts: the one place where the options are made."""
 
-    `exact` is for measurements: computed and stored in float32, whatever is faster.
-    """
-    dtype = "float32" if exact else "auto"
-    wanted = _wanted(backend, corpus, exact)
-    if wanted is None:
-        wanted = document_options(
-            backend, [backend.facts.layers], [backend.own_pooling], controls.length_for(backend), exact
+    backend: Backend
+    max_length: int | None = None  # tokens; None: the model's own
+    exact: bool = False  # for measurements: computed and stored in float32, even where float16 is faster
+
+    @classmethod
+    def of_session(cls, backend: Backend, exact: bool = False) -> EmbedRequest:
+        """With the session's maximum length."""
+        return cls(backend, controls.length_for(backend), exact)
+
+    @property
+    def dtype(self) -> str:
+        """How vectors are stored."""
+        return "float32" if self.exact else "auto"
+
+    def document_options(
+        self, layers: Sequence[int] | None = None, poolings: Sequence[str] | None = None
+    ) -> EmbedOptions:
+        """How documents are embedded: at every layer and pooling of the model where none are given."""
+        backend = self.backend
+        return backend.embed_options(
+            range(backend.facts.layers + 1) if layers is None else layers,
+            backend.poolings if poolings is None else poolings,
+            self.max_length,
+            "float32" if self.exact else "auto",
+            role="document",
         )
-        if caching.indexes().find(backend, corpus, wanted, dtype) is None:
-            _costs(backend, corpus, where, exact)
+
+    def query_options(self, documents: EmbedOptions) -> EmbedOptions:
+        """How the queries for these documents are embedded."""
+        layers, poolings, length = documents.layers, documents.poolings, documents.max_length
+        return self.backend.embed_options(layers, poolings, length, "float32", role="query")
+
+    def pair_options(self) -> EmbedOptions:
+        """How texts that are neither queries nor documents are embedded, at every layer and pooling."""
+        backend = self.backend
+        return backend.embed_options(
+            range(backend.facts.layers + 1), backend.poolings, self.max_length, precision="float32"
+        )
+
+    def key(self, corpus: Texts) -> tuple[str, str, bool]:
+        """Names the session's choice of layers and poolings for a corpus."""
+        return self.backend.spec.key, corpus.content_hash, self.exact
+
+
+def index_of(request: EmbedRequest, corpus: Texts, where: str) -> VectorIndex | None:
+    """The index of a corpus, if it is ready; else its progress or its costs are drawn. `where` keys the widgets."""
+    chosen = st.session_state.setdefault("_index_choices", {}).get(request.key(corpus))
+    if chosen is not None or len(corpus.texts) <= (EXACT_AT_ONCE if request.exact else AT_ONCE):
+        options = request.document_options(*(chosen or ()))
+    else:
+        backend = request.backend
+        options = request.document_options([backend.facts.layers], [backend.own_pooling])
+        if caching.indexes().find(backend, corpus, options, request.dtype) is None:
+            _costs(request, corpus, where)
             return None
-    index = _requested(backend, corpus, wanted, dtype, where)
+    index = _requested(request.backend, corpus, options, request.dtype, where)
     if index is not None and len(corpus.texts) > AT_ONCE:
-        _other_choice(backend, corpus, where, exact)
+        _other_choice(request, corpus, where)
     return index
 
 
-def queries_of(backend: Backend, queries: Texts, documents: IndexInfo, where: str) -> VectorIndex | None:
-    """The queries' own float32 index, at the layers and poolings of the documents'; else its progress is drawn."""
-    return _requested(backend, queries, query_options(backend, documents.options), "float32", f"{where}_queries")
+def queries_of(request: EmbedRequest, queries: Texts, documents: IndexInfo, where: str) -> VectorIndex | None:
+    """The queries' own float32 index, at the documents' layers and poolings; else its progress is drawn."""
+    options = request.query_options(documents.options)
+    return _requested(request.backend, queries, options, "float32", f"{where}_queries")
 
 
-def document_options(
-    backend: Backend,
-    layers: Sequence[int] | None = None,
-    poolings: Sequence[str] | None = None,
-    max_length: int | None = None,
-    exact: bool = False,
-) -> EmbedOptions:
-    """How a corpus is embedded: every layer and every pooling of the model where none is named."""
-    return backend.embed_options(
-        range(backend.facts.layers + 1) if layers is None else layers,
-        backend.poolings if poolings is None else poolings,
-        max_length,
-        "float32" if exact else "auto",
-        role="document",
-    )
-
-
-def query_options(backend: Backend, documents: EmbedOptions) -> EmbedOptions:
-    """How queries are embedded that are ranked against these documents."""
-    return backend.embed_options(documents.layers, documents.poolings, documents.max_length, "float32", role="query")
-
-
-def _requested(backend: Backend, texts: Texts, wanted: EmbedOptions, dtype: str, where: str) -> VectorIndex | None:
+def _requested(backend: Backend, texts: Texts, options: EmbedOptions, dtype: str, where: str) -> VectorIndex | None:
     indexes = caching.indexes()
-    job = indexes.request(backend, texts, wanted, dtype, person=caching.person())
-    is_there = progress.ready(
+    job = indexes.request(backend, texts, options, dtype, person=caching.person())
+    is_ready = progress.ready(
         indexes.jobs,
         job,
         doing="embedding the corpus",
@@ -86,15 +111,15 @@ def _requested(backend: Backend, texts: Texts, wanted: EmbedOptions, dtype: str,
         unit="sentences",
         resumes=True,
     )
-    return job.result if is_there else None
+    return job.result if is_ready else None
 
 
-def _other_choice(backend: Backend, corpus: Texts, where: str, exact: bool) -> None:
-    """A way back to the choice of layers and poolings, for corpora that are not embedded with all of them."""
+def _other_choice(request: EmbedRequest, corpus: Texts, where: str) -> None:
+    """Another choice of layers and poolings, for corpora that are not embedded with all of them."""
     asking = st.session_state.setdefault("_index_asking", set())
-    key = _key(backend, corpus, exact)
+    key = request.key(corpus)
     if key in asking:
-        _costs(backend, corpus, f"more_{where}", exact)
+        _costs(request, corpus, f"more_{where}")
         st.button("Cancel", key=f"enough_{where}", on_click=asking.discard, args=(key,))
     else:
         st.button(
@@ -102,51 +127,36 @@ def _other_choice(backend: Backend, corpus: Texts, where: str, exact: bool) -> N
         )
 
 
-def _key(backend: Backend, corpus: Texts, exact: bool) -> tuple[str, str, bool]:
-    return backend.spec.key, corpus.content_hash, exact
-
-
-def _wanted(backend: Backend, corpus: Texts, exact: bool) -> EmbedOptions | None:
-    """Layers and poolings that were chosen, or all for a small corpus; None where nobody has chosen yet."""
-    chosen = st.session_state.setdefault("_index_choices", {}).get(_key(backend, corpus, exact))
-    if chosen is None and len(corpus.texts) > (EXACT_AT_ONCE if exact else AT_ONCE):
-        return None
-    layers, poolings = (None, None) if chosen is None else chosen
-    return document_options(backend, layers, poolings, controls.length_for(backend), exact)
-
-
-def choose(key: tuple[str, str, bool], layers: Sequence[int], poolings: Sequence[str]) -> None:
+def _choose(key: tuple[str, str, bool], layers: Sequence[int], poolings: Sequence[str]) -> None:
     """Ask for these layers and poolings of a model and corpus from now on."""
     st.session_state.setdefault("_index_choices", {})[key] = (tuple(layers), tuple(poolings))
     st.session_state.setdefault("_index_asking", set()).discard(key)
 
 
-def _costs(backend: Backend, corpus: Texts, where: str, exact: bool) -> None:
-    """What embedding takes, before anything runs."""
+def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
+    """What embedding costs, before anything runs."""
+    backend, count = request.backend, len(corpus.texts)
     with st.container(border=True):
         st.markdown(
-            f"**{messages.escape(corpus.name)} has {len(corpus.texts):,} sentences.** Choose which layers and poolings of "
-            f"{messages.escape(backend.spec.title)} to embed; it is done once and kept on disk."
+            f"**{messages.escape(corpus.name)} has {count:,} sentences.** Choose which layers and poolings of "
+            f"{messages.escape(backend.spec.title)} to embed. This is done once; the vectors are kept on disk."
         )
-        last = backend.facts.layers
-        every = backend.embed_options(range(last + 1), backend.poolings, precision="float32")
-        # Measuring is for comparing: all of them where there is room, since the time is nearly the same.
-        whole = (
-            exact
-            and needed_bytes(len(corpus.texts), backend.vector_size(every.poolings), every, "float32") <= FLOAT32_BYTES
-        )
+        all_layers, last = range(backend.facts.layers + 1), backend.facts.layers
+        # A measurement compares layers and poolings: all of them where they fit, since the time is nearly the same.
+        all_bytes = needed_bytes(count, backend.vector_size(backend.poolings), request.pair_options(), "float32")
+        is_whole = request.exact and all_bytes <= FLOAT32_BYTES
         left, right = st.columns(2)
         layers = left.multiselect(
             "Layers",
-            range(last + 1),
-            default=list(range(last + 1)) if whole else [last],
+            all_layers,
+            default=list(all_layers) if is_whole else [last],
             key=f"layers_{where}",
             help=caching.glossary()["layer"],
         )
         poolings = right.multiselect(
             "Poolings",
             list(backend.poolings),
-            default=list(backend.poolings) if whole else [backend.own_pooling],
+            default=list(backend.poolings) if is_whole else [backend.own_pooling],
             format_func=POOLING_NAMES.__getitem__,
             key=f"poolings_{where}",
             help=caching.glossary()["pooling"],
@@ -154,16 +164,16 @@ def _costs(backend: Backend, corpus: Texts, where: str, exact: bool) -> None:
         if not layers or not poolings:
             st.info("Choose at least one layer and one pooling.")
             return
-        options = document_options(backend, layers, poolings, controls.length_for(backend), exact)
+        options = request.document_options(layers, poolings)
         dim = backend.vector_size(options.poolings)
-        dtype = resolve_dtype("float32" if exact else "auto", len(corpus.texts), dim, options)
+        dtype = resolve_dtype(request.dtype, count, dim, options)
         speed = caching.embedding_speed(
             backend.spec.key, backend.revision, str(backend.device), options.precision, backend
         )
         lengths = caching.corpus_lengths(corpus.content_hash, backend.spec.key, backend.revision, corpus, backend)
         facts = corpus_facts(corpus, lengths, options.max_length)
         costs = estimate(
-            len(corpus.texts),
+            count,
             facts.mean_tokens,
             dim,
             len(layers),
@@ -171,19 +181,19 @@ def _costs(backend: Backend, corpus: Texts, where: str, exact: bool) -> None:
             4 if dtype == "float32" else 2,
             speed * min(2.0, TRIAL_TOKENS / facts.mean_tokens),
         )
-        ranking = pair_runs.ranking_seconds(len(corpus.texts), dim, len(layers) * len(poolings))
+        ranking = pair_runs.ranking_seconds(count, dim, len(layers) * len(poolings))
         st.markdown(
             f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
             f"{working_bytes(backend.loaded, options) / 1e6:,.0f} MB of memory while it runs, and up to "
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
-            + (f" The queries come on top, and ranking takes about {duration(ranking)} more." if exact else "")
+            + (f" Embedding the queries and ranking (about {duration(ranking)}) come on top." if request.exact else "")
         )
         st.button(
             "Embed the corpus",
             type="primary",
             key=f"embed_{where}",
             icon=":material/play_arrow:",
-            on_click=choose,
-            args=(_key(backend, corpus, exact), layers, poolings),  # no model: a widget keeps its arguments
+            on_click=_choose,
+            args=(request.key(corpus), layers, poolings),  # no model: a widget keeps its arguments
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -17,18 +17,21 @@ from components.retrieval.search import lexical
 from components.retrieval.search.words import WORDS_ARE
 from dashboard import caching
 from dashboard.jobs import embedding, progress, rankers
+from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
-    from components.jobs import Work
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
     from components.retrieval.index.folder import VectorIndex
 
+Result = TypeVar("Result")
+
 
 class NoResult(Exception):
-    """There is nothing to go on with; why has been drawn. `waiting`: an evaluation is under way, others come after it."""
+    """A result is missing; the reason has been drawn. `waiting`: an evaluation is under way, and others come after it."""
 
     def __init__(self, waiting: bool = False) -> None:
         super().__init__("no result")
@@ -37,61 +40,71 @@ class NoResult(Exception):
 
 @dataclass(frozen=True, eq=False)
 class PairIndexes:
-    """Both sides of a set of pairs as one model's vectors, and the ranks that follow."""
+    """A model's vectors of the documents and queries of some pairs, and the ranks of the correct answers."""
 
     documents: VectorIndex
     queries: VectorIndex
     ranks: LayerGrid  # [layer, pooling, query]
 
 
-def result(key: tuple[object, ...], title: str, work: Work, where: str, short: bool = False) -> Any:
-    """What a job came to. Raises NoResult while it runs (its progress is drawn) or after it failed (the reason is).
+def result(
+    key: tuple[object, ...],
+    title: str,
+    work: Callable[[ReportProgress, IsCancelled], Result],
+    where: str,
+    short: bool = False,
+) -> Result:
+    """The result of a job. Raises NoResult while it runs (its progress is drawn) or after it failed (the error is drawn).
 
-    `where` keys what is drawn; `short` is for statistics over ranks that are there: they wait for no embedding.
+    `where` keys the widgets; `short` is for statistics over known ranks, which do not wait for any embedding.
     """
     jobs = caching.evaluations()
     job = jobs.request(key, title, work, person=caching.person(), lane="statistics" if short else None)
-    is_there = progress.ready(jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}")
-    if not is_there:
+    if not progress.ready(jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}"):
         raise NoResult(waiting=not short and progress.is_awaited(job))
-    return job.result
+    value: Result = job.result
+    return value
 
 
-def both_sides(backend: Backend, documents: Texts, queries: Texts, where: str) -> tuple[VectorIndex, VectorIndex]:
-    """The float32 indexes of documents and queries. Raises NoResult while they are on their way."""
-    first = embedding.index_of(backend, documents, where, exact=True)
-    second = None if first is None else embedding.queries_of(backend, queries, first.info, where)
-    if first is None or second is None:
+def both_indexes(
+    request: EmbedRequest, documents: Texts, queries: Texts, where: str
+) -> tuple[VectorIndex, VectorIndex]:
+    """The float32 indexes of documents and queries. Raises NoResult until both are ready."""
+    document_index = embedding.index_of(request, documents, where)
+    if document_index is None:
         raise NoResult
-    return first, second
+    query_index = embedding.queries_of(request, queries, document_index.info, where)
+    if query_index is None:
+        raise NoResult
+    return document_index, query_index
 
 
-def pair_indexes(backend: Backend, pairs: Pairs, where: str) -> PairIndexes:
-    """Documents, queries and ranks at every layer and pooling that is there. Raises NoResult."""
-    documents, queries = both_sides(backend, pairs.documents, pairs.queries, where)
+def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes:
+    """Documents, queries and ranks at every layer and pooling that is embedded. Raises NoResult."""
+    documents, queries = both_indexes(request, pairs.documents, pairs.queries, where)
     ranks = result(
         ("ranks", documents.folder.name, queries.folder.name),
         f"Ranking {len(pairs):,} queries at every layer and pooling",
-        lambda tell, cancelled: pair_runs.grid_ranks(documents, queries, tell, cancelled),
+        lambda report_progress, is_cancelled: pair_runs.grid_ranks(documents, queries, report_progress, is_cancelled),
         where,
     )
     return PairIndexes(documents, queries, ranks)
 
 
 def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int, pooling: Pooling, where: str) -> Run:
-    """One layer and pooling as a record, with what a query takes. Raises NoResult while that is measured."""
+    """The record of one layer and pooling, with the time per query. Raises NoResult while that is measured."""
     info = indexes.documents.info
     milliseconds, made = result(
         ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
         "Timing some queries",
-        lambda tell, cancelled: (
+        lambda report_progress, is_cancelled: (
             pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts),
             run_record.now(),
         ),
         f"speed_{where}",
     )
     return Run(
-        name=vector_name(backend, layer, pooling),
+        name=f"{backend.spec.title}, layer {layer}, {POOLING_NAMES[pooling]}",
         system={"kind": "vectors", "model": info.model, "revision": info.revision, "layer": layer, "pooling": pooling},
         data=_data(pairs),
         settings={
@@ -110,20 +123,16 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
     )
 
 
-def vector_name(backend: Backend, layer: int, pooling: str) -> str:
-    return f"{backend.spec.title}, layer {layer}, {POOLING_NAMES[pooling]}"
-
-
 def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
-    """One word ranking as a record. Raises NoResult while it is run."""
-    ranking = rankers.word_ranking(backend, kind)  # the session is read here: the worker has none
+    """The record of one word ranking. Raises NoResult while it is run."""
+    ranking = rankers.word_ranking(backend, kind)  # read here: a worker has no session
 
-    def work(tell: Callable[[int, int], None], cancelled: Callable[[], bool]) -> tuple[Int64, float, int, str]:
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, float, int, str]:
         ranker = ranking.make(pairs.documents.texts)
-        ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=tell, is_cancelled=cancelled)
+        ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=report_progress, is_cancelled=is_cancelled)
         return ranks, pair_runs.ranker_milliseconds(ranker, pairs.queries.texts), ranker.nbytes, run_record.now()
 
-    title = lexical.TITLES[kind]
+    title, vectors = lexical.TITLES[kind], {"vectors": ranking.source} if ranking.source else {}
     ranks, milliseconds, size, made = result(
         ("words", kind, ranking.source, pairs.content_hash),
         f"{title}: ranking {len(pairs):,} queries",
@@ -132,7 +141,7 @@ def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
     )
     return Run(
         name=title,
-        system={"kind": kind, **_parameters(kind), **({"vectors": ranking.source} if ranking.source else {})},
+        system={"kind": kind, **_PARAMETERS.get(kind, {}), **vectors},
         data=_data(pairs),
         settings={"words": WORDS_ARE, "bootstrap_seed": 0},
         versions=versions(_LIBRARIES.get(kind, ("numpy",))),
@@ -152,13 +161,11 @@ _LIBRARIES = {
 }
 
 
-def _parameters(kind: str) -> Mapping[str, float]:
-    known: dict[str, dict[str, float]] = {
-        "bm25": {"k1": lexical.K1, "b": lexical.B},
-        "jm": {"lambda": lexical.LAMBDA},
-        "lsa": {"dimensions": lexical.LSA_DIMENSIONS},
-    }
-    return known.get(kind, {})
+_PARAMETERS: dict[str, dict[str, float]] = {
+    "bm25": {"k1": lexical.K1, "b": lexical.B},
+    "jm": {"lambda": lexical.LAMBDA},
+    "lsa": {"dimensions": lexical.LSA_DIMENSIONS},
+}
 
 
 def _data(pairs: Pairs) -> RunData:

@@ -16,19 +16,19 @@ MOST_LISTED = 8
 
 
 def expect() -> None:
-    """Say, before the page is drawn, that the list will be: the page need not ask for it."""
+    """Say, before the page is drawn, that `draw` will list its jobs: the page need not draw itself again for that."""
     st.session_state[progress.LISTED] = True
 
 
-def draw(place: Any) -> None:
-    """List the jobs in their place, if there are any. Call it when the page is drawn, and has asked for its jobs.
+def draw(container: Any) -> None:
+    """List the jobs in the sidebar's container, if there are any; call it after the page has requested its jobs.
 
     None is for a page without a sidebar.
     """
-    are_any = bool(_jobs())
-    st.session_state[progress.LISTED] = are_any or place is None
-    if are_any and place is not None:
-        with place:
+    has_jobs = bool(_jobs())
+    st.session_state[progress.LISTED] = has_jobs or container is None
+    if has_jobs and container is not None:
+        with container:
             _rows()
 
 
@@ -38,7 +38,7 @@ def _jobs() -> list[Job]:
 
 @st.fragment(run_every=1.0)
 def _rows() -> None:
-    """Drawn again each second; without jobs the whole page is drawn once more, and this is not in it."""
+    """Drawn again every second; once there are no jobs, the whole page is drawn again without this list."""
     jobs, person = _jobs(), caching.person()
     if not jobs:
         st.rerun()
@@ -62,7 +62,7 @@ def _rows() -> None:
                 args=(job,),
             )
     if len(jobs) > MOST_LISTED:
-        st.caption(f"and {len(jobs) - MOST_LISTED} more, which wait")
+        st.caption(f"and {len(jobs) - MOST_LISTED} more jobs")
 
 
 def _stop(job: Job) -> None:

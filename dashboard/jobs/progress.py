@@ -1,4 +1,4 @@
-"""The one place that draws a job a session waits for: under way, waiting for its turn, failed, or stopped."""
+"""Draws a job that a session waits for: under way, waiting for its turn, failed, or stopped."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from dashboard.ui.wording import duration
 if TYPE_CHECKING:
     from components.jobs import Job, Jobs
 
-LISTED = "_jobs_listed"  # session key: whether the sidebar's list of jobs is drawn, or will be in this run
+LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
 SOMEBODY = "another person's job"
 
 
 def ready(
     jobs: Jobs, job: Job, *, doing: str, stop_key: str, again_key: str, unit: str = "", resumes: bool = False
 ) -> bool:
-    """Whether a job's result is there, or comes within half a second; else what is to be said of it is drawn.
+    """Whether a job has its result, or gets it within half a second; else its progress or its end is drawn.
 
-    `doing` completes "Something went wrong while ..."; `unit` names what `total` counts where that tells people
-    something; `resumes` says that a job which is started again continues where it stopped.
+    `doing` completes "Something went wrong while ..."; `unit` names what `total` counts, where people should see it;
+    `resumes` says that a job continues where it stopped when it is started again.
     """
     is_stopped = job.is_stopped_for(caching.person())
-    is_over = job.finished.wait(0.0 if is_stopped else 0.5)  # asked once: it may end while this page is drawn
+    is_over = job.finished.wait(0.0 if is_stopped else 0.5)  # read once: it may end while this page is drawn
     if is_over and job.error is None:
         return True
     if is_over or is_stopped:
@@ -43,14 +43,14 @@ def is_awaited(job: Job) -> bool:
 
 
 def status(job: Job, unit: str = "") -> str:
-    """How far a job is, or whose turn is before it."""
+    """How far a job is, or which jobs run before it."""
     if job.started is None:
         return _turn(job)
     parts = []
     if unit and job.total:
         parts.append(f"{job.done:,} of {job.total:,} {unit}")
         if job.per_second:
-            parts.append(f"{job.per_second:,.0f} a second")
+            parts.append(f"{job.per_second:,.0f} per second")
     elif job.total:
         parts.append(f"{100 * (job.fraction or 0):.0f} %")
     if job.seconds_left is not None:
@@ -59,18 +59,18 @@ def status(job: Job, unit: str = "") -> str:
 
 
 def name_for(job: Job, person: Hashable) -> str:
-    """What a job is called to a person: titles name people's files, and are shown to those who asked for them."""
-    is_nobodys = not job.people and not job.stopped_by
-    return messages.escape(job.title) if is_nobodys or person in job.people | job.stopped_by else SOMEBODY
+    """A job's title as a person may see it: titles name files, so that only those who asked for a job see its title."""
+    has_owner = bool(job.people or job.stopped_by)
+    return SOMEBODY if has_owner and person not in job.people | job.stopped_by else messages.escape(job.title)
 
 
 def _turn(job: Job) -> str:
-    before = caching.queue().before(job)
-    if not before:
+    earlier = caching.queue().before(job)
+    if not earlier:
         return "about to start"
-    if len(before) == 1:
-        return f"waiting: next, after {name_for(before[0], caching.person())}"
-    return f"waiting: {len(before)} jobs are before it"
+    if len(earlier) == 1:
+        return f"waiting: next, after {name_for(earlier[0], caching.person())}"
+    return f"waiting: {len(earlier)} jobs come first"
 
 
 def bar(
@@ -82,12 +82,9 @@ def bar(
     stop: Callable[..., None],
     arguments: tuple[Any, ...],
 ) -> None:
-    """How far some work is, and Stop: drawn again twice a second, until it is over and the whole page is drawn.
-
-    The rest of the page stays as it is meanwhile.
-    """
+    """The progress of some work, and Stop: drawn again twice per second. When the work ends, the whole page is drawn."""
     if not st.session_state.get(LISTED, True):
-        st.rerun()  # it was started by a part of the page that is drawn alone: the sidebar is to list it
+        st.rerun()  # a fragment started it: the sidebar, which was not drawn with the fragment, has to list it
 
     @st.fragment(run_every=0.5)
     def drawn() -> None:
@@ -100,7 +97,7 @@ def bar(
 
 
 def again(label: str, key: str, start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """The button that lets work be done which failed or was stopped."""
+    """The button that starts failed or stopped work again."""
     st.button(label, key=key, type="primary", icon=":material/play_arrow:", on_click=start, args=arguments)
 
 
@@ -114,7 +111,9 @@ def _under_way(jobs: Jobs, job: Job, stop_key: str, unit: str, resumes: bool) ->
         stop=jobs.stop,
         arguments=(job, person),
     )
-    st.caption("You can look at other pages meanwhile." + (" What is done is kept if you stop." if resumes else ""))
+    st.caption(
+        "You can visit other pages in the meantime." + (" If you stop, finished work is kept." if resumes else "")
+    )
 
 
 def _ended(jobs: Jobs, job: Job, doing: str, again_key: str, unit: str, resumes: bool) -> None:
@@ -123,9 +122,9 @@ def _ended(jobs: Jobs, job: Job, doing: str, again_key: str, unit: str, resumes:
     if not job.is_stopped_for(person):
         messages.explain(job.error or RuntimeError("no error given"), doing)
     elif job.is_cancelled or job.cancel.is_set():
-        kept = f" after {job.done:,} of {job.total:,} {unit}. What was done is kept" if resumes else ""
+        kept = f" after {job.done:,} of {job.total:,} {unit}, which are kept" if resumes else ""
         st.info(f"Stopped: {title}{kept}.")
     else:
-        st.info(f"**Stopped for you; others still wait for it:** {title}.")
-        label = "Wait for it again"
+        st.info(f"**Stopped for you; other people still wait for it:** {title}.")
+        label = "Wait again"
     again(label, again_key, jobs.forget, (job, person))

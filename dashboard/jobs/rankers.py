@@ -1,4 +1,4 @@
-"""The rankings by words and static vectors that several pages set beside the model's."""
+"""The word rankings and static vectors that several pages compare with the model's vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordRanking:
-    """How to make a ranker, with no session at hand; `source` tells its word vectors apart."""
+    """How to make a ranker without a session; `source` names the word vectors it uses, if any."""
 
     kind: str
     source: str
@@ -29,11 +29,11 @@ class WordRanking:
 
 
 def word_ranking(backend: Backend, kind: str) -> WordRanking:
-    """A word ranking by its kind; for static vectors an uploaded file's, if there is one, else the model's own."""
+    """A word ranking by its kind. Static vectors come from the session's uploaded file, or else from the model."""
     if kind != "static":
-        return WordRanking(kind, "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # one of the page's own
-    key = str(st.session_state.get("_static") or "")
-    uploaded = caching.static_vectors().find(key) if key else None
+        return WordRanking(kind, "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # a key of TITLES
+    key = str(st.session_state.get("_static", ""))
+    uploaded = caching.static_vectors().find(key)
     if uploaded is not None:
         return WordRanking(kind, key, partial(StaticRanker.of_words, uploaded))
     return WordRanking(kind, f"{backend.spec.key} {backend.revision}", partial(StaticRanker.of_model, backend))

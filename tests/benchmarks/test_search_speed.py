@@ -64,7 +64,7 @@ def test_a_live_query_costs_at_most_three_trivial_interactions(
     page.goto(f"{servers().url}/search")
     settle(page)
     page.wait_for_function(first_hit("volcano"), timeout=60_000)
-    box = page.get_by_label("Look for")
+    box = page.get_by_label("Query", exact=True)
     words = [("volcano erupts", "volcano"), ("an earthquake shook", "earthquake")]
 
     def ask(number: int) -> None:

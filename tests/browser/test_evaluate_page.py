@@ -124,8 +124,8 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
     for (_, today), (_, loaded) in zip(lines[:3], lines[3:], strict=True):
         assert loaded == today
     panel = page.locator(".st-key-load_runs")
-    expect(panel.get_by_text("3 loaded runs stand")).to_be_visible()  # it stays open
-    panel.get_by_role("button", name="Take them out").click()
+    expect(panel.get_by_text("3 loaded runs are in the table")).to_be_visible()  # it stays open
+    panel.get_by_role("button", name="Remove", exact=True).click()
     page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._fullData.length === 3", timeout=60_000)
 
 
@@ -139,7 +139,7 @@ def test_a_row_of_the_query_table_opens_it(visit: Visit) -> None:
     page.mouse.click(box["x"] + 15, box["y"] + 52)  # the first row's box
     opened = page.locator(".st-key-opened_query")
     expect(opened).to_be_visible(timeout=30_000)
-    expect(opened).to_contain_text("Right answer:")
+    expect(opened).to_contain_text("Correct answer:")
     expect(opened.locator("ol")).to_have_count(2)
     page.wait_for_url("**n=**")
     settle(page)

@@ -17,7 +17,7 @@ def test_hits_follow_as_one_types(visit: Visit, dark: bool) -> None:
     page = visit("/search", dark=dark)
     expect(hits(page)).to_have_count(10, timeout=60_000)
     expect(hits(page).first).to_contain_text("Carmora")
-    box = page.get_by_label("Look for")
+    box = page.get_by_label("Query", exact=True)
     box.click()
     box.press("Control+a")
     box.press_sequentially("trains that crash", delay=30)  # no Enter
@@ -88,7 +88,7 @@ def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
     box.press("Enter")
     page.get_by_role("button", name="Use this corpus").click()
     settle(page)
-    page.get_by_role("button", name="Search it").click()
+    page.get_by_role("button", name="Search this corpus").click()
     expect(hits(page)).to_have_count(3, timeout=60_000)
     expect(hits(page).filter(has_text="<img src=x")).to_have_count(1)
     hits(page).filter(has_text="<img src=x").locator("button.text").click()

@@ -517,8 +517,10 @@ def test_a_job_stopped_before_it_was_put_is_not_run() -> None:
 # Giving way
 
 
-def background(is_busy: Callable[[], bool] = lambda: False) -> Queue:
-    return Queue({"lane": Lane(), "background": Lane(gives_way=True)}, is_busy)
+def background(
+    is_busy: Callable[[], bool] = lambda: False, is_present: Callable[[Hashable], bool] = lambda person: True
+) -> Queue:
+    return Queue({"lane": Lane(), "background": Lane(gives_way=True)}, is_busy, is_present)
 
 
 class Steps:
@@ -584,6 +586,23 @@ def test_it_goes_on_when_somebody_waits_for_it_and_can_be_stopped_while_it_pause
     jobs.stop(paused)
     assert ended(paused).is_cancelled
     work.go_on.set()
+
+
+def test_it_pauses_again_when_the_last_person_who_waits_has_left_without_stop() -> None:
+    present = {"you", "me"}
+    queue = background(is_present=lambda person: person in present)
+    jobs, steps, work = Jobs(queue, "lane", 8), Steps(), Gate()
+    jobs.request("a", "A", work, person="you")
+    assert work.begun.wait(SOON)
+    job = jobs.request("demo", "Demo", steps, lane="background", person="me")
+    wait_until(steps.goes_on)
+    present.remove("me")
+    wait_until(lambda: not steps.goes_on())
+    present.add("me")
+    wait_until(steps.goes_on)
+    jobs.stop(job)
+    work.go_on.set()
+    assert ended(job).is_cancelled
 
 
 def test_a_waiting_job_leaves_the_background_once_somebody_waits_for_it() -> None:

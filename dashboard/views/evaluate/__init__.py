@@ -1,1 +1,1 @@
-"""Evaluate: which layer and pooling retrieve best."""
+"""Evaluate: which model, layer and pooling retrieve best."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import pandas as pd
@@ -17,6 +18,7 @@ from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
+from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.wording import POOLING_NAMES
@@ -27,12 +29,13 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.pair_runs import Pairs
 
 MEASURE_HELP = (
-    "Recall@k: the share of queries whose own sentence is among the first k. MRR: the mean of 1 / rank. nDCG@10: the mean of "
-    "1 / log2(1 + rank), 0 beyond rank 10. All in per cent."
+    "Recall@k: the share of queries whose correct answer is among the first k sentences. MRR: the mean of 1 / rank. nDCG@10: "
+    "the mean of 1 / log2(1 + rank), 0 beyond rank 10. All are in per cent."
 )
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
-R = TypeVar("R")  # what a run came to
-S = TypeVar("S")  # a model's documents and queries
+NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
+Outcome = TypeVar("Outcome")  # of a run
+Sides = TypeVar("Sides")  # a model's documents and queries
 
 
 def codes_of(measures: Iterable[str]) -> dict[str, str]:
@@ -45,96 +48,94 @@ CODES = codes_of(MEASURES)
 
 @dataclass(frozen=True)
 class VectorCode:
-    """A run of one of the session's models: `which` is "m" or "m2"."""
+    """A run by vectors; `model` is "m" for the session's first model, "m2" for the second."""
 
-    which: str
+    model: str
     layer: int
     pooling: Pooling
 
 
 @dataclass(frozen=True, eq=False)
 class RunRequest:
-    """The runs that a person asks for, with the models they are of."""
+    """The chosen runs, with the models they use: "m", and "m2" where a second one is chosen."""
 
-    backend: Backend
-    second: Backend | None
+    models: Mapping[str, EmbedRequest]
     codes: tuple[str, ...]
+    names: Mapping[str, str]  # by code
 
-    def name(self, code: str) -> str:
-        return name_of(code, self.backend, self.second)
+    @property
+    def backend(self) -> Backend:
+        """The first model."""
+        return self.models["m"].backend
 
     def gather(
         self,
-        by_words: Callable[[str], R],
-        sides_of: Callable[[Backend, str], S],
-        by_vectors: Callable[[Backend, S, VectorCode, str], R | None],
-    ) -> tuple[list[tuple[str, str, R]], dict[str, S]]:
-        """Code, name and outcome of each run that is there, in the order they were chosen; and each model's sides.
+        by_words: Callable[[str], Outcome],
+        sides_of: Callable[[EmbedRequest, str], Sides],
+        by_vectors: Callable[[Backend, Sides, VectorCode, str], Outcome | None],
+    ) -> tuple[list[tuple[str, str, Outcome]], dict[str, Sides]]:
+        """Code, name and outcome of each finished run, in the chosen order; and each model's sides.
 
-        by_words: a baseline's outcome. sides_of: a model's documents and queries. by_vectors: the outcome of a layer and
-        pooling, None where it is not embedded. All raise NoResult for what is not there yet: it is waited for.
+        by_words: the outcome of a word ranking. sides_of: a model's documents and queries. by_vectors: the outcome of a
+        layer and pooling, None if it is not embedded. All raise NoResult for what is not finished.
         """
-        ready: list[tuple[str, str, R]] = []
-        sides: dict[str, S | None] = {}  # None: not there in this run of the page, and why has been drawn
+        ready: list[tuple[str, str, Outcome]] = []
+        sides: dict[str, Sides | None] = {}  # None: not ready, and the reason has been drawn
         for number, code in enumerate(self.codes):
-            wanted, name = parsed(code), self.name(code)
+            vector_code, name = parsed(code), self.names[code]
             try:
-                if wanted is None:
+                if vector_code is None:
                     ready.append((code, name, by_words(code)))
                     continue
-                model = self.backend if wanted.which == "m" else self.second
-                assert model is not None  # offered only where there is one
-                if wanted.which not in sides:
-                    sides[wanted.which] = None
-                    sides[wanted.which] = sides_of(model, wanted.which)
-                both = sides[wanted.which]
-                if both is None:
+                model = vector_code.model
+                if model not in sides:
+                    sides[model] = None
+                    sides[model] = sides_of(self.models[model], model)
+                model_sides = sides[model]
+                if model_sides is None:
                     continue
-                outcome = by_vectors(model, both, wanted, name)
+                outcome = by_vectors(self.models[model].backend, model_sides, vector_code, name)
                 if outcome is None:
                     st.caption(f"Not embedded: {messages.escape(name)}.")
                 else:
                     ready.append((code, name, outcome))
             except NoResult as missing:
                 if missing.waiting:
-                    rest = ", ".join(messages.escape(self.name(each)) for each in self.codes[number + 1 :])
+                    rest = ", ".join(messages.escape(self.names[later]) for later in self.codes[number + 1 :])
                     if rest:
                         st.caption(f"Then: {rest}.")
                     break
-        return ready, {which: both for which, both in sides.items() if both is not None}
+        return ready, {model: model_sides for model, model_sides in sides.items() if model_sides is not None}
 
 
 def current_pairs() -> Pairs:
-    """The pairs of the session's corpus. Raises InputError where it has no queries, or a single one."""
+    """The pairs of the session's corpus. Raises InputError if it has no queries, or only one."""
     corpus = current.corpus()
     column = query_column(corpus)
     if column is None:
         others = ", ".join(corpus.columns)
         raise InputError(
-            f"{corpus.name} has sentences{' and the columns ' + others if others else ' only'}.",
+            f"{corpus.name} has {'sentences and the columns ' + others if others else 'only sentences'}.",
             "A column with a query for each sentence was expected.",
-            "Choose it, or another corpus, under “Data”.",
+            "Choose such a column, or another corpus, under “Data”.",
         )
     key = f"{state.get('corpus')} {column}"
-    kept = caching.pair_sets().find(key)
-    if kept is None:
-        kept = pair_runs.pairs_of_corpus(corpus, column)
-        caching.pair_sets().put(key, kept)
-    if len(kept) < 2:
+    pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
+    if len(pairs) < 2:
         raise InputError(
             f"{corpus.name} has one pair.",
-            "At least two were expected: a single sentence is found by whatever one asks.",
+            "At least two were expected: every query finds a single sentence.",
             "Choose another corpus under “Data”.",
         )
-    return kept
+    return pairs
 
 
 def query_column(corpus: Corpus) -> str | None:
-    """The column that holds the queries: the chosen one, else "compressed", else the only one there is."""
+    """The column with the queries: the chosen one, else "compressed", else the only one. None if it is not clear."""
     names = list(corpus.columns)
     chosen = state.get("query_column")
     if chosen and chosen not in names:
-        st.warning(f"There is no column “{messages.escape(chosen)}” here.", icon=":material/link_off:")
+        st.warning(f"The corpus has no column “{messages.escape(chosen)}”.", icon=":material/link_off:")
         state.put("query_column", "")
     elif chosen:
         return str(chosen)
@@ -142,34 +143,35 @@ def query_column(corpus: Corpus) -> str | None:
 
 
 def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
-    """One line on what is evaluated, with what was left out."""
+    """What is evaluated, and what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {len(pairs):,} queries"
     text += " (headlines)" if not state.get("corpus") else ""
-    text += ", each with one right answer among as many sentences."
+    text += ", each with one correct answer among as many sentences."
     if pairs.left_out:
         text += f" {pairs.left_out:,} rows have no query and are left out."
     st.caption(text + advice)
     if pairs.repeated:
         st.warning(
-            f"{pairs.repeated:,} rows have a sentence that another row has too. A tie counts against the query, so their "
-            "queries never have rank 1."
+            f"{pairs.repeated:,} rows have a sentence that another row has too. Ties count against the query, so the queries "
+            "of these rows never have rank 1."
         )
     if len(pairs) < FEW_QUERIES:
         st.info(
-            f"With {len(pairs)} queries one of them is worth {100 / len(pairs):.0f} points: differences say little."
+            f"With {len(pairs)} queries, a single query changes a measure by up to {100 / len(pairs):.0f} points: small "
+            "differences mean nothing."
         )
 
 
 def data(backend: Backend) -> None:
-    """Choose the corpus, and the column that holds the queries."""
+    """The choice of a corpus, and of the column with the queries."""
     chooser.choose()
     corpus = current.corpus()
     st.subheader(messages.escape(corpus.name), anchor=False)
     names = list(corpus.columns)
     if not names:
         st.warning(
-            f"**{messages.escape(corpus.name)} has sentences only.** To measure retrieval, each needs a query: a file with two "
-            f"columns (such as sentence and {QUERY_COLUMN}), or lists of two texts.",
+            f"**{messages.escape(corpus.name)} has only sentences.** To measure retrieval, each sentence needs a query. Choose "
+            f"a file with two columns (such as sentence and {QUERY_COLUMN}), or with lists of two texts.",
             icon=":material/table:",
         )
         return
@@ -181,7 +183,7 @@ def data(backend: Backend) -> None:
         options=names,
         to_widget=lambda _: column,
         after_change=lambda: state.put("opened", None),
-        placeholder="Choose one",
+        placeholder="Choose a column",
         help=f"The text column “{messages.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
     )
     if column is None:
@@ -190,51 +192,53 @@ def data(backend: Backend) -> None:
     pairs = current_pairs()
     about(pairs, advice="")
     st.markdown("**The first pairs**")
-    table = pd.DataFrame({"query": pairs.queries.texts[:8], "right answer": pairs.documents.texts[:8]})
+    table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
     st.table(table.map(messages.escape), hide_index=True)
 
 
 def measure() -> str:
-    """The measure by which runs are judged: a key of `MEASURES`."""
+    """The chosen measure: a key of `MEASURES`."""
     return CODES[controls.pick("measure", "Measure", CODES, MEASURE_HELP)]
 
 
 def run_request(backend: Backend, queries: int) -> RunRequest:
-    """The runs to compare, picked from every layer and pooling of the models and the word rankings."""
+    """The runs to compare, chosen from every layer and pooling of the models and from the word rankings."""
     second = model_gate.second_model()
+    models = {"m": EmbedRequest.of_session(backend, exact=True)}
     if second is not None:
         messages.cross_encoder_note([second], after=[backend])
-    offered = [*TITLES]
-    for model_key, model in (("m2", second), ("m", backend)):
-        if model is not None:
-            layers = range(model.facts.layers, -1, -1)
-            offered[:0] = [f"{model_key}.{layer}.{pooling}" for layer in layers for pooling in model.poolings]
-    asked = state.get("runs")
-    chosen = [code for code in (default_runs(backend, second, queries) if asked is None else asked) if code in offered]
-    if asked is not None and len(chosen) < len(asked):
-        gone = ", ".join(code for code in asked if code not in offered)
-        st.warning(
-            f"These runs are not to be had with the models chosen: {messages.escape(gone)}.", icon=":material/link_off:"
-        )
-        state.put("runs", tuple(chosen))
-    names = {code: name_of(code, backend, second) for code in offered}
+        models["m2"] = EmbedRequest.of_session(second, exact=True)
+    titles = {key: request.backend.spec.title for key, request in models.items()} if second is not None else {}
+    names = {
+        code: name_of(code, titles)
+        for key, request in models.items()
+        for code in vector_codes(key, range(request.backend.facts.layers + 1), request.backend.poolings)
+    } | TITLES
+    chosen = state.get("runs")
+    codes = tuple(
+        code for code in (default_runs(backend, second, queries) if chosen is None else chosen) if code in names
+    )
+    if chosen is not None and len(codes) < len(chosen):
+        missing = messages.escape(", ".join(code for code in chosen if code not in names))
+        st.warning(f"These runs are not available for these models: {missing}.", icon=":material/link_off:")
+        state.put("runs", codes)
     controls.bind(
         "runs",
         st.multiselect,
         "Runs",
         options=names,
-        default=tuple(chosen),
+        default=codes,
         max_selections=settings.MOST_RUNS,
         placeholder="Add a run: a layer and pooling, or a word ranking",
         help="A run is one way to rank the sentences. Type to find a layer, a pooling or a word ranking.",
     )
-    return RunRequest(backend, second, tuple(chosen))
+    return RunRequest(models, codes, names)
 
 
 def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
-    """The model's own choice, its last [CLS], its input embeddings, and the word rankings people know.
+    """The model's last layer with its own pooling and with [CLS], its input embeddings, and well-known word rankings.
 
-    Counting words takes milliseconds a query: where there are very many, word rankings are run only when they are asked for.
+    A word ranking takes milliseconds per query: with very many queries, it is run only if somebody chooses it.
     """
     last = backend.facts.layers
     codes = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
@@ -246,19 +250,22 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
 
 
 def parsed(code: str) -> VectorCode | None:
-    """What a run's code says; None for a word ranking's."""
+    """A code such as "m.6.mean", parsed; None for a word ranking's."""
     parts = code.split(".")
     if len(parts) != 3:
         return None
     return VectorCode(parts[0], int(parts[1]), cast(Pooling, parts[2]))
 
 
-def name_of(code: str, backend: Backend, second: Backend | None) -> str:
-    """A run's short name: the model is named only where there are two."""
-    wanted = parsed(code)
-    if wanted is None:
+def vector_codes(model: str, layers: Sequence[int], poolings: Sequence[str]) -> list[str]:
+    """The codes of a model's runs, the last layer first."""
+    return [f"{model}.{layer}.{pooling}" for layer in layers[::-1] for pooling in poolings]
+
+
+def name_of(code: str, models: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A run's short name. `models` are the models' titles, where there are two to be told apart."""
+    vector_code = parsed(code)
+    if vector_code is None:
         return TITLES[code]
-    name = f"ayer {wanted.layer}, {POOLING_NAMES[wanted.pooling]}"
-    if second is None:
-        return f"L{name}"
-    return f"{(backend if wanted.which == 'm' else second).spec.title}, l{name}"
+    name = f"layer {vector_code.layer}, {POOLING_NAMES[vector_code.pooling]}"
+    return f"{models[vector_code.model]}, {name}" if models else name[0].upper() + name[1:]

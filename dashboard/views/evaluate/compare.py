@@ -1,4 +1,4 @@
-"""The Evaluate page's comparison: runs side by side, how sure the differences are, and where each run fails."""
+"""The Evaluate page's comparison: runs side by side, the significance of differences, and where each run fails."""
 
 from __future__ import annotations
 
@@ -30,33 +30,32 @@ MOST_K = 100
 
 
 def compare(backend: Backend) -> None:
-    """The table, a figure, and the queries."""
+    """The table of runs, a figure, and the queries."""
     pairs = choices.current_pairs()
     choices.about(pairs)
     request = choices.run_request(backend, len(pairs))
     entries, indexes = _entries(request, pairs)
-    above = st.container()  # what was loaded counts at once, though its place is below the table
+    above = st.container()  # for the table: it needs the runs that are loaded below it
     with st.container(key="load_place"):
         run_table.loading()
     entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
     if not entries:
         if not request.codes:
-            st.info("**No run yet.** Add a layer and pooling, or a word ranking.", icon=":material/add:")
+            st.info(choices.NO_RUN, icon=":material/add:")
         return
-    comparable = [row for row, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
+    comparable = [number for number, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
     with above:
         left, right = st.columns(2)
         with left:
             measure = choices.measure()
         with right:
-            reference, picked = _reference(entries, comparable, measure)
-        table, compared = _compared(
-            [entry.run for entry in entries], [entry.title for entry in entries], measure, reference, picked
-        )
+            reference, is_best = _reference(entries, comparable, measure)
+        runs = [entry.run for entry in entries]
+        table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         _message(entries, compared, measure)
         run_table.show(table)
-        run_table.exports([entry.run for entry in entries], table)
-    _figure([entry.run for entry in entries], [entry.short for entry in entries], measure)
+        run_table.exports(runs, table)
+    _figure(runs, [entry.short for entry in entries], measure)
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
@@ -66,68 +65,70 @@ def compare(backend: Backend) -> None:
 
 
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
-    """The runs that are there, in the order they were chosen, and each model's indexes."""
+    """The finished runs, in the chosen order, and each model's indexes."""
 
-    def by_vectors(model: Backend, indexes: PairIndexes, wanted: VectorCode, _: str) -> Run | None:
-        if wanted.layer not in indexes.ranks.layers or wanted.pooling not in indexes.ranks.poolings:
+    def by_vectors(backend: Backend, indexes: PairIndexes, code: VectorCode, name: str) -> Run | None:
+        if (code.layer, code.pooling) not in indexes.ranks:
             return None
-        return evaluation.vector_run(model, pairs, indexes, wanted.layer, wanted.pooling, wanted.which)
+        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling, code.model)
 
     ready, indexes = request.gather(
         lambda kind: evaluation.word_run(request.backend, pairs, kind),
-        lambda model, which: evaluation.pair_indexes(model, pairs, f"compare_{which}"),
+        lambda embed_request, model: evaluation.pair_indexes(embed_request, pairs, f"compare_{model}"),
         by_vectors,
     )
     return [Entry(run, code, name) for code, name, run in ready], indexes
 
 
 def _compared(
-    runs: list[Run], names: list[str], measure: str, reference: int, picked: bool
+    runs: list[Run], names: list[str], measure: str, reference: int, is_best: bool
 ) -> tuple[pd.DataFrame, Compared]:
-    table_and_tests: tuple[pd.DataFrame, Compared] = evaluation.result(
+    return evaluation.result(
         (
             "comparison",
             tuple((run.key, name, run.milliseconds) for run, name in zip(runs, names, strict=True)),
             measure,
             reference,
-            picked,
+            is_best,
         ),
         f"Comparing {len(runs)} runs",
-        lambda tell, cancelled: run_table.results(runs, measure, reference, picked, names),
+        lambda report_progress, is_cancelled: run_table.results(runs, measure, reference, is_best, names),
         "comparison",
         short=True,
     )
-    return table_and_tests
 
 
 def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:
-    """The run that the others are compared with, and whether it is the best; the best of those on the current data."""
+    """The number of the run that the others are compared with, and whether it was picked as the best.
+
+    The best one is sought among the runs on the current data, if there are any.
+    """
     judge = metrics.MEASURES[measure]
-    best = max(comparable or range(len(entries)), key=lambda row: float(judge(entries[row].run.ranks).mean()))
+    best = max(comparable or range(len(entries)), key=lambda number: float(judge(entries[number].run.ranks).mean()))
     names = {"": f"the best ({entries[best].short})", **{entry.code: entry.short for entry in entries}}
     if state.get("reference") not in names:
         state.put("reference", "")
-    chosen = controls.pick("reference", "Differences to", names)
+    chosen = controls.pick("reference", "Compare all runs with", names)
     if not chosen:
         return best, True
-    return next(row for row, entry in enumerate(entries) if entry.code == chosen), False
+    return [entry.code for entry in entries].index(chosen), False
 
 
 def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None:
     reference = entries[compared.reference]
     value = 100 * float(metrics.MEASURES[measure](reference.run.ranks).mean())
     text = f":material/insights: **{messages.escape(reference.short)}** has {measure} {value:.1f} %. "
-    unsure = " · ".join(f"**{messages.escape(entries[row].short)}**" for row in compared.unsure)
-    sure = len(compared.p_values) - len(compared.unsure)
+    unsure = " · ".join(f"**{messages.escape(entries[number].short)}**" for number in compared.unsure)
+    significant = len(compared.p_values) - len(compared.unsure)
     if unsure:
-        text += f"By these queries one cannot tell it from {unsure}. "
-    if sure == 1:
-        text += f"The difference of one other run is larger than chance makes it (p < {metrics.ALPHA:g}). "
-    elif sure:
-        text += f"The differences of {sure} other runs are larger than chance makes them (p < {metrics.ALPHA:g}). "
-    apart = len(entries) - 1 - len(compared.p_values)
-    if apart:
-        text += f"{apart} run{'' if apart == 1 else 's'} on other data cannot be compared with it."
+        text += f"It is not significantly different from {unsure}. "
+    if significant:
+        many = f"The differences to {significant} other runs are"
+        text += "The difference to one other run is" if significant == 1 else many
+        text += f" statistically significant (p < {metrics.ALPHA:g}). "
+    other_data = len(entries) - 1 - len(compared.p_values)
+    if other_data:
+        text += f"{other_data} run{'' if other_data == 1 else 's'} on other data cannot be compared with it."
     st.markdown(text)
 
 
@@ -149,9 +150,9 @@ def _figure(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
             ),
             key="compare_curves",
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
-            read="How many of the queries have their own sentence among the first k. A curve above another one at every k is "
-            "better whatever k one needs.",
-            not_shown="How sure a small gap is: see the p-values in the table.",
+            read="The share of queries whose correct answer is among the first k sentences. A run whose curve lies above "
+            "another one at every k is better for every number of hits.",
+            not_shown="Whether a small gap is statistically significant: see the p-values in the table.",
             table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * curve for curve in recalls])}),
         )
     elif kind == "precision":
@@ -167,11 +168,11 @@ def _figure(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
             ),
             key="compare_precision",
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
-            read="Each point is one k: the more hits are shown (to the right), the more queries are answered and the fewer of "
-            "the hits are right. The first point of each line is k = 1.",
-            not_shown="More than the recall curve: with one right answer a query, precision at k is Recall@k / k. “Graded "
-            "relevance” has queries with several.",
-            table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * each for each in precisions])}),
+            read="Each point is one k. As more hits are shown, more queries are answered (to the right), and a smaller share "
+            "of the hits is correct (down). The first point of each line is k = 1.",
+            not_shown="Anything beyond the recall curve: with one correct answer per query, precision at k is Recall@k / k. "
+            "“Graded relevance” has queries with several correct answers.",
+            table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * curve for curve in precisions])}),
         )
     else:
         _cost(runs, names, measure)
@@ -185,16 +186,16 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
         if run.milliseconds is not None and run.index_bytes is not None
     ]
     if not costs:
-        st.info("None of these runs says how long a query took.")
+        st.info("None of these runs has a time per query.")
         return
     figures.figure(
-        charts.quality_and_cost(costs, f"{measure} against the time of a query", measure, controls.scale()),
+        charts.quality_and_cost(costs, f"{measure} against the time per query", measure, controls.scale()),
         key="compare_cost",
-        alt=f"{measure} of {len(costs)} runs against milliseconds a query; areas show the size of the index",
-        read="Up is better, left is faster, and a larger point keeps more of the corpus. Time is the median of some queries, "
-        "one at a time: embedding the query, comparing with every sentence, the first ten.",
-        not_shown="Time in a batch or on another machine. Every layer takes the time of the whole model here; loaded runs "
-        "carry the time of the machine that made them.",
+        alt=f"{measure} of {len(costs)} runs against milliseconds per query; areas show the size of the index",
+        read="Higher is better, further left is faster, and a larger point means a larger index. Time is the median of some "
+        "queries, one at a time: to embed the query, compare it with every sentence, and find the first ten.",
+        not_shown="The time in a batch or on another machine. Every layer is timed with the whole model here; loaded runs have "
+        "the times of the machine that made them.",
         table=lambda: pd.DataFrame([vars(cost) for cost in costs]),
     )
 

@@ -1,4 +1,4 @@
-"""The Evaluate page's graded relevance: queries with several right answers, some more right than others."""
+"""The Evaluate page's graded relevance: queries with several correct answers, some more relevant than others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.retrieval.corpora.readers.table import unreadable
-from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
@@ -36,38 +35,38 @@ if TYPE_CHECKING:
 
 CODES = choices.codes_of(graded_metrics.MEASURES)
 MEASURE_HELP = (
-    "MAP: precision at the rank of each relevant sentence, averaged. MRR: the mean of 1 / rank of the first relevant one. "
-    "nDCG@10: grades of the first ten, weighted by rank, against the best order possible. P@10: the share of the first ten "
-    "that is relevant. Recall@k: the share of the relevant ones among the first k. All in per cent."
+    "MAP: the mean precision at the ranks of the relevant documents. MRR: the mean of 1 / rank of the first relevant document. "
+    "nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order. P@10: the share of the first "
+    "ten that is relevant. Recall@k: the share of the relevant documents that is among the first k. All are in per cent."
 )
 LEVELS = [level / 10 for level in range(11)]
 
 
 def relevance(backend: Backend) -> None:
-    """The runs' measures, and precision over recall."""
+    """The measures of the runs, and precision over recall."""
     graded = _collection()
     if graded is None:
         return
     relevant = sum(map(len, graded.grades))
     st.caption(
         f"**{messages.escape(graded.name)}**: {len(graded.queries):,} queries, {len(graded.documents):,} documents, "
-        f"{relevant:,} relevant pairs with grades up to {max(max(each.values()) for each in graded.grades)}."
-        + (f" Read: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
+        f"{relevant:,} relevant pairs with grades up to {max(max(grades.values()) for grades in graded.grades)}."
+        + (f" Files: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
     )
     if graded.report.left_out:
-        left_out = ", ".join(f"{count:,} {what}" for what, count in graded.report.left_out.items())
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
     request = choices.run_request(backend, len(graded.queries))
     ranks = _runs(request, graded)
     if not ranks:
         if not request.codes:
-            st.info("**No run yet.** Add a layer and pooling, or a word ranking.", icon=":material/add:")
+            st.info(choices.NO_RUN, icon=":material/add:")
         return
     measure = _measure()
     table, unsure = evaluation.result(
-        ("graded table", graded.content_hash, tuple((name, _outcome_hash(each)) for name, each in ranks), measure),
+        ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
         f"Comparing {len(ranks)} runs",
-        lambda tell, cancelled: _table(ranks, measure),
+        lambda report_progress, is_cancelled: _table(ranks, measure),
         "graded_comparison",
         short=True,
     )
@@ -75,7 +74,7 @@ def relevance(backend: Backend) -> None:
     st.markdown(
         f":material/insights: **{messages.escape(str(row['run']))}** has the best {measure}: {row[measure]:.1f} % "
         f"(95 % interval {row['95 % interval']})."
-        + (f" By these queries one cannot tell it from {messages.escape(' · '.join(unsure))}." if unsure else "")
+        + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
     numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in graded_metrics.MEASURES}
     st.dataframe(table, hide_index=True, key="graded_table", column_config=numbers)
@@ -90,17 +89,12 @@ def _collection() -> GradedSet | None:
     source = controls.choice("graded_source", "Collection", sources)
     if source == "demo":
         st.markdown(
-            "Each headline asks for its own sentence (grade 2), and every other sentence of the same topic is worth something "
-            "too (grade 1)."
+            "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
         )
-        kept = caching.graded_sets().find("demo")
-        if kept is None:
-            kept = collection.demo_graded(current.demo())
-            caching.graded_sets().put("demo", kept)
-        return kept
+        return caching.graded_sets().get("demo", lambda: collection.demo_graded(current.demo()))
     if source == "file":
         return _uploaded()
-    # The widget is gone while another view is open: what was typed is kept beside it.
+    # Streamlit forgets a widget's value while another view is open: the text is kept under a key of its own.
     st.session_state.setdefault("graded_path", st.session_state.get("_graded_typed", ""))
     typed = st.text_input(
         "Path of a folder with corpus, queries and judgements (BEIR or TREC)", key="graded_path", max_chars=1_000
@@ -110,10 +104,10 @@ def _collection() -> GradedSet | None:
         return None
     try:
         path = Path(typed).expanduser()
-    except RuntimeError as problem:  # a home of nobody
+    except RuntimeError as problem:  # the home of a user who does not exist
         raise unreadable(typed[:80], problem) from problem
     key = f"path {path}"
-    if st.button("Read it", key="read_graded", type="primary"):
+    if st.button("Read the folder", key="read_graded", type="primary"):
         st.session_state["_graded_path"] = key
         caching.graded_sets().put(key, collection.read_graded_folder(path))
     return caching.graded_sets().find(key) if st.session_state.get("_graded_path") == key else None
@@ -121,11 +115,11 @@ def _collection() -> GradedSet | None:
 
 def _uploaded() -> GradedSet | None:
     files = st.file_uploader(
-        "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv), the judgements (qrels)",
+        "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv) and the judgements (qrels)",
         accept_multiple_files=True,
         key="graded_files",
-        help="BEIR: corpus.jsonl with _id, title, text; queries.jsonl with _id, text; qrels/test.tsv. TREC: judgements as "
-        "lines of “query 0 document grade”. Packed with gzip or not.",
+        help="BEIR: corpus.jsonl with _id, title and text; queries.jsonl with _id and text; qrels/test.tsv. TREC: judgements "
+        "as lines of “query 0 document grade”. Files may be compressed with gzip.",
     )
     graded = uploads.kept(
         "graded",
@@ -134,31 +128,32 @@ def _uploaded() -> GradedSet | None:
         lambda files: collection.read_graded({file.name: file.getvalue() for file in files}),
     )
     if graded is None:
-        st.caption("All three together; they are told apart by their names.")
+        st.caption("Choose all three together. Their names say which is which.")
     return graded
 
 
 def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRanks]]:
-    """Names and ranks of the runs that are there."""
+    """Names and ranks of the finished runs."""
 
     def by_vectors(
-        _: Backend, sides: tuple[VectorIndex, VectorIndex], wanted: VectorCode, name: str
+        _: Backend, sides: tuple[VectorIndex, VectorIndex], code: VectorCode, name: str
     ) -> RelevantRanks | None:
         documents, queries = sides
-        cell = (wanted.layer, wanted.pooling)
+        cell = (code.layer, code.pooling)
         if cell not in documents.engines:
             return None
-        ranks: RelevantRanks = evaluation.result(
+        return evaluation.result(
             ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
             f"{name}: ranking {len(graded.queries):,} queries",
             partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded.grades),
-            f"graded_{wanted.which}.{wanted.layer}.{wanted.pooling}",
+            f"graded_{code.model}.{code.layer}.{code.pooling}",
         )
-        return ranks
 
     ready, _ = request.gather(
         lambda kind: _by_words(request.backend, graded, kind),
-        lambda model, which: evaluation.both_sides(model, graded.document_texts, graded.query_texts, f"graded_{which}"),
+        lambda embed_request, model: evaluation.both_indexes(
+            embed_request, graded.document_texts, graded.query_texts, f"graded_{model}"
+        ),
         by_vectors,
     )
     return [(name, ranks) for _, name, ranks in ready]
@@ -168,23 +163,22 @@ def _ranks_of(
     documents: ExactSearch,
     queries: ExactSearch,
     grades: Sequence[Mapping[int, int]],
-    tell: ReportProgress,
-    cancelled: IsCancelled,
+    report_progress: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> RelevantRanks:
-    return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, tell, cancelled)
+    return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, report_progress, is_cancelled)
 
 
 def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
     ranking = rankers.word_ranking(backend, kind)
-    ranks: RelevantRanks = evaluation.result(
+    return evaluation.result(
         ("graded words", kind, ranking.source, graded.content_hash),
         f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",
-        lambda tell, cancelled: graded_ranks.ranker_relevant_ranks(
-            ranking.make(graded.documents).scores, graded.queries, graded.grades, tell, cancelled
+        lambda report_progress, is_cancelled: graded_ranks.ranker_relevant_ranks(
+            ranking.make(graded.documents).scores, graded.queries, graded.grades, report_progress, is_cancelled
         ),
         f"graded_{kind}",
     )
-    return ranks
 
 
 def _measure() -> str:
@@ -192,37 +186,25 @@ def _measure() -> str:
         return CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
 
 
-def _outcome_hash(outcome: RelevantRanks) -> str:
-    """Tells the outcomes of runs on one collection apart."""
+def _hash(outcome: RelevantRanks) -> str:
+    """Names the outcome of a run on a collection."""
     return hashlib.sha256(np.ascontiguousarray(outcome.ranks).tobytes()).hexdigest()
 
 
 def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd.DataFrame, list[str]]:
-    """A row a run: the chosen measure with its interval and test against the best, and all others.
+    """One row per run: the chosen measure with its interval and test against the best run, and all other measures.
 
-    Beside it the names of the runs that one cannot tell from the best.
+    Also the names of the runs that are not significantly different from the best.
     """
-    judge = graded_metrics.MEASURES[measure]
-    values = [judge(outcome) for _, outcome in ranks]
-    best = int(np.argmax([each.mean() for each in values]))
-    compared = run_table.against(values, best, [True] * len(values), picked=True)
-    rows = []
-    for row_index, (name, outcome) in enumerate(ranks):
-        judged = metrics.interval(values[row_index])
-        rows.append(
-            {
-                "run": name,
-                measure: 100 * judged.value,
-                "95 % interval": f"{100 * judged.low:.1f} – {100 * judged.high:.1f}",
-                "p to the best (Holm)": compared.shown[row_index],
-                **{
-                    other: 100 * float(each(outcome).mean())
-                    for other, each in graded_metrics.MEASURES.items()
-                    if other != measure
-                },
-            }
-        )
-    return pd.DataFrame(rows), [ranks[row_index][0] for row_index in compared.unsure]
+    values = [{name: judge(outcome) for name, judge in graded_metrics.MEASURES.items()} for _, outcome in ranks]
+    judged = [run_values[measure] for run_values in values]
+    best = int(np.argmax([run_values.mean() for run_values in judged]))
+    compared = run_table.against(judged, best, [True] * len(judged), is_best=True)
+    rows = [
+        run_table.measured(name, run_values, measure, {"p to the best (Holm)": cell})
+        for (name, _), run_values, cell in zip(ranks, values, compared.cells, strict=True)
+    ]
+    return pd.DataFrame(rows), [ranks[number][0] for number in compared.unsure]
 
 
 def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
@@ -239,9 +221,10 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
         ),
         key="graded_curve",
         alt=f"Interpolated precision at recall 0, 0.1 … 1 of {len(curves)} runs",
-        read="To find the share of the relevant sentences on the horizontal axis, so large a share of what is read is relevant "
-        "(the best precision at that recall or beyond, averaged over queries).",
-        not_shown="Grades: here every relevant sentence counts alike; nDCG@10 tells them apart. What nobody judged counts as "
-        "not relevant. Where every query has ten relevant sentences, as in the demo, P@10 and Recall@10 are the same.",
+        read="The horizontal axis is the share of the relevant documents that you want to find. The height of a curve is the "
+        "share of relevant documents among those you then read (the best precision at that recall or beyond, averaged over "
+        "queries).",
+        not_shown="Grades: here all relevant documents count the same; nDCG@10 uses their grades. Documents without a "
+        "judgement count as not relevant. If every query has ten relevant documents, as in the demo, P@10 equals Recall@10.",
         table=lambda: pd.DataFrame({"recall": LEVELS, **{name: (100 * curve).round(3) for name, curve in curves}}),
     )

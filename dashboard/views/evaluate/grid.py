@@ -1,4 +1,4 @@
-"""The Evaluate page's first view: one measure for every layer and pooling, and the curve of the cell that was clicked."""
+"""The Evaluate page's first view: a measure for every layer and pooling, and the recall curve of the chosen cell."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from components.model.trace import Pooling
 from components.retrieval.evaluation import metrics
 from dashboard import caching, state
 from dashboard.jobs import evaluation
+from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
@@ -28,15 +29,15 @@ MOST_K = 100
 
 
 def grid(backend: Backend) -> None:
-    """The heatmap, and one cell in detail."""
+    """The heatmap, and the chosen cell in detail."""
     pairs = choices.current_pairs()
     choices.about(pairs)
-    ranks = evaluation.pair_indexes(backend, pairs, "grid").ranks
+    ranks = evaluation.pair_indexes(EmbedRequest.of_session(backend, exact=True), pairs, "grid").ranks
     left, middle, right = st.columns([2, 1, 2])
     with left:
         measure = choices.measure()
     values = ranks.each(lambda row: 100 * metrics.MEASURES[measure](row).mean())
-    with middle:  # a click on a cell of the heatmap says the same
+    with middle:  # a click on a cell of the heatmap sets it too
         layer = controls.bind(
             "layer",
             st.selectbox,
@@ -57,29 +58,29 @@ def grid(backend: Backend) -> None:
     with right:
         _curve(ranks, pairs, layer, pooling, values.best)
     figures.reading(
-        f"One forward pass gives every layer and pooling; each cell ranks all {len(pairs):,} sentences by cosine for every "
-        "query. Click a cell for its curve. Layer 0 is the embeddings before any block; the band is the 95 % bootstrap "
-        "interval over queries.",
-        "Whether another sentence would have answered as well: only the query's own one counts, and ties count against it "
-        "(at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). A cell chosen because it is the best here "
-        "does a little worse on new queries.",
+        "One forward pass per text gives every layer and pooling. For each cell, every query ranks all "
+        f"{len(pairs):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first block; "
+        "the band is the 95 % bootstrap interval over queries.",
+        "Whether another sentence would be an equally good answer: only the query's correct answer counts, and ties count "
+        "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). A cell that is the best here does a "
+        "little worse on new queries.",
     )
-    _cell_measures(ranks, layer, pooling)
+    st.markdown(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, with 95 % bootstrap intervals")
+    st.table(_measures_table(ranks.of(layer, pooling)), hide_index=True)
     published.pairs()
 
 
 def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
     layer, pooling = values.best
-    judged = metrics.interval(metrics.MEASURES[measure](ranks.of(layer, pooling)))
+    estimate = metrics.interval(metrics.MEASURES[measure](ranks.of(layer, pooling)))
     text = (
-        f":material/insights: Best {measure}: **{100 * judged.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** ★ "
-        f"(95 % interval {100 * judged.low:.1f} to {100 * judged.high:.1f})."
+        f":material/insights: Best {measure}: **{100 * estimate.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** "
+        f"★ (95 % interval {100 * estimate.low:.1f} to {100 * estimate.high:.1f})."
     )
-    near = int(np.count_nonzero(values.values >= 100 * judged.low)) - 1
-    if near:
-        text += (
-            f" {near} other cell{' lies' if near == 1 else 's lie'} within that interval: which is best may be chance."
-        )
+    within = int(np.count_nonzero(values.values >= 100 * estimate.low)) - 1
+    if within:
+        cells = f"{within} other cell{' lies' if within == 1 else 's lie'}"
+        text += f" {cells} within that interval: which one is best may be chance."
     st.markdown(text)
 
 
@@ -101,7 +102,7 @@ def _heatmap(backend: Backend, ranks: LayerGrid, values: LayerGrid, measure: str
         key="grid_figure",
         alt=f"Heatmap of {measure} for {len(ranks.layers)} layers and {len(ranks.poolings)} poolings",
         table=lambda: _grid_table(ranks),
-        on_select=partial(_clicked, "grid_figure", ranks.layers, ranks.poolings),  # keeps no ranks
+        on_select=partial(_clicked, "grid_figure", ranks.layers, ranks.poolings),  # a callback must not keep the ranks
         select_many=False,
     )
 
@@ -117,15 +118,11 @@ def _clicked(key: str, layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -
 def _curve(ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: tuple[int, Pooling]) -> None:
     most = min(MOST_K, len(pairs))
     chosen = ranks.of(layer, pooling)
-    low, high = metrics.recall_band(chosen, most)
-    curves = [
-        charts.Curve(
-            f"layer {layer}, {POOLING_NAMES[pooling]}", 100 * metrics.recall_curve(chosen, most), 100 * low, 100 * high
-        )
-    ]
+    recall, (low, high) = metrics.recall_curve(chosen, most), metrics.recall_band(chosen, most)
+    curves = [charts.Curve(f"layer {layer}, {POOLING_NAMES[pooling]}", 100 * recall, 100 * low, 100 * high)]
     if best != (layer, pooling):
-        values = metrics.recall_curve(ranks.of(*best), most)
-        curves.append(charts.Curve(f"best: layer {best[0]}, {POOLING_NAMES[best[1]]}", 100 * values))
+        best_recall = metrics.recall_curve(ranks.of(*best), most)
+        curves.append(charts.Curve(f"best: layer {best[0]}, {POOLING_NAMES[best[1]]}", 100 * best_recall))
     figures.figure(
         charts.curves_over(
             curves,
@@ -145,17 +142,12 @@ def _curve(ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: t
     )
 
 
-def _cell_measures(ranks: LayerGrid, layer: int, pooling: Pooling) -> None:
-    st.markdown(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, with 95 % bootstrap intervals")
-    st.table(measures_table(ranks.of(layer, pooling)), hide_index=True)
-
-
-def measures_table(ranks: Int64) -> pd.DataFrame:
-    """Every measure of one run with its interval, in one row."""
+def _measures_table(ranks: Int64) -> pd.DataFrame:
+    """Every measure of one cell with its interval, in one row."""
     cells = {}
     for name, measure in metrics.MEASURES.items():
-        judged = metrics.interval(measure(ranks))
-        cells[name] = [f"{100 * judged.value:.2f} ({100 * judged.low:.1f} – {100 * judged.high:.1f})"]
+        estimate = metrics.interval(measure(ranks))
+        cells[name] = [f"{100 * estimate.value:.2f} ({100 * estimate.low:.1f} – {100 * estimate.high:.1f})"]
     return pd.DataFrame(cells)
 
 

@@ -1,10 +1,10 @@
-"""The Evaluate page's lab: five poolings by five treatments, and how few numbers a vector can do with."""
+"""The Evaluate page's lab: five poolings by five treatments, and how few numbers per vector are enough."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -39,24 +39,25 @@ TREATMENTS: dict[Treatment, str] = {
     "whitened": "White",
 }
 EXPLAINED = """
-**Poolings.** *Mean*, *[CLS]* and *Max* of the token vectors of one layer. *Last four*: the mean of the means of this layer
-and the three below. *Mean by idf*: a mean in which pieces that few sentences have count for more.
+**Poolings.** *Mean*, *[CLS]* and *Max* pool the token vectors of one layer. *Last four* is the mean of the means of this
+layer and the three layers below. *Mean by idf* is a mean in which pieces that occur in few sentences count more.
 
-**Treatments.** *Cosine*: vectors scaled to length 1 (L2 normalisation). *Dot* (product): not scaled, so long vectors win more
-often. *Random*: a random projection to fewer numbers, drawn by the seed. *PCA*: the directions in which the corpus varies
-most. *White*: whitened, the same, each divided by its spread, so that what all sentences share counts no more than the rest.
-PCA and whitening are fitted on the sentences that are searched, never on the queries.
+**Treatments.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot* (product): vectors are not scaled, so long
+vectors win more often. *Random*: a random projection to fewer numbers, determined by the seed. *PCA*: a projection on the
+directions in which the corpus varies most. *White* (whitening): the same directions, each divided by its standard deviation,
+so that directions in which all sentences vary count no more than others. PCA and whitening are fitted on the sentences that
+are searched, never on the queries.
 """
 
 
 DIMENSIONS, FEWEST_PAIRS = 128, 3
-UNITS = 10_000  # of a job's work, whatever its phases count
-GPU_SPEED = 20  # a guess at how much faster than a CPU it embeds; the comparing is numpy's either way
+UNITS = 10_000  # in which a job of several phases reports its progress
+GPU_SPEED = 20  # a guess: how many times faster than a CPU a GPU embeds; numpy compares the vectors in both cases
 
 
 @dataclass(frozen=True, eq=False)
 class Lab:
-    """What every job of the lab works on."""
+    """The input of every job of the lab."""
 
     backend: Backend
     pairs: Pairs
@@ -65,15 +66,15 @@ class Lab:
 
     @property
     def key(self) -> str:
-        """Of the vectors of all layers."""
+        """Names the vectors of all layers."""
         return f"{self.backend.spec.key} {self.backend.revision} {self.pairs.content_hash}"
 
     @property
     def embedding_share(self) -> float:
-        """The share of a job's time that new vectors take, roughly: 0.8 for 630 pairs of the embedded model, 0.7 for 3,150.
+        """The share of a job's time that new vectors take: about 0.8 for 630 pairs of the default model, 0.7 for 3,150.
 
-        Two passes grow with texts, layers and dim squared, comparing with dim and the pairs squared: one dim is left out.
-        The factor and what any comparing takes are fitted to these two measurements.
+        The time of two passes grows with texts, layers and dim squared, that of comparing with dim and pairs squared; the
+        common factor dim is left out. The other two constants are fitted to these two measurements.
         """
         facts, texts = self.backend.facts, 2 * (len(self.pairs) + len(self.scored.first))
         embedding = texts * facts.layers * facts.hidden_size
@@ -81,40 +82,42 @@ class Lab:
             embedding //= GPU_SPEED
         return embedding / (embedding + 0.7 * len(self.pairs) ** 2 + 500_000)
 
-    def vectors(self, layer: int, tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabVectors, ReportProgress]:
-        """The kept vectors, or new ones of all layers; and how the rest of the job tells its progress."""
+    def vectors(
+        self, layer: int, report_progress: ReportProgress, is_cancelled: IsCancelled
+    ) -> tuple[LabVectors, ReportProgress]:
+        """A layer's vectors, kept or new; and how the rest of the job reports its progress."""
         layers = self.kept.find(self.key)
         if layers is not None:
-            return layers.of(layer), tell
+            return layers.of(layer), report_progress
         share = self.embedding_share
         layers = pooling_lab.lab_layers(
             self.backend,
             self.pairs.documents.texts,
             self.pairs.queries.texts,
             self.scored,
-            progress=_phase(tell, 0, share),
-            is_cancelled=cancelled,
+            progress=_phase(report_progress, 0, share),
+            is_cancelled=is_cancelled,
         )
         self.kept.put(self.key, layers)
-        return layers.of(layer), _phase(tell, share, 1)
+        return layers.of(layer), _phase(report_progress, share, 1)
 
 
 def lab(backend: Backend) -> None:
     """Two heatmaps over poolings and treatments, and two curves over the number of dimensions."""
-    every, scored = choices.current_pairs(), sts.demo_pairs()
-    pairs = pair_runs.first_pairs(every, pooling_lab.most_pairs(backend, scored))
+    all_pairs, scored = choices.current_pairs(), sts.demo_pairs()
+    pairs = pair_runs.first_pairs(all_pairs, pooling_lab.most_pairs(backend, scored))
     choices.about(pairs)
     if len(pairs) < FEWEST_PAIRS:
         st.info(
-            f"**{len(pairs)} pairs are too few for the lab.** It takes {FEWEST_PAIRS}: two sentences differ in one direction "
-            "only, which leaves no projection to compare. Choose others under “Data”.",
+            f"**{len(pairs)} pairs are too few for the lab.** It needs at least {FEWEST_PAIRS}: two sentences differ in only "
+            "one direction, so there are no projections to compare. Choose another corpus under “Data”.",
             icon=":material/science:",
         )
         return
-    if len(every) > len(pairs):
+    if len(all_pairs) > len(pairs):
         st.info(
-            f"The lab takes the first {len(pairs):,} of the {len(every):,} pairs, sentences and queries alike: it keeps the "
-            "vectors of all layers in memory."
+            f"The lab uses only the first {len(pairs):,} of the {len(all_pairs):,} pairs, both as queries and as sentences: it "
+            "keeps the vectors of all layers in memory."
         )
     left, middle, right = st.columns([3, 3, 2])
     with left:
@@ -123,66 +126,61 @@ def lab(backend: Backend) -> None:
         most = min(backend.facts.hidden_size, len(pairs) - 1)
         dims = controls.number("lab_dims", "Dimensions after a projection", 2, most, min(DIMENSIONS, most))
     with right:
-        seed = _seed()
+        help_text = "Determines the random projection. Another seed shows how much of its result is chance."
+        seed = int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
     work = Lab(backend, pairs, scored, caching.lab_vectors())
     cells = _cells(work, layer, dims, seed)
     _grids(backend, cells, layer, dims)
-    with st.expander("What each pooling and treatment is", icon=":material/help:"):
+    with st.expander("What the poolings and treatments mean", icon=":material/help:"):
         st.markdown(EXPLAINED)
     _few_dimensions(work, cells, layer, seed)
 
 
-def _seed() -> int:
-    help_text = "Decides the random projection: another seed shows how much of its result is luck."
-    return int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
-
-
-def _phase(tell: ReportProgress, begin: float, end: float) -> ReportProgress:
-    """A phase's own counts told as the stretch from `begin` to `end` (0..1) of the whole job: one pace, never a step back."""
-    return lambda done, total: tell(round(UNITS * (begin + (end - begin) * done / max(1, total))), UNITS)
+def _phase(report_progress: ReportProgress, begin: float, end: float) -> ReportProgress:
+    """Reports the progress of a phase as the part from `begin` to `end` (0..1) of the whole job, which never goes back."""
+    return lambda done, total: report_progress(round(UNITS * (begin + (end - begin) * done / max(1, total))), UNITS)
 
 
 def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
-    """A cell for each pooling and treatment. Raises NoResult while they are worked out."""
+    """A cell for each pooling and treatment. Raises NoResult while they are computed."""
 
-    def run(tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabCell, ...]:
-        vectors, rest = work.vectors(layer, tell, cancelled)
-        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, rest, cancelled))
+    def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
+        vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
+        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_cancelled))
 
-    cells: tuple[LabCell, ...] = evaluation.result(
+    return evaluation.result(
         ("lab cells", work.key, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
     )
-    return cells
 
 
 def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
-    """One pooling's cells at several numbers of dimensions. Raises NoResult while they are worked out."""
+    """One pooling's cells at several numbers of dimensions. Raises NoResult while they are computed."""
 
-    def run(tell: ReportProgress, cancelled: IsCancelled) -> tuple[LabCell, ...]:
-        vectors, rest = work.vectors(layer, tell, cancelled)
-        scores = work.scored.scores
-        cells = pooling_lab.dimension_sweep(vectors, pooling, scores, seed=seed, progress=rest, is_cancelled=cancelled)
+    def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
+        vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
+        cells = pooling_lab.dimension_sweep(
+            vectors, pooling, work.scored.scores, seed=seed, progress=report_rest, is_cancelled=is_cancelled
+        )
         return tuple(cells)
 
-    cells: tuple[LabCell, ...] = evaluation.result(
+    return evaluation.result(
         ("lab sweep", work.key, layer, seed, pooling),
-        f"{POOLINGS[pooling]}: fewer and fewer dimensions",
+        f"{POOLINGS[pooling]}: comparing numbers of dimensions",
         run,
         "lab_sweep",
     )
-    return cells
 
 
 def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
-    by_place = {(cell.pooling, cell.treatment): cell for cell in cells}
-    recall = np.array([[100 * by_place[p, t].recall_at_1 for t in TREATMENTS] for p in POOLINGS])
-    spearman = np.array([[_number(by_place[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
+    by_name = {(cell.pooling, cell.treatment): cell for cell in cells}
+    recall = np.array([[100 * by_name[p, t].recall_at_1 for t in TREATMENTS] for p in POOLINGS])
+    spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
     best = max(cells, key=lambda cell: cell.recall_at_1)
     st.markdown(
         f":material/insights: Best Recall@1 at layer {layer}: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}**, "
-        f"{100 * best.recall_at_1:.1f} %. Untreated mean: {100 * by_place['mean', 'cosine'].recall_at_1:.1f} %."
+        f"{100 * best.recall_at_1:.1f} %. Untreated mean: {100 * by_name['mean', 'cosine'].recall_at_1:.1f} %."
     )
-    fewer = {POOLINGS[p]: by_place[p, "pca"].dims for p in POOLINGS if by_place[p, "pca"].dims < dims}
+    fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
     for column, values, unit, key, digits in zip(
         st.columns(2),
@@ -212,17 +210,17 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
                 select_many=False,
             )
     if fewer:
-        each = ", ".join(f"{name} {count}" for name, count in fewer.items())
+        counts = ", ".join(f"{name} {count}" for name, count in fewer.items())
         st.caption(
-            f"PCA and White kept fewer than {dims} dimensions: {each}. The sentences differ in no more directions."
+            f"PCA and White kept fewer than {dims} dimensions: {counts}. The sentences differ in no more directions."
         )
     figures.reading(
-        "Each cell pools the same token vectors in one way (rows) and treats the result in one way (columns); the projections "
-        f"keep {kept} of {backend.facts.hidden_size} numbers. Recall@1 is of the pairs above, "
-        "Spearman of the ready-made pairs under “Sentence similarity”. Two runs of the model over all texts (one for the idf "
-        "weights) gave every pooling of every layer; no slider costs another. Click a row for its curves below.",
-        "What is best for other data: differences of a point or two are within chance (see the intervals of “Layers and "
-        "poolings”). A whitening to nearly as many directions as there are sentences says more of them than of the model.",
+        "Each cell pools the same token vectors (rows) and treats the result (columns) in one way; the projections "
+        f"keep {kept} of {backend.facts.hidden_size} numbers. Recall@1 is measured on the pairs above, "
+        "Spearman on the ready-made pairs of “Sentence similarity”. Two forward passes over all texts (one of them for the idf "
+        "weights) give every pooling of every layer; no slider needs another pass. Click a row for its curves below.",
+        "What is best for other data. Differences of one or two points may be chance (see the intervals of “Layers and "
+        "poolings”). Whitening to nearly as many directions as there are sentences describes these more than the model.",
     )
 
 
@@ -237,18 +235,19 @@ def _clicked(key: str) -> None:
 
 
 def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int) -> None:
-    st.subheader("How few numbers will do?", anchor=False)
+    st.subheader("How few numbers are enough?", anchor=False)
     fewest = pooling_lab.SWEEP[0]
     if min(work.backend.facts.hidden_size, len(work.pairs) - 1) < fewest:
-        st.info(f"The curves begin at {fewest} dimensions, which takes {fewest + 1} pairs.")
+        st.info(f"The curves begin at {fewest} dimensions, for which at least {fewest + 1} pairs are needed.")
         return
-    controls.choice("lab_pooling", "Pooling", {name: title for name, title in POOLINGS.items()})
-    pooling: LabPooling = state.get("lab_pooling")
+    pooling = cast(
+        "LabPooling", controls.choice("lab_pooling", "Pooling", {name: title for name, title in POOLINGS.items()})
+    )
     sweep = _sweep(work, pooling, layer, seed)
     by_treatment = {name: [cell for cell in sweep if cell.treatment == name] for name in pooling_lab.PROJECTIONS}
     untreated = next(cell for cell in cells if (cell.pooling, cell.treatment) == (pooling, "cosine"))
     dims = sorted({cell.dims for cell in sweep})
-    for column, unit, of, key in zip(
+    for column, unit, value_of, key in zip(
         st.columns(2),
         ("Recall@1 (%)", "Spearman"),
         (lambda cell: 100 * cell.recall_at_1, lambda cell: _number(cell.spearman)),
@@ -257,11 +256,11 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
     ):
         lines = [
             charts.Curve(
-                TREATMENTS[name], np.array([next((of(c) for c in treated if c.dims == d), np.nan) for d in dims])
+                TREATMENTS[name], np.array([next((value_of(c) for c in treated if c.dims == d), np.nan) for d in dims])
             )
             for name, treated in by_treatment.items()
         ]
-        lines.append(charts.Curve("all numbers, cosine", np.full(len(dims), of(untreated))))
+        lines.append(charts.Curve("all numbers, cosine", np.full(len(dims), value_of(untreated))))
         with column:
             figures.figure(
                 charts.curves_over(
@@ -271,7 +270,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
                     x_title="dimensions",
                     y_title=unit,
                     logarithmic=True,
-                    # 256 and 384 lie so close that on a phone they read as one number.
+                    # On a phone the labels 256 and 384 would run into each other.
                     ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
                     scale=controls.scale(),
                 ),
@@ -280,10 +279,10 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
                 table=partial(_table, sweep),
             )
     figures.reading(
-        "From left to right vectors keep more numbers (equal steps multiply them by the same); the flat line is the vector as "
-        "it is. Where a curve meets it, the rest of the numbers is not needed for this task.",
-        "Whether the numbers left out matter elsewhere. PCA and whitening stop at the directions in which the sentences really "
-        "differ: the normalisation at a layer's end leaves fewer than the vector has numbers.",
+        "From left to right vectors keep more numbers (on a logarithmic scale); the flat line is the whole vector. Where a "
+        "curve meets this line, the remaining numbers are not needed for this task.",
+        "Whether the remaining numbers matter for other tasks. PCA and whitening end at the number of directions in which the "
+        "sentences differ: because of the normalisation at the end of a layer, it is smaller than the vector's size.",
     )
 
 

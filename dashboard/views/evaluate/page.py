@@ -1,4 +1,4 @@
-"""Evaluate: which model, layer and pooling retrieves best, how sure one can be, and where it fails."""
+"""Evaluate: which model, layer and pooling retrieves best, whether that is significant, and where it fails."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ VIEWS = {
     "pairs": "Data",
 }
 QUESTIONS = {
-    "grid": "How often does each layer and pooling rank the right sentence first?",
-    "compare": "Which run is better, is that more than chance, and on which queries does each fail?",
-    "graded": "And where a query has several right answers, some better than others?",
-    "similarity": "People scored how alike two sentences are. Do the cosines of their vectors agree?",
-    "lab": "What do other ways of pooling do, and how few numbers of a vector suffice?",
-    "pairs": "What are the queries, and what are they to find?",
+    "grid": "How often does each layer and pooling rank the correct answer first?",
+    "compare": "Which run is better, is the difference more than chance, and on which queries does each run fail?",
+    "graded": "Which run is better when queries have several correct answers, some better than others?",
+    "similarity": "People scored how similar two sentences are. Do the cosines of their vectors agree?",
+    "lab": "What do other ways of pooling change, and how few numbers per vector are enough?",
+    "pairs": "What are the queries, and which sentences should they find?",
 }
 DRAW = {
     "grid": grid.grid,
@@ -47,13 +47,13 @@ def _view(backend: Backend, view: str) -> None:
     try:
         DRAW[view](backend)
     except NoResult:
-        return  # what there is to wait for has been drawn
+        return  # the reason has been drawn
 
 
 navigation.show(
     "evaluate",
-    "Searching with vectors leaves open which layer to take and how to pool its tokens. Here they are measured: on queries "
-    "whose right answer is known, and on pairs of sentences that people compared.",
+    "To search with vectors, you choose a layer and a way to pool its tokens. Here these choices are measured: on queries "
+    "whose correct answer is known, and on pairs of sentences that people have compared.",
     VIEWS,
     _view,
     "evaluating",

@@ -1,4 +1,4 @@
-"""Figures that others published, beside ours and never as ours."""
+"""Figures that others published, kept apart from what is measured here."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def pairs() -> None:
     _panel(
         "Published figures: Recall@k on sentence compression",
         published_figures.published_for("retrieval", trained=None),
-        "They were measured on 36,000 pairs. Recall falls with the number of sentences there are to choose from, so a figure "
-        "on fewer pairs is no comparison. `make reproduce` measures these models where the hub can be reached.",
+        "They were measured on 36,000 pairs. Recall falls as the number of sentences grows, so figures on fewer pairs cannot "
+        "be compared with them. `make reproduce` measures these models if the hub can be reached.",
     )
 
 
@@ -25,8 +25,8 @@ def similarity() -> None:
     _panel(
         "Published figures: Spearman on the STS benchmark",
         published_figures.published_for("similarity", trained=None),
-        "Of the benchmark's own splits, so no comparison with other pairs. `make reproduce` measures these where the hub can "
-        "be reached; for a local file: `make reproduce STSB=file.csv`.",
+        "They were measured on the benchmark's own splits, so figures on other pairs cannot be compared with them. `make "
+        "reproduce` measures these models if the hub can be reached; for a local file: `make reproduce STSB=file.csv`.",
     )
 
 
@@ -46,6 +46,6 @@ def _panel(title: str, figures: tuple[PublishedResult, ...], note: str) -> None:
             }
             for figure in figures
         ]
-        st.markdown("**Not measured here:** what others report, in per cent.")
+        st.markdown("**Not measured here:** others report these figures, in per cent.")
         st.table(pd.DataFrame(rows).map(messages.escape), hide_index=True)
         st.caption(note)

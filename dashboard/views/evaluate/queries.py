@@ -1,4 +1,4 @@
-"""The queries of a comparison: who answers which, and what each run ranks first for one of them."""
+"""The queries of a comparison: which runs answer each one, and what each run ranks first for one query."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MOST_ROWS, SHOWN_HITS = 2_000, 5
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A run and, where this server can ask it again, its code."""
+    """A run of the comparison."""
 
     run: Run
     code: str
-    short: str  # as it is called where there is little room
-    live: bool = True  # False for one that was loaded: it cannot be asked again
+    short: str  # a short name
+    live: bool = True  # False for a loaded run, which cannot rank anything here
 
     @property
     def title(self) -> str:
@@ -43,20 +43,20 @@ class Entry:
 
 
 def queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]) -> None:
-    """The queries by who answers them, and one of them opened."""
+    """The queries by the runs that answer them, and the opened one."""
     if not entries:
         return
     st.subheader("Where the runs fail", anchor=False)
     left, right = st.columns([3, 2])
     ranks = np.stack([entry.run.ranks for entry in entries])  # [run, query]
     with right:
-        k = controls.number("right_at", "Right means among the first", 1, 50, 1)
-    right_ones = (ranks <= k).sum(axis=0)
+        k = controls.number("right_at", "Right if the correct answer is among the first", 1, 50, 1)
+    right_runs = (ranks <= k).sum(axis=0)  # [query]
     masks = {
         "all": np.ones(len(pairs), bool),
-        "wrong": right_ones == 0,
-        "disagree": (right_ones > 0) & (right_ones < len(entries)),
-        "right": right_ones == len(entries),
+        "wrong": right_runs == 0,
+        "disagree": (right_runs > 0) & (right_runs < len(entries)),
+        "right": right_runs == len(entries),
     }
     with left:
         names = {key: f"{title} ({int(masks[key].sum()):,})" for key, title in FILTERS.items()}
@@ -64,59 +64,51 @@ def queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: d
     rows = np.flatnonzero(masks[kind])
     opened = state.get("opened")
     if not len(rows):
-        st.info("No query is of this kind.")
+        st.info("There is no query of this kind.")
     else:
         _query_table(rows, entries, pairs, ranks)
     if opened is not None and opened < len(pairs):
         _opened(int(opened), entries, pairs, backend, indexes)
     elif len(rows):
-        st.caption("The hardest first. Click the box at the left of a query to see what each run ranks first.")
+        st.caption("The hardest queries come first. Click the box left of a query to see what each run ranks first.")
 
 
 def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> None:
-    # The hardest first: where the runs' ranks are worst together.
+    # The hardest first: those with the highest geometric mean of the runs' ranks.
     ordered = rows[np.argsort(-np.log(ranks[:, rows]).mean(axis=0), kind="stable")]
-    shown = [int(row) for row in ordered[:MOST_ROWS]]
-    table = pd.DataFrame(
-        {
-            "number": shown,
-            "query": [pairs.queries.texts[row] for row in shown],
-            "right answer": [pairs.documents.texts[row] for row in shown],
-            **{f"{number}  {entry.short}": ranks[number - 1, shown] for number, entry in enumerate(entries, start=1)},
+    first = [int(row) for row in ordered[:MOST_ROWS]]
+
+    def table(rows: Sequence[int] | Int64) -> pd.DataFrame:
+        columns = {
+            "number": rows,
+            "query": [pairs.queries.texts[row] for row in rows],
+            "correct answer": [pairs.documents.texts[row] for row in rows],
         }
-    )
+        for number, entry in enumerate(entries, start=1):
+            columns[f"{number}  {entry.short}"] = ranks[number - 1, rows]
+        return pd.DataFrame(columns)
+
     st.dataframe(
-        table,
+        table(first),
         hide_index=True,
         key="queries_by_rank",
-        on_select=lambda: _open(shown),
+        on_select=lambda: _open(first),
         selection_mode="single-row",
         height=320,
         column_config={
             "number": st.column_config.NumberColumn(width=70),
             "query": st.column_config.TextColumn(width=260),
-            "right answer": st.column_config.TextColumn(width=260),
+            "correct answer": st.column_config.TextColumn(width=260),
         },
     )
     if len(rows) > MOST_ROWS:
-        st.caption(f"The {MOST_ROWS:,} hardest of {len(rows):,}; the download has all.")
-    figures.data("queries_all", lambda: _all_queries(ordered, entries, pairs, ranks))
+        st.caption(f"These are the {MOST_ROWS:,} hardest of {len(rows):,} queries; the download has all.")
+    figures.data("queries_all", lambda: table(ordered))
 
 
-def _all_queries(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "number": rows,
-            "query": [pairs.queries.texts[row] for row in rows],
-            "right answer": [pairs.documents.texts[row] for row in rows],
-            **{f"{number}  {entry.short}": ranks[number - 1, rows] for number, entry in enumerate(entries, start=1)},
-        }
-    )
-
-
-def _open(shown: Sequence[int]) -> None:
+def _open(queries: Sequence[int]) -> None:
     rows = st.session_state["queries_by_rank"].selection.rows
-    state.put("opened", shown[rows[0]] if rows else None)
+    state.put("opened", queries[rows[0]] if rows else None)
 
 
 def _opened(
@@ -126,26 +118,25 @@ def _opened(
         left, right = st.columns([8, 1])
         left.markdown(f"**Query {row}:** {messages.escape(pairs.queries.texts[row])}")
         right.button("Close", key="close_query", on_click=state.put, args=("opened", None))
-        st.markdown(f"**Right answer:** {messages.escape(pairs.documents.texts[row])}")
+        st.markdown(f"**Correct answer:** {messages.escape(pairs.documents.texts[row])}")
         live = [entry for entry in entries if entry.live]
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column:
-                    scores = _scores(entry, pairs, backend, indexes, row)
-                    _first_hits(entry, pairs, scores, row)
+                    _first_hits(entry, pairs, _scores(entry, pairs, backend, indexes, row), row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
-            st.caption(f"Loaded runs have ranks only: {names}.")
+            st.caption(f"Loaded runs contain only ranks: {names}.")
 
 
 def _scores(entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], row: int) -> Float32:
-    wanted = choices.parsed(entry.code)
-    if wanted is None:
-        ranker = rankers.word_ranker(backend, pairs.documents, entry.code)
-        return ranker.scores(pairs.queries.texts[row])
-    both = indexes[wanted.which]
-    vector = both.queries.engine(wanted.layer, wanted.pooling).vectors[row]
-    return both.documents.engine(wanted.layer, wanted.pooling).scores(vector)
+    """A live run's scores of all sentences for one query, float32 [sentence]."""
+    code = choices.parsed(entry.code)
+    if code is None:
+        return rankers.word_ranker(backend, pairs.documents, entry.code).scores(pairs.queries.texts[row])
+    model_indexes = indexes[code.model]
+    vector = model_indexes.queries.engine(code.layer, code.pooling).vectors[row]
+    return model_indexes.documents.engine(code.layer, code.pooling).scores(vector)
 
 
 def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, row: int) -> None:
@@ -158,7 +149,7 @@ def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, row: int) -> None:
         lines.append(f"{number}. :green-background[{text}] ✓" if hit == row else f"{number}. {text}")
     st.markdown("\n".join(lines))
     best = float(scores.max())
-    text = f"Score of the right answer {float(scores[row]):.3f}, of the first hit {best:.3f}."
+    text = f"Score of the correct answer: {float(scores[row]):.3f}; of the first hit: {best:.3f}."
     if row in hits[: max(0, rank - 1)]:
-        text += " It shares its score with others; ties count against it."
+        text += " Other sentences have the same score as the correct answer; ties count against it."
     st.caption(text)

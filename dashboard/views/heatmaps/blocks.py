@@ -73,7 +73,7 @@ def input_and_output(backend: Backend) -> None:
         NOT_SHOWN,
     )
     _diagonal(trace, special)
-    mean = caching.token_yardstick(backend).raw.mean  # last, so that the figures are visible while it is measured
+    mean = caching.token_baseline(backend).raw.mean  # last: the figures stand while it is measured
     for note, block in notes:
         note.caption(
             f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
@@ -214,7 +214,7 @@ def tokens(backend: Backend) -> None:
                 limits=limits,
                 key=f"tokens_{index}",
             )
-    mean = caching.token_yardstick(backend).raw.mean[layer]
+    mean = caching.token_baseline(backend).raw.mean[layer]
     st.caption(f"Two unrelated tokens have a cosine of {mean:.2f} at layer {layer} on average.")
     figures.reading(
         "Bright cells are tokens whose vectors point in similar directions. Choose a question, and compare it with two "

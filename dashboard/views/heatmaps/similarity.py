@@ -122,7 +122,7 @@ def sentences(models: Sequence[Backend]) -> None:
             )
             st.markdown("**All pairs, most similar first**")
             st.dataframe(_pair_table(item, texts), hide_index=True, key=f"pairs_{number}", height=280)
-    mean = caching.sentence_yardstick(models[0], pooling, special).raw.mean[layer]
+    mean = caching.sentence_baseline(models[0], pooling, special).raw.mean[layer]
     st.caption(
         f"Two unrelated sentences have a cosine of {mean:.2f} at this layer on average "
         f"({messages.escape(models[0].spec.title)})."

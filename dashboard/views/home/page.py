@@ -46,7 +46,13 @@ def _bank() -> None:
         st.page_link(navigation.page_of("layers"), label="Try it with your own words", icon=":material/show_chart:")
     with right:
         compare(
-            [Compared(backend, vectors(choice, sentences, trace), partial(caching.token_yardstick, backend))],
+            [
+                Compared(
+                    backend,
+                    vectors(choice, sentences, trace),
+                    partial(caching.token_baseline, backend),
+                )
+            ],
             key="home_bank",
             title="How similar “bank” stays",
             names=choice.names(sentences),

@@ -37,7 +37,11 @@ def words(models: Sequence[Backend]) -> None:
         centred, baseline = controls.baseline_switches()
     compare(
         [
-            Compared(model, word_choice.vectors(choice, sentences, trace), partial(caching.token_yardstick, model))
+            Compared(
+                model,
+                word_choice.vectors(choice, sentences, trace),
+                partial(caching.token_baseline, model),
+            )
             for model, trace in zip(models, traces, strict=True)
         ],
         key="words",
@@ -70,7 +74,11 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     messages.head_note(models, pooling)
     compare(
         [
-            Compared(model, pool(trace, pooling, special), partial(caching.sentence_yardstick, model, pooling, special))
+            Compared(
+                model,
+                pool(trace, pooling, special),
+                partial(caching.sentence_baseline, model, pooling, special),
+            )
             for model, trace in zip(models, traces, strict=True)
         ],
         key="sentences",

@@ -1,1 +1,1 @@
-"""Map: where tokens lie."""
+"""Map: where tokens lie in the model's space."""

@@ -1,32 +1,19 @@
-"""Map: where tokens lie in the model's space, and how a word's senses part from layer to layer."""
+"""Map: where tokens lie in the model's space, and how a word's senses separate from layer to layer."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from dashboard import navigation
 from dashboard.views.map import pictures, senses
 
-if TYPE_CHECKING:
-    from components.model.backend import Backend
-
 VIEWS = {"ends": "Two layers", "through": "Through the layers", "senses": "Word senses"}
-
-
-def _view(backend: Backend, view: str) -> None:
-    if view == "ends":
-        pictures.ends(backend)
-    elif view == "through":
-        pictures.through(backend)
-    else:
-        senses.senses(backend)
+DRAW = {"ends": pictures.ends, "through": pictures.through, "senses": senses.senses}
 
 
 navigation.show(
     "map",
-    "Each token is a point; close points are tokens the model takes for alike. At layer 0 every word lies with its own "
-    "kind; block by block the sentence around it moves it.",
+    "Each token is a point; close points are tokens that the model treats as similar. At layer 0, equal words lie together. "
+    "Block by block, the sentence around a word moves its point.",
     VIEWS,
-    _view,
+    lambda backend, view: DRAW[view](backend),
     "drawing the map",
 )

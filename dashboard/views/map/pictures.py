@@ -1,4 +1,4 @@
-"""The Map page's pictures: two layers side by side or in one, all layers moving, and what was selected in them."""
+"""The Map page's pictures: two layers side by side or in one map, or all layers as an animation."""
 
 from __future__ import annotations
 
@@ -20,95 +20,91 @@ if TYPE_CHECKING:
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
 
-LAYER_HUES = (theme.BLUE, theme.ORANGE)  # the first layer shown, the second
+LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
 READ = (
-    "Each point is a token. Points close together are, mostly, tokens whose vectors point the same way. Click a point to "
-    "list it; for several take the lasso or the box from the figure's toolbar. “Let go” below takes it back."
+    "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
+    "to list its token; to select several, use the lasso or the box of the figure's toolbar."
 )
 READ_3D = (
-    "Each point is a token. Drag to turn the picture. Mark words below: in three dimensions there is no lasso. Points close "
-    "together are, mostly, tokens whose vectors point the same way."
+    "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Drag to turn the "
+    "picture. There is no lasso in three dimensions: mark words below instead."
 )
 MISLEAD = (
-    "Directions and axes have no meaning. **UMAP distances mislead**, and t-SNE's too: how far apart two groups lie, how "
-    "large or dense one is, and gaps can come from the method. Ask a token for its true neighbours."
+    "Directions and axes have no meaning. **UMAP distances mislead**, and so do those of t-SNE: distances between groups, "
+    "their sizes and densities, and gaps can come from the method. Select a token to see its true neighbours."
 )
 SHADOW = (
-    "PCA is a shadow of hundreds of dimensions: points may lie on top of each other here that are far apart there. Ask a "
-    "token for its true neighbours. (**UMAP distances mislead** in another way: it keeps neighbours, and bends the rest.)"
+    "PCA is a shadow of hundreds of dimensions: points that are far apart in the model's space may overlap here. Select a "
+    "token to see its true neighbours. (**UMAP distances mislead** in another way: it keeps neighbours and distorts the rest.)"
 )
 
 
 def how_to_read(options: MapOptions) -> tuple[str, str]:
-    """How to read a map, and what it does not show, by its method and dimensions."""
+    """How to read a map, and what it does not show."""
     return READ if options.dims == 2 else READ_3D, SHADOW if options.method == "pca" else MISLEAD
 
 
 def ends(backend: Backend) -> None:
-    """Two layers, by default the first and the last: two maps, or one of both."""
-    shown = choices.tokens(backend)
-    if shown is None:
+    """Two layers, by default the first and the last, in two maps or one."""
+    token_set = choices.tokens(backend)
+    if token_set is None:
         return
     last = backend.facts.layers
-    options = choices.options(len(shown))
+    options = choices.options(len(token_set))
     columns = st.columns([3, 3, 3, 3], vertical_alignment="bottom")
     with columns[0]:
         first_layer = controls.number("map_first", "First layer", 0, last, 0)
     with columns[1]:
         second_layer = controls.layer(last, "Second layer")
     with columns[2]:
-        by = choices.colours(shown, layer_allowed=True)
+        by = choices.colours(token_set, layer_allowed=True)
     with columns[3]:
-        joint = controls.switch("map_joint", "One map of both", "Both layers' vectors laid out together in one map.")
-    rows = selection.selected(shown)
-    options, renderer = _drawable(options, len(shown) * (2 if joint else 1))
+        joint = controls.switch("map_joint", "One map of both", "Places the vectors of both layers in one map.")
+    rows = selection.selected(token_set)
+    options, renderer = _drawable(options, len(token_set) * (2 if joint else 1))
     if renderer is None:
         return
+    layers = (first_layer, second_layer)
+    drawn = choices.drawing(token_set, options, [layers] if joint else layers)
+    if drawn is None:
+        return
+    drawing, options = drawn
     if joint:
-        made = choices.drawing(shown, options, [(first_layer, second_layer)])
-        if made is None:
-            return
-        drawing, options = made
-        _joint(shown, drawing.maps[first_layer, second_layer], (first_layer, second_layer), by, rows, options, renderer)
+        _joint(token_set, drawing.maps[layers], layers, by, rows, options, renderer)
     else:
-        made = choices.drawing(shown, options, [first_layer, second_layer])
-        if made is None:
-            return
-        drawing, options = made
-        maps = [drawing.maps[layer] for layer in (first_layer, second_layer)]
-        for number, (column, layer) in enumerate(zip(st.columns(2), (first_layer, second_layer), strict=True)):
+        for number, (column, layer) in enumerate(zip(st.columns(2), layers, strict=True)):
             with column:
-                _one(shown, maps[number], layer, number, by, rows, options, renderer)
+                _one(token_set, drawing.maps[layer], layer, number, by, rows, options, renderer)
     figures.reading(*how_to_read(options))
-    selection.selection(shown, rows, list(dict.fromkeys((first_layer, second_layer))))
+    selection.selection(token_set, rows, list(dict.fromkeys(layers)))
 
 
 def through(backend: Backend) -> None:
-    """Every layer's map, one after the other."""
-    shown = choices.tokens(backend)
-    if shown is None:
+    """The maps of all layers, as an animation."""
+    token_set = choices.tokens(backend)
+    if token_set is None:
         return
     layers = list(range(backend.facts.layers + 1))
-    options = choices.options(len(shown))
-    by = choices.colours(shown, layer_allowed=False)
-    options, renderer = _drawable(options, len(shown))
+    options = choices.options(len(token_set))
+    by = choices.colours(token_set, layer_allowed=False)
+    options, renderer = _drawable(options, len(token_set))
     if renderer is None:
         return
-    made = choices.drawing(shown, options, layers)
-    if made is None:
+    drawn = choices.drawing(token_set, options, layers)
+    if drawn is None:
         return
-    drawing, options = made
-    selection.renew_moving((shown.key, options, by, renderer, controls.scale()))
+    drawing, options = drawn
+    selection.renew_moving((token_set.key, options, by, renderer, controls.scale()))
     maps = {layer: drawing.maps[layer] for layer in layers}
-    rows = selection.selected(shown)
-    drawn = _sampled(shown, renderer)
+    rows = selection.selected(token_set)
+    drawn_rows = _sampled(token_set, renderer)
     figure = scatter.moving_map(
-        {layer: layer_map.points[drawn] for layer, layer_map in maps.items()},
-        texts(shown, drawn),
-        _part(choices.coloured(shown, by), drawn),
-        f"{len(shown):,} tokens, layer 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",
-        selected=_drawn_rows(drawn, selection.selected(shown, "_moving_selection")),
+        {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
+        texts(token_set, drawn_rows),
+        _part(choices.coloured(token_set, by), drawn_rows),
+        f"{len(token_set):,} tokens, layer 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",
+        selected=_positions(drawn_rows, selection.selected(token_set, "_moving_selection")),
         renderer=renderer,
         scale=controls.scale(),
     )
@@ -116,19 +112,18 @@ def through(backend: Backend) -> None:
     figures.figure(
         figure,
         key="map_moving",
-        alt=f"Map of {len(shown):,} tokens that moves from layer 0 to {layers[-1]}",
-        message=f"Press play, or move the layer. Trustworthiness lies between {min(t.trustworthiness for t in trusts):.2f} "
-        f"and {max(t.trustworthiness for t in trusts):.2f} (1 is best).",
-        read=READ
-        + " All layers start from one common map and are turned to fit it, so that a token that moves is a token "
-        "whose neighbours change.",
+        alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
+        message="Press play, or move the layer's slider. The trustworthiness of the maps is between "
+        f"{min(t.trustworthiness for t in trusts):.2f} and {max(t.trustworthiness for t in trusts):.2f} (1 is best).",
+        read=READ + " The maps of all layers start from one common map and are turned to fit it: if a token moves, its "
+        "neighbours change.",
         not_shown=how_to_read(options)[1],
-        table=lambda: _table(shown, maps),
-        on_select=lambda: selection.pick(shown, "map_moving", drawn),
+        table=lambda: _table(token_set, maps),
+        on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
     )
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
-    selection.selection(shown, rows, [layer])
-    st.subheader("How far to trust each layer's map", anchor=False)
+    selection.selection(token_set, rows, [layer])
+    st.subheader("How trustworthy each layer's map is", anchor=False)
     st.dataframe(
         pd.DataFrame(
             {
@@ -150,7 +145,7 @@ def through(backend: Backend) -> None:
 
 
 def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer | None]:
-    """The options as this browser can draw them, and by what; None while it is being asked."""
+    """The options that this browser can draw, and the renderer; None while the browser is being asked."""
     can = webgl.can_webgl()
     if options.dims == 2 and count <= scatter.SVG_POINTS:
         return options, "svg"
@@ -160,21 +155,21 @@ def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Rend
     if can:
         return options, "webgl"
     if options.dims == 3:
-        st.info("This browser has no WebGL, which three dimensions need: here are two.")
+        st.info("This browser has no WebGL, which three dimensions need: the map is drawn in two.")
         options = replace(options, dims=2)
     return options, "svg"
 
 
-def _sampled(shown: TokenSet, renderer: scatter.Renderer) -> np.ndarray:
-    """The tokens that are drawn: all, or as many as a browser without WebGL can carry."""
-    if renderer == "webgl" or len(shown) <= SVG_MOST:
-        return np.arange(len(shown))
-    st.info(f"This browser has no WebGL: {SVG_MOST:,} of the {len(shown):,} tokens are drawn.")
-    return np.sort(np.random.default_rng(0).choice(len(shown), SVG_MOST, replace=False))
+def _sampled(token_set: TokenSet, renderer: scatter.Renderer) -> np.ndarray:
+    """The rows of the tokens that are drawn: all, or a sample for a browser without WebGL."""
+    if renderer == "webgl" or len(token_set) <= SVG_MOST:
+        return np.arange(len(token_set))
+    st.info(f"This browser has no WebGL: only {SVG_MOST:,} of the {len(token_set):,} tokens are drawn.")
+    return np.sort(np.random.default_rng(0).choice(len(token_set), SVG_MOST, replace=False))
 
 
 def _one(
-    shown: TokenSet,
+    token_set: TokenSet,
     layer_map: LayerMap,
     layer: int,
     number: int,
@@ -184,17 +179,17 @@ def _one(
     renderer: scatter.Renderer,
 ) -> None:
     key = f"map_{number}"
-    drawn = _sampled(shown, renderer)
+    drawn = _sampled(token_set, renderer)
     if by == "layer":  # two maps in distinct colours
-        colours = scatter.Colours("layer", groups=[f"layer {layer}"] * len(shown), hues=(LAYER_HUES[number],))
+        colours = scatter.Colours("layer", groups=[f"layer {layer}"] * len(token_set), hues=(LAYER_HUES[number],))
     else:
-        colours = choices.coloured(shown, by)
+        colours = choices.coloured(token_set, by)
     figure = scatter.token_map(
         layer_map.points[drawn],
-        texts(shown, drawn),
+        texts(token_set, drawn),
         _part(colours, drawn),
         f"Layer {layer}, {METHOD_NAMES[options.method]}",
-        selected=_drawn_rows(drawn, rows),
+        selected=_positions(drawn, rows),
         renderer=renderer,
         symbol=("circle", "diamond")[number],
         scale=controls.scale(),
@@ -202,15 +197,15 @@ def _one(
     figures.figure(
         figure,
         key=key,
-        alt=f"Map of {len(shown):,} tokens at layer {layer} by {METHOD_NAMES[options.method]}",
-        table=lambda: _table(shown, {layer: layer_map}),
-        on_select=lambda: selection.pick(shown, key, drawn),
+        alt=f"Map of {len(token_set):,} tokens at layer {layer} by {METHOD_NAMES[options.method]}",
+        table=lambda: _table(token_set, {layer: layer_map}),
+        on_select=lambda: selection.pick(token_set, key, drawn),
     )
     trust(layer_map)
 
 
 def _joint(
-    shown: TokenSet,
+    token_set: TokenSet,
     layer_map: LayerMap,
     layers: tuple[int, int],
     by: str,
@@ -218,24 +213,24 @@ def _joint(
     options: MapOptions,
     renderer: scatter.Renderer,
 ) -> None:
-    """One map of both layers' vectors: every token is there twice."""
-    drawn = _sampled(shown, renderer)
+    """One map of both layers' vectors, in which every token appears twice."""
+    drawn = _sampled(token_set, renderer)
     twice = np.concatenate([drawn, drawn])
-    places = np.concatenate([drawn, drawn + len(shown)])
-    written = texts(shown, drawn)
+    point_rows = np.concatenate([drawn, drawn + len(token_set)])
+    hover_texts = texts(token_set, drawn)
     if by == "layer":
         groups = [f"layer {layer}" for layer in layers for _ in range(len(drawn))]
         colours = scatter.Colours("layer", groups=groups, hues=LAYER_HUES)
     else:
-        colours = _part(choices.coloured(shown, by), twice)
-    chosen = _drawn_rows(drawn, rows)
-    long = [f"{text}<br>layer {layer}" for layer in layers for text in written.long]
+        colours = _part(choices.coloured(token_set, by), twice)
+    selected = _positions(drawn, rows)
+    long = [f"{text}<br>layer {layer}" for layer in layers for text in hover_texts.long]
     figure = scatter.token_map(
-        layer_map.points[places],
-        scatter.PointTexts([*written.short, *written.short], long),
+        layer_map.points[point_rows],
+        scatter.PointTexts([*hover_texts.short, *hover_texts.short], long),
         colours,
         f"Layers {layers[0]} and {layers[1]} in one map, {METHOD_NAMES[options.method]}",
-        selected=[*chosen, *(row + len(drawn) for row in chosen)],
+        selected=[*selected, *(position + len(drawn) for position in selected)],
         renderer=renderer,
         height=620,
         scale=controls.scale(),
@@ -243,31 +238,32 @@ def _joint(
     figures.figure(
         figure,
         key="map_both",
-        alt=f"One map of {len(shown):,} tokens at layers {layers[0]} and {layers[1]}",
-        table=lambda: _table(shown, {layers[0]: layer_map, layers[1]: layer_map}, halves=True),
-        on_select=lambda: selection.pick(shown, "map_both", drawn),
+        alt=f"One map of {len(token_set):,} tokens at layers {layers[0]} and {layers[1]}",
+        table=lambda: _table(token_set, {layers[0]: layer_map, layers[1]: layer_map}, halves=True),
+        on_select=lambda: selection.pick(token_set, "map_both", drawn),
     )
     trust(layer_map)
     st.caption(
-        "Layers often lie apart because a block moves all vectors in one direction: that says little of any token."
+        "Layers often lie apart because a block moves all vectors in one direction. This says little about single tokens."
     )
 
 
 def trust(layer_map: LayerMap) -> None:
-    known = layer_map.trust
+    measured = layer_map.trust
     st.caption(
-        f"**Trustworthiness {known.trustworthiness:.3f}**, {known.words}. Of each token's {known.neighbours} nearest in "
-        f"the model, {known.overlap:.0%} are among its {known.neighbours} nearest here (by chance {known.chance:.0%})."
+        f"**Trustworthiness {measured.trustworthiness:.3f}**, {measured.words}. Of a token's {measured.neighbours} nearest "
+        f"neighbours in the model, {measured.overlap:.0%} are among its {measured.neighbours} nearest neighbours here (by "
+        f"chance: {measured.chance:.0%})."
     )
 
 
-def texts(shown: TokenSet, rows: np.ndarray) -> scatter.PointTexts:
-    short = [shown.tokens[row].text for row in rows]
+def texts(token_set: TokenSet, rows: np.ndarray) -> scatter.PointTexts:
+    short = [token_set.tokens[row].text for row in rows]
     if len(rows) > scatter.TEXT_ON_HOVER:
         return scatter.PointTexts(short, [theme.plain(text, 40) for text in short])
     long = []
     for row in rows:
-        token, context = shown.tokens[row], shown.in_context(row, 40)
+        token, context = token_set.tokens[row], token_set.in_context(row, 40)
         sentence = (
             f"{theme.plain(context.before, 60)}<b>{theme.plain(context.text, 40)}</b>{theme.plain(context.after, 60)}"
         )
@@ -284,17 +280,26 @@ def _part(colours: scatter.Colours, rows: np.ndarray) -> scatter.Colours:
     )
 
 
-def _drawn_rows(drawn: np.ndarray, rows: tuple[int, ...]) -> list[int]:
-    """Where the selected tokens are among those that are drawn."""
+def _positions(drawn: np.ndarray, rows: tuple[int, ...]) -> list[int]:
+    """The positions of the selected rows among the drawn ones."""
     return [int(row) for row in np.flatnonzero(np.isin(drawn, rows))]
 
 
-def _table(shown: TokenSet, maps: dict[int, LayerMap], halves: bool = False) -> pd.DataFrame:
+def _table(token_set: TokenSet, maps: dict[int, LayerMap], halves: bool = False) -> pd.DataFrame:
     frames = []
     for number, (layer, layer_map) in enumerate(maps.items()):
-        points = layer_map.points[number * len(shown) : (number + 1) * len(shown)] if halves else layer_map.points
-        columns: dict[str, Any] = {"layer": layer, "number": range(len(shown)), "token": [t.text for t in shown.tokens]}
+        points = (
+            layer_map.points[number * len(token_set) : (number + 1) * len(token_set)] if halves else layer_map.points
+        )
+        columns: dict[str, Any] = {
+            "layer": layer,
+            "number": range(len(token_set)),
+            "token": [t.text for t in token_set.tokens],
+        }
         columns |= {axis: points[:, column] for column, axis in enumerate("xyz"[: points.shape[1]])}
-        columns |= {"sentence": [t.sentence + 1 for t in shown.tokens], "position": [t.position for t in shown.tokens]}
-        frames.append(pd.DataFrame(columns | {name: list(labels) for name, labels in shown.labels.items()}))
+        columns |= {
+            "sentence": [t.sentence + 1 for t in token_set.tokens],
+            "position": [t.position for t in token_set.tokens],
+        }
+        frames.append(pd.DataFrame(columns | {name: list(labels) for name, labels in token_set.labels.items()}))
     return pd.concat(frames, ignore_index=True)

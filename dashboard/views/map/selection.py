@@ -1,4 +1,4 @@
-"""What was selected in the maps: kept by token, so that it holds while layers, methods and colours change."""
+"""The selection in the maps: kept by token, so that it survives a change of layer, method or colours."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
     from components.analysis.maps.token_set import TokenSet
 
 
-def pick(shown: TokenSet, key: str, drawn: np.ndarray) -> None:
-    """Keep what was chosen in a figure; the two halves of a joint map are the same tokens."""
+def pick(token_set: TokenSet, key: str, drawn: np.ndarray) -> None:
+    """Keep the selection of a figure; the two halves of a joint map show the same tokens."""
     event = st.session_state[key]
     drawn_rows = {
         int(np.ravel(point["customdata"])[0]) for point in event["selection"]["points"] if "customdata" in point
     }
     rows = tuple(sorted({int(drawn[drawn_row % len(drawn)]) for drawn_row in drawn_rows}))
-    st.session_state["_map_selected"] = (shown.key, rows)
+    st.session_state["_map_selected"] = (token_set.key, rows)
     if key != "map_moving" or state.get("map_find"):
-        # The moving figure keeps what was drawn in it by itself; were it told, it would begin at layer 0 again.
-        st.session_state["_moving_selection"] = (shown.key, rows)
+        # The moving figure keeps its own selection in the browser. To send it would start the figure at layer 0 again.
+        st.session_state["_moving_selection"] = (token_set.key, rows)
     if rows:
         state.put("map_find", "")
 
 
 def renew_moving(made_of: tuple[object, ...]) -> None:
-    """Give the moving figure the current choice where it is drawn anew all the same; else it keeps its own."""
+    """Give the moving figure the current selection when it is drawn anew for another reason; else it keeps its own."""
     if st.session_state.get("_moving_made") != made_of:
         st.session_state["_moving_made"] = made_of
         st.session_state["_moving_selection"] = st.session_state.get("_map_selected", ((), ()))
 
 
-def selected(shown: TokenSet, kept: str = "_map_selected") -> tuple[int, ...]:
-    """The rows that are selected: by the search box, else in a figure; none of another set of tokens."""
+def selected(token_set: TokenSet, kept: str = "_map_selected") -> tuple[int, ...]:
+    """The selected rows: those that the search box finds, else those selected in a figure of these tokens."""
     if state.get("map_find"):
-        return shown.matching(state.get("map_find"))
+        return token_set.matching(state.get("map_find"))
     key, rows = st.session_state.get(kept, ((), ()))
-    return cast("tuple[int, ...]", rows) if key == shown.key else ()
+    return cast("tuple[int, ...]", rows) if key == token_set.key else ()
 
 
-def _let_go() -> None:
+def _clear() -> None:
     st.session_state.pop("_map_selected", None)
     st.session_state.pop("_moving_selection", None)
     state.put("map_find", "")
 
 
-def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: bool = True) -> None:
-    """The selected tokens in their sentences; of a single one its true neighbours. `find` offers to mark a word."""
+def selection(token_set: TokenSet, rows: tuple[int, ...], layers: list[int], find: bool = True) -> None:
+    """The selected tokens in their sentences, and the true neighbours of a single one. `find` adds a search box."""
     st.subheader("Selected tokens", anchor=False)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     if find:
@@ -61,22 +61,22 @@ def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: b
     if not rows:
         if find and state.get("map_find"):
             st.info(
-                f"No token here reads “{messages.escape(state.get('map_find'))}”: whole tokens and whole words are found."
+                f"No token or word here is “{messages.escape(state.get('map_find'))}”. Parts of words are not found."
             )
         else:
-            st.caption("Click a point, or take the lasso from a figure's toolbar, and the tokens are listed here.")
+            st.caption("Click a point, or use the lasso of a figure's toolbar, to list tokens here.")
         return
     with right:
-        st.button("Let go", key="map_let_go", icon=":material/deselect:", on_click=_let_go)
-    st.caption(f"{len(rows):,} of {len(shown):,} tokens")
-    contexts = [shown.in_context(row) for row in rows]
+        st.button("Clear selection", key="map_let_go", icon=":material/deselect:", on_click=_clear)
+    st.caption(f"{len(rows):,} of {len(token_set):,} tokens")
+    contexts = [token_set.in_context(row) for row in rows]
     table = pd.DataFrame(
         {
-            "sentence": [shown.tokens[row].sentence + 1 for row in rows],
+            "sentence": [token_set.tokens[row].sentence + 1 for row in rows],
             "before": [context.before.strip() for context in contexts],
             "token": [context.text for context in contexts],
             "after": [context.after.strip() for context in contexts],
-            **{name: [labels[row] for row in rows] for name, labels in shown.labels.items()},
+            **{name: [labels[row] for row in rows] for name, labels in token_set.labels.items()},
         }
     )
     st.dataframe(
@@ -91,16 +91,16 @@ def selection(shown: TokenSet, rows: tuple[int, ...], layers: list[int], find: b
     )
     figures.download(table, "map-selection")
     if len(rows) == 1:
-        _neighbours(shown, rows[0], layers)
+        _neighbours(token_set, rows[0], layers)
 
 
-def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
+def _neighbours(token_set: TokenSet, row: int, layers: list[int]) -> None:
     st.markdown(
-        f"**True nearest neighbours of “{messages.escape(shown.tokens[row].text)}”** in the model's own space, by cosine"
+        f"**True nearest neighbours of “{messages.escape(token_set.tokens[row].text)}”** in the model's space, by cosine"
     )
     for column, layer in zip(st.columns(len(layers)), layers, strict=True):
-        neighbours, cosines = true_neighbours(shown.at(layer), row)
-        contexts = [shown.in_context(int(neighbour), 40) for neighbour in neighbours]
+        neighbours, cosines = true_neighbours(token_set.at(layer), row)
+        contexts = [token_set.in_context(int(neighbour), 40) for neighbour in neighbours]
         column.markdown(f"Layer {layer}")
         column.dataframe(
             pd.DataFrame(
@@ -108,7 +108,7 @@ def _neighbours(shown: TokenSet, row: int, layers: list[int]) -> None:
                     "cosine": cosines,
                     "token": [context.text for context in contexts],
                     "in its sentence": [
-                        c.after if shown.tokens[int(neighbour)].special else f"{c.before}[{c.text}]{c.after}"
+                        c.after if token_set.tokens[int(neighbour)].special else f"{c.before}[{c.text}]{c.after}"
                         for neighbour, c in zip(neighbours, contexts, strict=True)
                     ],
                 }

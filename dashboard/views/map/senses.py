@@ -1,4 +1,4 @@
-"""Word senses on the Map page: how a word's occurrences part by sense from layer to layer, or group without labels."""
+"""Word senses on the Map page: how a word's occurrences separate by sense, or form groups without labels."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def senses(backend: Backend) -> None:
     if len(counts) < 2 or len(labels) < 2 * len(counts):
         raise InputError(
             f"“{word}” has {len(labels)} sentences in {len(counts)} sense{'s' if len(counts) != 1 else ''} here.",
-            "At least two senses, with more than one sentence each, were expected.",
+            "At least two senses, with two sentences each on average, were expected.",
             "Choose another word or file.",
         )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
@@ -73,7 +73,9 @@ def _word_of(labelled: SenseFile) -> str:
     chosen = state.get("sense_word").casefold()
     word = chosen if chosen in words else words[0]
     if chosen and chosen not in words:
-        st.warning(f"There are no sentences for “{messages.escape(chosen)}” here: this is “{messages.escape(word)}”.")
+        st.warning(
+            f"There are no sentences for “{messages.escape(chosen)}” here. The word shown is “{messages.escape(word)}”."
+        )
     widget = partial(st.pills, required=True) if len(words) <= 30 else st.selectbox
     controls.bind(
         "sense_word",
@@ -88,16 +90,16 @@ def _word_of(labelled: SenseFile) -> str:
 
 def _upload() -> SenseFile | None:
     file = st.file_uploader(
-        "A file with the columns word, sense, sentence, and perhaps index: .jsonl, .csv, .tsv, .parquet",
+        "A file with the columns word, sense, sentence and, if needed, index: .jsonl, .csv, .tsv, .parquet",
         key="senses_file",
-        help="index: which word of the sentence is meant, counted from 0 between spaces. Without it, the first "
-        "occurrence of the word.",
+        help="index: the position of the word in the sentence. Words are separated by spaces and counted from 0. Without an "
+        "index, the first occurrence of the word counts.",
     )
     labelled = uploads.kept(
         "senses", caching.sense_files(), file, lambda file: reading.read_senses(file.getvalue(), file.name)
     )
     if labelled is None:
-        st.caption("Each line is one sentence with an ambiguous word and the sense it has there.")
+        st.caption("Each line is one sentence with an ambiguous word and the sense of the word in this sentence.")
         return None
     if labelled.bad_rows:
         st.warning(
@@ -108,22 +110,26 @@ def _upload() -> SenseFile | None:
 
 
 def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | None:
-    """The occurrences of a labelled word; None while they are on their way."""
+    """The occurrences of a labelled word; None while they are being read."""
     rows = labelled.of(word)
     texts = tuple(row.sentence for row in rows)
-    # Every occurrence, so that the meant ones are among them; named by these texts, not by their file.
+    # All occurrences are read, and those that are meant chosen afterwards. The job is named by these texts, not by their file.
     name = "senses " + hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
     job = choices.request_tokens(backend, name, texts, "the labelled sentences", word, MAX_TOKENS)
     if not choices.ready(job):
         return None
-    every = choices.corpus_tokens(job, texts, {})
-    chosen, missing = reading.meant_occurrences(rows, [(t.sentence, t.start, t.end) for t in every.tokens])
+    occurrences = choices.corpus_tokens(job, texts, {})
+    chosen, missing = reading.meant_occurrences(rows, [(t.sentence, t.start, t.end) for t in occurrences.tokens])
     if missing:
-        st.warning(f"{len(missing):,} of {len(rows):,} sentences do not have “{messages.escape(word)}” as written.")
+        st.warning(
+            f"{len(missing):,} of {len(rows):,} sentences do not contain “{messages.escape(word)}” in this form."
+        )
     if not chosen:
-        raise InputError(f"No sentence has “{word}” as written.", "At least one was expected.", "Choose another word.")
-    labels = [rows[every.tokens[token_row].sentence].sense for token_row in chosen]
-    return token_set.choose(every, chosen, {"sense": labels})
+        raise InputError(
+            f"No sentence contains “{word}” in this form.", "At least one was expected.", "Choose another word."
+        )
+    labels = [rows[occurrences.tokens[token_row].sentence].sense for token_row in chosen]
+    return token_set.choose(occurrences, chosen, {"sense": labels})
 
 
 def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
@@ -135,20 +141,20 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
         curves.layer_curves(
             np.stack([curve.accuracy, majority, curve.silhouette]),
             ["nearest neighbour has the same sense", "always the most frequent sense", "silhouette"],
-            f"How well the senses of “{word}” part",
+            f"How well the senses of “{word}” separate",
             y_title="share, and silhouette",
             mark_extremes=False,
             scale=controls.scale(),
         ),
         key="senses_curve",
-        alt=f"Curves over the layers of how well the senses of {word} part",
-        message=f"At **layer {best}** {curve.accuracy[best]:.0%} of the occurrences have a nearest neighbour of their own "
+        alt=f"Curves over the layers of how well the senses of {word} separate",
+        message=f"At **layer {best}**, {curve.accuracy[best]:.0%} of the occurrences have a nearest neighbour with the same "
         f"sense (at layer 0: {curve.accuracy[0]:.0%}; always guessing the most frequent sense: {curve.majority:.0%}).",
-        read=f"Each sentence's “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve leaves "
-        "each out in turn and looks at its nearest other one, by cosine; the silhouette is 1 for senses well apart, 0 for "
-        "one heap.",
-        not_shown="That the model uses these senses. With some twenty sentences one of them is worth five points, so small "
-        "differences between layers mean nothing. The labels are ours.",
+        read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
+        "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
+        "well separated and 0 if they overlap.",
+        not_shown=f"That the model uses these senses. One of {len(labels)} sentences changes the share by "
+        f"{100 / len(labels):.0f} points, so small differences between layers mean nothing. People chose the labels.",
         table=lambda: pd.DataFrame(
             {
                 "layer": range(layers),
@@ -161,16 +167,17 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
 
 
 def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int) -> None:
-    """The occurrences at a layer, coloured by sense or group."""
+    """A map of the occurrences at a layer, coloured by sense or group."""
     options = choices.options(len(occurrences))
     last = backend.facts.layers
     layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
-    made = choices.drawing(occurrences, options, [layer])
-    if made is None:
+    drawn = choices.drawing(occurrences, options, [layer])
+    if drawn is None:
         return
-    drawing, options = made
+    drawing, options = drawn
     layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
+    read, not_shown = pictures.how_to_read(options)
     figures.figure(
         scatter.token_map(
             layer_map.points,
@@ -181,8 +188,8 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
         ),
         key="senses_map",
         alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
-        read=pictures.how_to_read(options)[0],
-        not_shown=pictures.how_to_read(options)[1],
+        read=read,
+        not_shown=not_shown,
         table=lambda: pd.DataFrame(
             {
                 by: occurrences.category(by),
@@ -197,48 +204,51 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
 
 
 def _unlabelled(backend: Backend) -> None:
-    """A word of the corpus that nobody labelled: groups of its occurrences with their most typical sentences."""
+    """A word of the corpus, without labels: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
-    st.caption(f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences; change it on the Search page.")
+    st.caption(f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences. Change it on the Search page.")
     word = controls.bind(
         "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100
     ).strip()
     if not word:
         st.info(
-            "**No word yet.** Type one that has several senses, such as court, strike or fire.", icon=":material/edit:"
+            "**No word yet.** Type a word with several senses, such as court, strike or fire.", icon=":material/edit:"
         )
         return
     if len(word.split()) > 1:
-        st.info("One word at a time: the occurrences of a single word are compared.")
+        st.info("Type a single word: its occurrences are compared.")
         return
     job = choices.request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, word, MOST_OCCURRENCES)
     if not choices.ready(job):
         return
-    every = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
-    if len(every) < 4:
-        st.info(f"“{messages.escape(word)}” occurs {len(every)} times here: too few to group.")
+    occurrences = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
+    if len(occurrences) < 4:
+        st.info(f"“{messages.escape(word)}” has only {len(occurrences)} occurrences here: too few for groups.")
         return
     chosen, last = state.get("sense_layer"), backend.facts.layers
     layer = last if chosen is None or chosen > last else int(chosen)
-    groups = caching.clusters(every.key, layer, every.at(layer))
-    names = {int(row): str(number) for number, group in enumerate(groups, 1) for row in group.members}
-    grouped = replace(every, labels={"group": [f"group {names[row]}" for row in range(len(every))]})
+    groups = caching.clusters(occurrences.key, layer, occurrences.at(layer))
+    names = {int(row): f"group {number}" for number, group in enumerate(groups, 1) for row in group.members}
+    grouped = replace(occurrences, labels={"group": [names[row] for row in range(len(occurrences))]})
     st.markdown(
-        f"**{len(every):,} occurrences in {len(groups)} groups at layer {layer}**, and the most typical of each:"
+        f"**{len(occurrences):,} occurrences in {len(groups)} groups at layer {layer}**, with the most typical ones:"
     )
     for number, group in enumerate(groups, start=1):
         lines = [f"**Group {number}**, {len(group.members)}"]
         for token_row in group.typical:
-            context = every.in_context(int(token_row), 90)
+            context = occurrences.in_context(int(token_row), 90)
             before, text, after = (messages.escape(part) for part in (context.before, context.text, context.after))
             lines.append(f"- {before}**{text}**{after}")
         st.markdown("\n".join(lines))
-    st.caption("Groups by k-means on directions, as many (2 to 6) as lie apart best. Nobody said that they are senses.")
+    st.caption(
+        "The groups come from k-means on the vectors' directions; their number (2 to 6) is the one with the best separation. "
+        "They need not be senses."
+    )
     _map(backend, grouped, "group", word, backend.facts.layers)
 
 
 def _all_words(backend: Backend, labelled: SenseFile) -> None:
-    """Every ready-made word at its best layer, when somebody asks."""
+    """Every ready-made word at its best layer, computed when the panel is opened."""
     panel = st.expander("All ready-made words", icon=":material/table:", key="all_words", on_change="rerun")
     if not panel.open:
         return
@@ -250,6 +260,8 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
             table,
             hide_index=True,
             key="all_words_table",
-            column_config={name: percent for name in ("accuracy there", "at layer 0", "most frequent sense")},
+            column_config={
+                name: percent for name in ("accuracy at best layer", "accuracy at layer 0", "most frequent sense")
+            },
         )
         figures.download(table, "all-words")

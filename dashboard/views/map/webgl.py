@@ -1,4 +1,4 @@
-"""Whether a person's browser can draw with WebGL: asked once a session, by a component that shows nothing."""
+"""Whether a person's browser can draw with WebGL: a component that shows nothing asks it once per session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _component() -> Any:
 
 
 def can_webgl() -> bool | None:
-    """True or False; None until the browser has answered, which takes a moment and draws the page again."""
+    """None until the browser has answered; the answer draws the page again."""
     known = st.session_state.get("_webgl")
 
     def answered() -> None:

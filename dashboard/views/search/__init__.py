@@ -1,1 +1,1 @@
-"""Search: which sentences come closest."""
+"""Search: which sentences come closest to a query."""

@@ -1,4 +1,4 @@
-"""The Search page's corpus view: choose a corpus, see what it holds and what is kept on disk, upload word vectors."""
+"""The Search page's corpus view: choose a corpus, see its contents and the indexes on disk, upload word vectors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import caching, state
 from dashboard.corpora import chooser, current, uploads
-from dashboard.jobs import embedding
 from dashboard.ui import controls, figures, messages
+from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def corpus(backend: Backend) -> None:
-    """Choose a corpus, and see what it holds."""
+    """The choice of a corpus, and what it contains."""
     chooser.choose()
     if state.get("corpus"):
-        st.button("Search it", key="search_it", on_click=state.put, args=("search_view", "results"))
+        st.button("Search this corpus", key="search_it", on_click=state.put, args=("search_view", "results"))
     searched = current.corpus()
     st.subheader(messages.escape(searched.name), anchor=False)
     _report(searched)
@@ -34,36 +34,36 @@ def corpus(backend: Backend) -> None:
     facts = corpus_facts(searched, lengths, limit)
     left, middle, right = st.columns(3)
     left.metric("Sentences", f"{len(searched):,}")
-    middle.metric("Tokens in a sentence (median)", f"{np.median(lengths):.0f}")
+    middle.metric("Tokens per sentence (median)", f"{np.median(lengths):.0f}")
     right.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
     counts, edges = facts.histogram()
     figures.figure(
-        bars.count_bars(edges, counts, "How long the sentences are", controls.scale()),
+        bars.count_bars(edges, counts, "Length of the sentences", controls.scale()),
         key="corpus_lengths",
         alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
-        read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. What is longer than {limit} is cut "
-        "when the corpus is embedded.",
-        not_shown="Which words are lost where a sentence is cut.",
+        read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "
+        "are truncated when the corpus is embedded.",
+        not_shown="Which words are lost when a sentence is truncated.",
         table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
     )
     st.markdown("**The first sentences**")
-    shown = {"text": list(searched.texts[:8])}
-    rows = range(len(shown["text"]))
-    st.dataframe(pd.DataFrame(shown | figures.corpus_columns(shown, searched.columns, rows)), key="corpus_examples")
-    embedding.index_of(backend, searched, "corpus")
-    _kept()
+    texts = {"text": list(searched.texts[:8])}
+    columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
+    st.dataframe(pd.DataFrame(texts | columns), key="corpus_examples")
+    SearchRequest.of_session(backend, searched).index("corpus")
+    _storage()
 
 
 def _report(corpus: Corpus) -> None:
     report = corpus.report
     if len(report.text_column.split()) > 3:
         st.warning(
-            f"The first line was taken for the name of the column: “{messages.escape(report.text_column[:120])}”. If it is a "
-            "sentence, put a line with a name above it, or save the file as .txt."
+            f"The first line was read as the name of the column: “{messages.escape(report.text_column[:120])}”. If it is a "
+            "sentence, add a line with a name above it, or save the file as .txt."
         )
     if report.encoding_guessed:
         st.caption(
-            f"Read as {messages.escape(report.encoding)}, which is a guess. Wrong letters? Name the encoding above."
+            f"The encoding {messages.escape(report.encoding)} is a guess. If letters are wrong, type the encoding above."
         )
     if report.bad_count:
         with st.expander(f"{report.bad_count:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):
@@ -71,32 +71,32 @@ def _report(corpus: Corpus) -> None:
                 pd.DataFrame([{"row": row.row, "reason": row.reason} for row in report.bad_rows]), hide_index=True
             )
             if report.bad_count > len(report.bad_rows):
-                st.caption(f"The first {len(report.bad_rows)} of them.")
+                st.caption(f"These are the first {len(report.bad_rows)} of them.")
     if report.cleaned:
-        st.caption(f"{report.cleaned:,} sentences had control characters or half characters, which were taken out.")
+        st.caption(f"Control characters or invalid characters were removed from {report.cleaned:,} sentences.")
     if report.left_out:
         st.caption(f"Columns that were not kept: {messages.escape(', '.join(report.left_out))}.")
     if report.duplicates:
         example = report.duplicate_examples[0][:80] if report.duplicate_examples else ""
         st.caption(
-            f"{report.duplicates:,} sentences were there before, such as “{messages.escape(example)}”; all are kept."
+            f"{report.duplicates:,} sentences repeat an earlier one, such as “{messages.escape(example)}”. All are kept."
         )
 
 
-def _kept() -> None:
-    panel = st.expander("Kept on disk, and word vectors", icon=":material/database:", key="kept", on_change="rerun")
+def _storage() -> None:
+    panel = st.expander("Indexes on disk, and word vectors", icon=":material/database:", key="kept", on_change="rerun")
     if not panel.open:
         return
     with panel:
         indexes = caching.indexes()
         count, size = indexes.usage()
-        st.markdown(f"{count} embedded corpora, {size / 1e6:,.0f} MB of at most {indexes.limit / 1e6:,.0f} MB.")
-        if st.button("Remove them all", key="clear_cache", icon=":material/delete:"):
-            st.success(f"{indexes.clear() / 1e6:,.0f} MB freed.")
+        st.markdown(f"{count} indexes use {size / 1e6:,.0f} MB of at most {indexes.limit / 1e6:,.0f} MB.")
+        if st.button("Remove all indexes", key="clear_cache", icon=":material/delete:"):
+            st.success(f"{indexes.clear() / 1e6:,.0f} MB were freed.")
         file = st.file_uploader(
-            "Word vectors for the ranking by static word vectors: GloVe, fastText or word2vec as text",
+            "Word vectors for the ranking by static vectors: GloVe, fastText or word2vec in text format",
             key="static_file",
-            help="Without a file, the model's own input embeddings serve.",
+            help="Without a file, the model's own input embeddings are used.",
         )
         if file is None:
             uploads.forget("static")
@@ -106,5 +106,6 @@ def _kept() -> None:
         )
         if vectors is not None:
             st.caption(
-                f"{len(vectors.rows):,} words of {vectors.matrix.shape[1]} numbers; {vectors.bad_lines:,} bad lines."
+                f"{len(vectors.rows):,} words with {vectors.matrix.shape[1]} numbers each; "
+                f"{vectors.bad_lines:,} lines could not be read."
             )

@@ -1,7 +1,7 @@
-"""A ranked list of sentences: score bars, changes of rank, marks for relevance; our fourth browser component.
+"""A browser component for a ranked list of sentences: score bars, changes of rank, marks for relevance.
 
-A table would cut long sentences off and cannot show which words are shared; a Streamlit widget for every mark
-would be two hundred widgets. Text travels as data and is set as text, never as markup.
+A table would truncate long sentences and could not highlight shared words; one Streamlit widget per mark would mean two
+hundred widgets. Text is sent as data and set as text, never as markup.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import streamlit as st
 
 from dashboard.ready_made import ASSETS
 
-Span = tuple[int, int]  # characters from, up to
+Span = tuple[int, int]  # first character, last + 1
 SHOWN_CHARACTERS = 600
 
 
@@ -27,9 +27,9 @@ class Hit:
     index: int  # the sentence's number in the corpus, from 0
     text: str
     score: float
-    tag: str = ""  # what else is known of the sentence
+    tag: str = ""  # what else is known about the sentence
     shared: tuple[Span, ...] = ()  # words to highlight
-    other_rank: int | None = None  # its rank in the ranking beside this one; 0: not among those shown there
+    other_rank: int | None = None  # its rank in the other list; 0: not among the hits shown there
     relevant: bool | None = None
     picked: bool = False
 
@@ -56,13 +56,13 @@ def hit_list(
     decimals: int = 3,
     scale: float = 1.0,
 ) -> None:
-    """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` run before the next draw.
+    """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` are called before the next run.
 
-    `answer` is a CSS selector of what a click brings: it is scrolled to.
-    Bars are drawn from 0 (or the lowest score below it) to the best score.
+    After a click the page scrolls to the CSS selector `answer`. Bars reach from 0 (or a lower lowest score) to the best
+    score.
     """
     low = min([0.0, *(hit.score for hit in hits)])
-    span = max([hit.score for hit in hits], default=1.0) - low or 1.0
+    score_range = max([hit.score for hit in hits], default=1.0) - low or 1.0
 
     def picked() -> None:
         index = st.session_state[key].picked
@@ -81,7 +81,7 @@ def hit_list(
             "markable": on_mark is not None,
             "pickHint": pick_hint,
             "answer": answer,
-            "rows": [_row(hit, (hit.score - low) / span, decimals) for hit in hits],
+            "rows": [_row(hit, (hit.score - low) / score_range, decimals) for hit in hits],
         },
         on_picked_change=picked,
         on_marked_change=marked,
@@ -103,7 +103,7 @@ def _row(hit: Hit, bar: float, decimals: int) -> dict[str, Any]:
 
 
 def _parts(text: str, shared: Sequence[Span]) -> list[dict[str, Any]]:
-    """The text cut at the words to highlight, and at the end where it is very long."""
+    """The text divided at the words to highlight; a very long text is truncated."""
     parts, done = [], 0
     for start, end in sorted(shared):
         if start >= SHOWN_CHARACTERS:
@@ -123,8 +123,8 @@ def _change(rank: int, other: int | None) -> dict[str, str] | None:
     if other is None:
         return None
     if other == 0:
-        return {"kind": "new", "text": "only here", "hint": "Not among the hits shown beside it"}
+        return {"kind": "new", "text": "only here", "hint": "Not among the hits of the other list"}
     if other == rank:
-        return {"kind": "same", "text": "=", "hint": "The same rank beside it"}
+        return {"kind": "same", "text": "=", "hint": "The same rank in the other list"}
     kind, sign = ("up", "▲") if rank < other else ("down", "▼")
-    return {"kind": kind, "text": f"{sign} {abs(other - rank)}", "hint": f"Rank {other} beside it"}
+    return {"kind": kind, "text": f"{sign} {abs(other - rank)}", "hint": f"Rank {other} in the other list"}

@@ -32,15 +32,16 @@ def _view(backend: Backend, view: str) -> None:
     st.caption(f"Corpus: **{messages.escape(searched.name)}**, {len(searched):,} sentences")
     if view == "results":
         results.results(backend, searched)
+    elif view == "queries":
+        batches.queries(SearchRequest.of_session(backend, searched))
     else:
-        draw = batches.queries if view == "queries" else batches.pairs
-        draw(SearchRequest.of_session(backend, searched))
+        batches.pairs(SearchRequest.of_session(backend, searched))
 
 
 navigation.show(
     "search",
-    "Every sentence of a corpus is one vector; so is the query. The nearest vectors are the hits. Change the layer, the "
-    "pooling or the method, and see what each of them takes for near.",
+    "Every sentence of a corpus becomes one vector, and so does the query. The sentences with the nearest vectors are the "
+    "hits. Change the layer, the pooling or the method, and see which sentences each setting considers close.",
     VIEWS,
     _view,
     "searching",

@@ -1,6 +1,6 @@
-"""What a person asks of the Search page: read from the session here, and handed down one way.
+"""What a person asks of the Search page, read from the session in one place and handed down in one direction.
 
-request -> index or trace -> ranking -> list and figures; nothing further down reads the session.
+request -> index or trace -> ranking -> list and figures
 """
 
 from __future__ import annotations
@@ -9,34 +9,36 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dashboard import state
+from dashboard.jobs import embedding
+from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
-    from components.retrieval.index.folder import IndexInfo, VectorIndex
+    from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
 
 
 @dataclass(frozen=True, eq=False)
 class SearchRequest:
-    """One look at the page."""
+    """The settings of one run of the page."""
 
     backend: Backend
     corpus: Corpus
     query: str
     k: int
     similarity: Similarity
-    compare_with: str  # "none", "setting", "model", or a ranking by words
-    layer: int | None  # None: the last one there is
+    compare_with: str  # "none", "setting", "model", or a kind of word ranking
+    layer: int | None  # None: the last one
     pooling: Pooling
-    max_length: int  # of a text, in tokens
-    explained: int | None  # the sentence whose rank is explained
+    max_length: int  # tokens of a text
+    explained: int | None  # the number of the sentence that is explained
 
     @classmethod
     def of_session(cls, backend: Backend, corpus: Corpus) -> SearchRequest:
-        """As the session stands; asked for after the page's controls were drawn, which refuse what is not there."""
+        """The session's settings. Call it after the page's controls were drawn: they refuse invalid values."""
         return cls(
             backend,
             corpus,
@@ -50,14 +52,12 @@ class SearchRequest:
             explained=state.get("why"),
         )
 
+    def index(self, where: str) -> VectorIndex | None:
+        """The corpus's index, if it is ready; else its progress or its costs are drawn. `where` keys the widgets."""
+        return embedding.index_of(EmbedRequest(self.backend, self.max_length), self.corpus, where)
+
     def cell(self, index: VectorIndex) -> tuple[int, Pooling]:
-        """Its layer and pooling; the last and the first of an index that does not have them."""
+        """The layer and pooling; for an index without them, its last layer and first pooling."""
         layers, poolings = index.info.options.layers, index.info.options.poolings
         layer = self.layer if self.layer is not None and self.layer in layers else layers[-1]
         return layer, self.pooling if self.pooling in poolings else poolings[0]
-
-
-def vectors_key(info: IndexInfo) -> tuple[str, str, tuple[int, ...], tuple[str, ...], int]:
-    """What queries' vectors for an index depend on, beside the queries."""
-    options = info.options
-    return info.model, info.revision, options.layers, options.poolings, options.max_length

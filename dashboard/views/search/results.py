@@ -1,4 +1,4 @@
-"""The Search page's results: live hits by vectors, another ranking beside them, and judgements."""
+"""The Search page's results: live hits by vectors, a second ranking to compare with, and judgements."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from components.retrieval.search import words
 from components.retrieval.search.exact import top
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, state
-from dashboard.jobs import embedding, rankers
+from dashboard.jobs import rankers
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.search import judging, why
 from dashboard.views.search.hit_list import Hit, hit_list
-from dashboard.views.search.request import SearchRequest, vectors_key
+from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -39,20 +39,21 @@ READY_QUERIES = (
 )
 SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
 SIMILARITY_HELP = (
-    "Cosine: how far two vectors point the same way, whatever their length. Dot product: cosine times both lengths."
+    "Cosine: how nearly two vectors point in the same direction, without their lengths. Dot product: the cosine times both "
+    "lengths."
 )
 COMPARISONS = {"none": "Nothing", "setting": "Another setting", "model": "Second model", **TITLES}
 COMPARISON_NOTES = {
-    "bow": "Bag of words: cosine of the counts of words. No meaning, no order.",
-    "tfidf": "TF-IDF: as bag of words, but a rare word counts more.",
-    "lsa": "LSA: TF-IDF reduced to the main directions in which words occur together, so that related words help.",
-    "bm25": "BM25: rare words count more, repetition counts less and less, long sentences lose.",
-    "jm": "Jelinek-Mercer: the log-probability of the query if it were drawn from the sentence's words mixed with the "
-    "corpus's. Nearer 0 is better.",
-    "static": "Static vectors: the mean of one fixed vector a word, whatever its sentence.",
+    "bow": "Bag of words: the cosine of word counts, without meaning or order.",
+    "tfidf": "TF-IDF: a bag of words in which rare words count more.",
+    "lsa": "LSA: TF-IDF reduced to the main directions in which words occur together, so that related words count too.",
+    "bm25": "BM25: rare words count more, each repetition counts less, and long sentences score lower.",
+    "jm": "Jelinek-Mercer: the log-probability of drawing the query from the words of the sentence mixed with those of the "
+    "corpus. Nearer 0 is better.",
+    "static": "Static vectors: the mean of the words' fixed vectors, which do not depend on the sentence.",
 }
-TIE = 1e-6  # scores this close are the same
-TAGS = ("topic", "label", "category")  # columns shown beside a hit
+TIE = 1e-6  # scores that differ by less are equal
+TAGS = ("topic", "label", "category")  # columns shown with a hit
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +63,17 @@ class Ranked:
     title: str
     unit: str  # what the score is
     scores: np.ndarray  # float32 [sentence]
-    best: np.ndarray  # int64 [hit]: the first k that are hits
-    first_ten: np.ndarray  # int64 [hit]: the same for k = 10, which precision is counted of
+    best: np.ndarray  # int64 [hit]: the first k sentences that are hits
+    first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
 
 
 def results(backend: Backend, corpus: Corpus) -> None:
-    """The query, the hits as it is typed, what stands beside them, and why the hit that was clicked came."""
+    """The query, its hits, a second ranking to compare with, and the explanation of the hit that was clicked."""
     _query_controls()
     request = SearchRequest.of_session(backend, corpus)
-    index = embedding.index_of(backend, corpus, "main")
+    index = request.index("main")
     if not request.query.strip():
-        st.info("**Nothing to look for yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
+        st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
         return
     rankings: list[Ranked] = []
     if index is not None:
@@ -81,12 +82,12 @@ def results(backend: Backend, corpus: Corpus) -> None:
         request = replace(request, layer=layer, pooling=pooling)
         if _unknown(request):
             st.warning(
-                "The model knows no piece of this query, so its vector says nothing about it: nor do these hits."
+                "The model's vocabulary has no piece of this query, so its vector, and these hits, say nothing about it."
             )
-        rankings.append(_by_vectors(request, backend, index, layer, pooling, request.similarity))
-    other = _compared(request, index)
-    if other is not None:
-        rankings.append(other)
+        rankings.append(_by_vectors(request, index, layer, pooling, request.similarity))
+    comparison = _comparison(request, index)
+    if comparison is not None:
+        rankings.append(comparison)
     if not rankings:
         return
     _side_by_side(request, rankings)
@@ -102,12 +103,12 @@ def _query_controls() -> None:
     controls.bind(
         "query",
         st.text_input,
-        "Look for",
-        after_change=lambda: state.put("why", None),  # what was explained belonged to the last query
+        "Query",
+        after_change=lambda: state.put("why", None),  # the explanation belongs to the last query
         live=True,
         type="search",
         max_chars=1_000,
-        placeholder="Type a few words; hits follow as you type",
+        placeholder="Type a few words: hits appear as you type",
     )
     st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
     st.pills(
@@ -127,34 +128,34 @@ def _query_controls() -> None:
             "beside",
             "Compare with",
             COMPARISONS,
-            "A second ranking of the same corpus: another layer or pooling, the second model of the sidebar, a ranking "
-            "by words alone (bag of words, TF-IDF, LSA, BM25, a language model), or by one fixed vector a word.",
+            "A second ranking of the same corpus: by another layer or pooling, by the second model of the sidebar, by a word "
+            "ranking (bag of words, TF-IDF, LSA, BM25, Jelinek-Mercer), or by static vectors (one fixed vector per word).",
         )
 
 
 def _ready_query() -> None:
     query = st.session_state["w_ready_query"]
-    if query in READY_QUERIES:  # another one: what was explained belonged to the last
+    if query in READY_QUERIES:
         state.put("query", query)
         state.put("why", None)
 
 
 def _unknown(request: SearchRequest) -> bool:
-    """Whether the model knows no piece of the query."""
+    """Whether every piece of the query is unknown to the model."""
     unknown = request.backend.tokenization.unknown_id
-    (asked,) = request.backend.tokenize([request.query], max_length=request.max_length)
-    pieces = [token.id for token in asked.tokens if not token.special]
+    (query,) = request.backend.tokenize([request.query], max_length=request.max_length)
+    pieces = [token.id for token in query.tokens if not token.special]
     return unknown is not None and all(piece == unknown for piece in pieces)
 
 
 def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_key: str) -> tuple[int, Pooling]:
-    """Pickers of what the index has; where it has one, there is nothing to pick."""
+    """The choice of a layer and pooling of the index; without a widget where it has only one."""
     layers, poolings = index.info.options.layers, index.info.options.poolings
     left, right = st.columns([3, 2])
-    layer, words = layers[-1], caching.glossary()
+    layer, help_text = layers[-1], caching.glossary()["layer"]
     if len(layers) > 1:
         layer = controls.bind(
-            layer_key, left.select_slider, f"Layer{suffix}", options=layers, default=layer, help=words["layer"]
+            layer_key, left.select_slider, f"Layer{suffix}", options=layers, default=layer, help=help_text
         )
     with right:
         pooling = controls.pooling(pooling_key, f"Sentence vector (pooling){suffix}", POOLING_NAMES, poolings)
@@ -163,26 +164,25 @@ def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_
 
 def _by_vectors(
     request: SearchRequest,
-    backend: Backend,
     index: VectorIndex,
     layer: int,
     pooling: Pooling,
     similarity: Similarity,
     title: str = "",
 ) -> Ranked:
-    """The corpus by the scores of a model's vectors at a layer and pooling."""
-    vectors = caching.query_vectors(vectors_key(index.info), (request.query,), backend, index.info)
+    """The corpus ranked by a model's vectors at a layer and pooling."""
+    vectors = caching.query_vectors(request.backend, (request.query,), index.info)
     scores = index.engine(layer, pooling).scores(vectors[layer, pooling][0], similarity)
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
     return Ranked(title, similarity, scores, top(scores, request.k), top(scores, 10))
 
 
-def _compared(request: SearchRequest, index: VectorIndex | None) -> Ranked | None:
-    """The second ranking that was asked for; None where there is none, or none yet."""
+def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | None:
+    """The second ranking; None if none was chosen, or it is not ready yet."""
     if request.compare_with == "setting" and index is not None:
         layer, pooling = _layer_and_pooling(index, ", right", "layer2", "pooling2")
         similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
-        return _by_vectors(request, request.backend, index, layer, pooling, similarity)
+        return _by_vectors(request, index, layer, pooling, similarity)
     if request.compare_with == "model":
         return _by_second_model(request)
     if request.compare_with in TITLES:
@@ -200,21 +200,21 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
         if not state.get("model2"):
             st.info("Choose a second model under “Compare with” in the sidebar.")
         return None
-    messages.cross_encoder_note([second], after=[request.backend])
-    index = embedding.index_of(second, request.corpus, "second")
+    request = SearchRequest.of_session(second, request.corpus)
+    index = request.index("second")
     if index is None:
         return None
     layer, pooling = _layer_and_pooling(index, ", right", "layer2", "pooling2")
     title = f"{messages.escape(second.spec.title)}, layer {layer}"
-    return _by_vectors(request, second, index, layer, pooling, "cosine", title)
+    return _by_vectors(request, index, layer, pooling, "cosine", title)
 
 
 def _hits(request: SearchRequest, scores: np.ndarray, k: int) -> np.ndarray:
-    """The first k of a lexical or static ranking that have anything in common with the query."""
+    """The first k sentences of a word ranking or of static vectors that have something in common with the query."""
     best = top(scores, k)
     if request.compare_with != "jm":
         return best[scores[best] > 0]
-    floor = scores.min()  # the log-probability of sentences without any of the query's words
+    floor = scores.min()  # the log-probability of sentences without a word of the query
     texts = request.corpus.texts
     return np.array(
         [row for row in best if scores[row] > floor or words.shared_words(request.query, texts[row])], np.int64
@@ -225,10 +225,13 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
     corpus, query = request.corpus, request.query
     marks = judging.judgements(corpus).of(query)
     if len(rankings) == 2:
-        st.caption(f"▲ ▼ = : its rank against the list beside; “only here”: not among the {request.k} hits there.")
+        st.caption(
+            "▲, ▼ and = compare a hit's rank with its rank in the other list; “only here”: it is not among the "
+            f"{request.k} hits there."
+        )
     ranks = [{int(row): rank for rank, row in enumerate(ranked.best, start=1)} for ranked in rankings]
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
-        others = ranks[1 - number] if len(rankings) == 2 else None
+        other_ranks = ranks[1 - number] if len(rankings) == 2 else None
         hits = [
             Hit(
                 rank=rank,
@@ -237,7 +240,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 score=float(ranked.scores[row]),
                 tag=_tag(corpus, int(row)),
                 shared=words.shared_words(query, corpus.texts[row]),
-                other_rank=None if others is None else others.get(int(row), 0),
+                other_rank=None if other_ranks is None else other_ranks.get(int(row), 0),
                 relevant=marks.get(int(row)),
                 picked=request.explained == int(row),
             )
@@ -256,7 +259,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 f"hits_{number}",
                 on_pick=_explain,
                 on_mark=_marker(corpus.content_hash, query),
-                pick_hint="Click to see why it came",
+                pick_hint="Click to see why this is a hit",
                 answer=".st-key-why",
                 scale=controls.scale(),
             )
@@ -264,25 +267,25 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
 
 
 def _explain(row: int) -> None:
-    """A click opens the explanation of a hit, a second one closes it."""
+    """Open the explanation of a hit, or close it after a second click."""
     state.put("why", None if state.get("why") == row else row)
 
 
 def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
-    """What a mark does. Made apart: a widget keeps its callback, and must not keep a corpus with it."""
+    """What a mark does. A separate function: a widget keeps its callback, which must not keep a corpus in memory."""
     return lambda row, relevant: judging.mark(corpus_hash, query, row, relevant)
 
 
 def _ties(ranked: Ranked) -> None:
-    """Say so where chance decides which sentences are shown: many have the last hit's score."""
+    """Warn if more sentences have the score of the last hit than are shown."""
     last = ranked.scores[ranked.best[-1]]
     margin = TIE * max(1.0, abs(float(last)))
     tied = int(np.count_nonzero(np.abs(ranked.scores - last) <= margin))
     shown = int(np.count_nonzero(np.abs(ranked.scores[ranked.best] - last) <= margin))
     if tied > shown:
         st.warning(
-            f"{tied:,} sentences have the same score as the last hit, and {shown} of them are shown: which ones, and in which "
-            "order, means nothing (it is the corpus's)."
+            f"{tied:,} sentences have the same score as the last hit, and {shown} of them are shown. They are in the order of "
+            "the corpus: which of them are shown, and in which order, means nothing."
         )
 
 
@@ -311,10 +314,10 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
         ),
         key=f"spread_{number}",
         alt=f"Histogram of {len(corpus):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
-        message=f"{ranked.title}: the best hit has {ranked.scores[ranked.best[0]]:.3f}, half of all sentences have at most "
+        message=f"{ranked.title}: the best hit scores {ranked.scores[ranked.best[0]]:.3f}; half of all sentences score at most "
         f"{float(np.median(ranked.scores)):.3f}.",
-        read="Bars count sentences by score (each line up is ten times as many); the orange marks are the hits shown.",
-        not_shown="Whether a hit is relevant. A gap between the hits and the rest speaks for them; scores of different "
-        "models, layers or methods do not compare.",
+        read="Bars count sentences by score (each grid line means ten times as many); the orange marks are the hits shown.",
+        not_shown="Whether a hit is relevant. A gap between the hits and the other sentences is a good sign. Scores of "
+        "different models, layers or methods cannot be compared.",
         table=lambda: pd.DataFrame({"number": range(len(ranked.scores)), ranked.unit: ranked.scores}),
     )

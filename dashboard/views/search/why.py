@@ -1,4 +1,4 @@
-"""Why a hit came: token by token, between the query and the sentence; and the words they share."""
+"""Why a sentence is a hit: the similarity of query and sentence token by token, and the words they share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_CHARACTERS = 15_000
 
 
 def why(request: SearchRequest) -> None:
-    """The hit that was clicked; nothing where none was."""
+    """The explanation of the hit that was clicked, if any."""
     backend, corpus, query, row = request.backend, request.corpus, request.query, request.explained
     if row is None:
         return
@@ -35,23 +35,23 @@ def why(request: SearchRequest) -> None:
         left, right = st.columns([6, 1], vertical_alignment="center")
         left.subheader(f"Why no. {row}?", anchor=False)
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
-        # What is longer than the model reads is cut here: a row of a file may be a whole book.
+        # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]
         trace = backend.trace([query, text], max_length=request.max_length)
         layer = trace.n_layers if request.layer is None else min(request.layer, trace.n_layers)
         try:
             similarity = late_interaction.of_trace(trace, layer)
         except ValueError:
-            st.info("The query or the sentence has no tokens of its own to compare.")
+            st.info("The query or the sentence has only special tokens: there is nothing to compare.")
             return
-        asked, hit = trace.sentences
+        query_tokens, hit = trace.sentences
         _marked(similarity, hit)
         spans = words.shared_words(query, text)
         shared = words.common(spans, text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
-        _best_table(similarity, asked, hit)
+        _best_table(similarity, query_tokens, hit)
         rows = matrices.axis_labels(
-            [asked.tokens[p].piece for p in similarity.query_positions], similarity.query_positions
+            [query_tokens.tokens[p].piece for p in similarity.query_positions], similarity.query_positions
         )
         columns = matrices.axis_labels(
             [hit.tokens[p].piece for p in similarity.document_positions], similarity.document_positions
@@ -70,13 +70,13 @@ def why(request: SearchRequest) -> None:
             ),
             key="why_matrix",
             alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",
-            message=f"MaxSim is the sum of each query token's best cosine: {similarity.total:.2f} in all, "
-            f"{similarity.mean:.2f} on average. "
-            f"Two unrelated tokens have {caching.token_yardstick(backend).raw.mean[layer]:.2f} here.",
-            read="Every row is a query token; its brightest cell is the token that answers it ([Khattab and Zaharia 2020]"
-            "(https://arxiv.org/abs/2004.12832)).",
-            not_shown="How the hit was found: that was one vector for each sentence. And it is one-sided: what the sentence "
-            "says beyond the query costs nothing.",
+            message=f"MaxSim, the sum of each query token's best cosine, is {similarity.total:.2f}; the mean of these cosines "
+            f"is {similarity.mean:.2f}. "
+            f"Two unrelated tokens have a cosine of {caching.token_baseline(backend).raw.mean[layer]:.2f} on average here.",
+            read="Every row is a query token; its brightest cell is the sentence token that matches it best ([Khattab and "
+            "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
+            not_shown="How the hit was found: the search compares one vector per sentence. MaxSim is also one-sided: it "
+            "ignores what the sentence says beyond the query.",
             table=lambda: pd.DataFrame(similarity.matrix.round(4), columns=columns).assign(query=rows)[
                 ["query", *columns]
             ],
@@ -84,8 +84,8 @@ def why(request: SearchRequest) -> None:
 
 
 def _marked(similarity: MaxSim, hit: TokenizedSentence) -> None:
-    """The sentence with the tokens that answer the query marked, the more the closer."""
-    low = 0.3
+    """The sentence, its tokens marked more strongly the better they match a query token."""
+    low = 0.3  # a cosine that gets the weakest mark
     pieces, end = [], 0
     for position, weight in zip(similarity.document_positions, similarity.weights, strict=True):
         token = hit.tokens[position]
@@ -101,13 +101,13 @@ def _marked(similarity: MaxSim, hit: TokenizedSentence) -> None:
     st.html(f'<p style="font-size: 1.15rem; line-height: 1.6; margin: 0">{"".join(pieces)}</p>')
 
 
-def _best_table(similarity: MaxSim, asked: TokenizedSentence, hit: TokenizedSentence) -> None:
+def _best_table(similarity: MaxSim, query: TokenizedSentence, hit: TokenizedSentence) -> None:
     st.dataframe(
         pd.DataFrame(
             [
                 {
-                    "query token": asked.tokens[position].piece,
-                    "is answered by": hit.tokens[similarity.document_positions[column]].piece,
+                    "query token": query.tokens[position].piece,
+                    "best match": hit.tokens[similarity.document_positions[column]].piece,
                     "cosine": float(similarity.matrix[row, column]),
                 }
                 for row, (position, column) in enumerate(zip(similarity.query_positions, similarity.best, strict=True))
@@ -122,9 +122,9 @@ def _best_table(similarity: MaxSim, asked: TokenizedSentence, hit: TokenizedSent
 def notes() -> None:
     with st.expander("Cosine or dot product? Questions or sentences?", icon=":material/help:"):
         st.markdown(
-            "**Length:** the dot product grows with a vector's length, so long vectors come first whatever is asked; cosine "
-            "divides length out. Models trained with dot products keep meaning in the length.  \n"
-            "**Symmetric or not:** a sentence model looks for sentences that say the same; a short query against passages "
-            "that answer it is another task, for which models such as MS MARCO's are trained.  \n"
-            "**Shared words** are marked in the hits; a hit without any was found by its vector alone."
+            "**Length:** the dot product grows with a vector's length, so long vectors rank high for every query; the cosine "
+            "removes length. Models trained with dot products keep information in the length.  \n"
+            "**Symmetric or not:** a sentence model searches for sentences that say the same. To find passages that answer a "
+            "short query is another task; models trained on MS MARCO are made for it.  \n"
+            "**Shared words** are marked in the hits; a hit without shared words was found by its vector alone."
         )

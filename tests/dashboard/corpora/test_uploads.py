@@ -74,7 +74,7 @@ def test_a_bad_file_is_explained_and_the_last_good_one_stays(
     cache: Cache[str] = Cache(6)
 
     def refuse(file: Upload) -> str:
-        raise InputError("Bad.", "Good was expected.", "Mend it.")
+        raise InputError("Bad.", "Good was expected.", "Choose another file.")
 
     assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file: "good") == "good"
     assert uploads.kept("things", cache, Upload("b", b"2", "2"), refuse) == "good"

@@ -77,7 +77,7 @@ def test_who_stops_leaves_and_others_go_on(held: Held, monkeypatch: pytest.Monke
     assert bar.proto.text.startswith("Ranking secret.csv · 2 of 8 queries · ")
     app.button(key="stop").click().run()
     app.run()
-    assert "Stopped for you; others still wait for it:" in texts(app)
+    assert "Stopped for you; other people still wait for it:" in texts(app)
     assert held.job.people == {"Ann"}
     assert not held.job.finished.is_set()
     assert stops_listed(app) == []

@@ -14,7 +14,8 @@ from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.cache import IndexCache
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.jobs import embedding, warm_up
+from dashboard.jobs import warm_up
+from dashboard.jobs.embedding import EmbedRequest
 from tests.dashboard.conftest import Open
 from tests.dashboard.test_pages import backend
 from tests.dashboard.views.test_search import hits
@@ -45,11 +46,11 @@ def test_what_pages_ask_for_first_is_there_without_a_request(indexes: IndexCache
     ended(indexes.jobs.queue)
     passes = model.forward_passes
     pairs = pair_runs.pairs_of_corpus(demo, pair_runs.QUERY_COLUMN)
-    exact = embedding.document_options(model, exact=True)
+    exact = EmbedRequest(model, exact=True)
     for job in (
-        indexes.find(model, demo, embedding.document_options(model)),
-        indexes.find(model, pairs.documents, exact, "float32"),
-        indexes.find(model, pairs.queries, embedding.query_options(model, exact), "float32"),
+        indexes.find(model, demo, EmbedRequest(model).document_options()),
+        indexes.find(model, pairs.documents, exact.document_options(), "float32"),
+        indexes.find(model, pairs.queries, exact.query_options(exact.document_options()), "float32"),
     ):
         assert job is not None
         assert job.result is not None
@@ -78,17 +79,17 @@ def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexC
     assert model.forward_passes == passes
     # The last in the line is asked for: it waits neither for the first, which pauses, nor for the evaluation.
     pairs = pair_runs.pairs_of_corpus(current.demo(), pair_runs.QUERY_COLUMN)
-    wanted = embedding.query_options(model, embedding.document_options(model, exact=True))
-    asked = indexes.request(model, pairs.queries, wanted, "float32", person="Ann")
-    assert asked.finished.wait(60)
-    assert asked.result.info.sentences == 630
+    exact = EmbedRequest(model, exact=True)
+    job = indexes.request(model, pairs.queries, exact.query_options(exact.document_options()), "float32", person="Ann")
+    assert job.finished.wait(60)
+    assert job.result.info.sentences == 630
     assert not other.finished.is_set()
     passes = model.forward_passes
     time.sleep(0.3)
     assert model.forward_passes == passes
     release.set()
     ended(queue)
-    assert indexes.find(model, current.demo(), embedding.document_options(model)).result is not None  # type: ignore[union-attr]
+    assert indexes.find(model, current.demo(), EmbedRequest(model).document_options()).result is not None  # type: ignore[union-attr]
 
 
 def test_it_can_be_switched_off_and_is_for_the_default_model_only(

@@ -157,7 +157,7 @@ def test_three_tokens_or_fewer_are_a_message(open_page: Open, sentences: list[st
 def test_up_to_twenty_tokens_get_pca_unless_somebody_chose(open_page: Open) -> None:
     app = open_page("map", s=["one two three", "four five six"])
     assert figures(app)[0]["layout"]["title"]["text"] == "Layer 0, PCA"
-    assert "PCA shows as much as the others" in texts(app)
+    assert "PCA shows as much as the other methods" in texts(app)
     app.segmented_control(key="w_map_method").set_value("tsne").run()
     assert app.session_state["map_method"] == "tsne"
 
@@ -177,7 +177,7 @@ def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page:
         np.testing.assert_allclose(table["cosine"], cosines, atol=1e-6)
         assert table["token"].tolist() == [bank_tokens.tokens[at].text for at in near]
     app.text_input(key="w_map_find").set_value("zzz").run()
-    assert "No token here reads" in texts(app)
+    assert "No token or word here is" in texts(app)
 
 
 def test_a_selection_holds_while_layer_method_and_colour_change(open_page: Open, bank_tokens: Any) -> None:

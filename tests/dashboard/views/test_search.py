@@ -123,7 +123,7 @@ def test_a_query_without_a_known_word_is_said_on_the_lexical_side(open_page: Ope
 
 def test_an_empty_query_asks_for_one(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", q=" ")
-    assert "Nothing to look for yet" in texts(app)
+    assert "No query yet" in texts(app)
     assert not app.error
 
 
@@ -146,10 +146,10 @@ def test_why_shows_maxsim_of_query_and_hit(open_page: Open, demo_vectors: np.nda
     best = rows_of(open_page("search"))[0]
     app = open_page("search", why=str(best), l="5")
     trace = backend().trace(["volcano erupted", current.demo().texts[best]], max_length=256)
-    found = late_interaction.of_trace(trace, 5)
+    similarity = late_interaction.of_trace(trace, 5)
     matrix = next(item for item in figures(app) if item["data"][0]["type"] == "heatmap")["data"][0]["z"]
-    np.testing.assert_allclose(matrix, found.matrix, atol=1e-6)
-    assert f"{found.total:.2f} in all" in texts(app)
+    np.testing.assert_allclose(matrix, similarity.matrix, atol=1e-6)
+    assert f"best cosine, is {similarity.total:.2f};" in texts(app)
     assert "Shared words:** volcano, erupted" in texts(app)
     app.button(key="close_why").click().run()
     assert not any(item["data"][0]["type"] == "heatmap" for item in figures(app))
@@ -234,7 +234,7 @@ def test_a_server_that_allows_no_free_models_offers_no_paths(open_page: Open, mo
 
 def test_an_upload_that_was_let_go_is_said(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", corpus="ab" * 16, why="2")
-    assert "not on this server any more" in texts(app)
+    assert "no longer kept on this server" in texts(app)
     assert len(hits(app)) == 10
     assert app.session_state["corpus"] == ""
     assert app.session_state["why"] is None  # it was of another corpus
@@ -275,8 +275,8 @@ def test_another_query_closes_the_explanation(open_page: Open, demo_vectors: np.
 
 
 def test_a_query_of_unknown_pieces_is_said(open_page: Open, demo_vectors: np.ndarray) -> None:
-    assert "knows no piece" in texts(open_page("search", q="🦄"))
-    assert "knows no piece" not in texts(open_page("search", q="🦄 horse"))
+    assert "has no piece" in texts(open_page("search", q="🦄"))
+    assert "has no piece" not in texts(open_page("search", q="🦄 horse"))
 
 
 def test_a_language_model_finds_nothing_without_a_shared_word(open_page: Open, demo_vectors: np.ndarray) -> None:

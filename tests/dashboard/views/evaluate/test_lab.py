@@ -224,7 +224,7 @@ def test_of_large_corpora_as_many_pairs_are_taken_as_fit(open_page: Open, monkey
     scored = 2 * len(sts.demo_pairs().first)
     monkeypatch.setattr(pooling_lab, "MOST_BYTES", (scored + 2 * 12) * 4 * 4 * 7 * 384)
     app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
-    assert "The lab takes the first 12 of the 24 pairs" in texts(app)
+    assert "The lab uses only the first 12 of the 24 pairs" in texts(app)
     np.testing.assert_allclose(heatmap(app), expected(6, 11, count=12), atol=1e-4)
 
 

@@ -243,7 +243,7 @@ def test_the_data_of_the_grid_has_every_measure(open_page: Open) -> None:
         ({"r": ["m.99.mean", "m2.3.max", "bm25"], "view": "compare"}, "m.99.mean, m2.3.max"),
         ({"at": "0", "view": "compare", "r": "bm25"}, "“at”"),
         ({"run": "<img src=x>", "view": "similarity"}, ""),
-        ({"corpus": "ab" * 16}, "not on this server any more"),
+        ({"corpus": "ab" * 16}, "no longer kept on this server"),
         ({"col": "nosuch"}, ""),
     ],
 )
@@ -255,7 +255,7 @@ def test_bad_values_of_a_link_are_said_or_fall_back(
     ready(app)
     assert "Something went wrong" not in texts(app)
     if "col" in address:  # a column that is not there is no fault of the dashboard
-        assert "There is no column “nosuch” here." in texts(app)
+        assert "The corpus has no column “nosuch”." in texts(app)
     assert not app.error
     assert figures(app)
 
@@ -273,7 +273,7 @@ def test_the_comparison_is_what_the_ranks_say(open_page: Open, demo_scores: Call
         ranks = ranks_by(demo_scores(code))
         for measure, judge in metrics.MEASURES.items():
             assert table.loc[name, measure] == pytest.approx(100 * judge(ranks).mean(), abs=100.1 / 630)
-        assert table.loc[name, "ms a query"] > 0
+        assert table.loc[name, "ms per query"] > 0
     best = table.iloc[0]
     assert best["p (Holm)"] == "reference"
     assert table.loc["BM25", "difference"] == pytest.approx(table.loc["BM25", "MRR"] - best["MRR"])
@@ -341,7 +341,7 @@ def test_filters_count_as_brute_force_does(open_page: Open, demo_scores: Callabl
     for name, count in expected.items():
         assert int(shown[name].strip("()")) == pytest.approx(count, abs=2)  # ranks to one query or two
     assert sum(int(shown[name].strip("()")) for name in list(expected)[1:]) == 630
-    table = frame(app, "right answer")
+    table = frame(app, "correct answer")
     assert len(table) == int(shown["Disagree"].strip("()"))
     ranks = table[[name for name in table.columns if name[0].isdigit()]].to_numpy()
     assert ((ranks <= 2).any(axis=1) & ~(ranks <= 2).all(axis=1)).all()
@@ -350,7 +350,7 @@ def test_filters_count_as_brute_force_does(open_page: Open, demo_scores: Callabl
     app.slider(key="w_right_at").set_value(1)
     app.segmented_control(key="w_query_filter").set_value("wrong")
     ready(app.run())
-    table = frame(app, "right answer")
+    table = frame(app, "correct answer")
     assert (table[[name for name in table.columns if name[0].isdigit()]].to_numpy() > 1).all()
 
 
@@ -365,7 +365,7 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
     app = ready(open_page("evaluate", view="compare", r=codes, n=str(at)))
     said = texts(app).replace("\\", "").replace("\u2060", "")
     assert f"**Query {at}:** {demo.columns['compressed'][at]}" in said
-    assert f"**Right answer:** {demo.texts[at]}" in said
+    assert f"**Correct answer:** {demo.texts[at]}" in said
     lists = [item.value.replace("\\", "").splitlines() for item in app.markdown if item.value.startswith("1. ")]
     assert len(lists) == 2
     for code, name, ranks, lines in zip(codes, ("Layer 6, Mean", "BM25"), found, lists, strict=True):
@@ -375,10 +375,10 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
         assert plain == [demo.texts[hit] for hit in order]
         assert [line.endswith("✓") for line in lines] == [hit == at for hit in order]
         assert f"**{name}**: rank {ranks[at]}" in said
-        assert f"Score of the right answer {scores[at]:.3f}, of the first hit {scores.max():.3f}" in said
+        assert f"Score of the correct answer: {scores[at]:.3f}; of the first hit: {scores.max():.3f}" in said
     app.button(key="close_query").click()
     ready(app.run())
-    assert "Right answer:" not in texts(app)
+    assert "Correct answer:" not in texts(app)
     assert "n" not in app.query_params
 
 
@@ -397,7 +397,7 @@ def test_the_other_figures_of_a_comparison(
     else:
         table = frame(app, "p (Holm)")
         assert figure["data"][0]["y"][0] == pytest.approx(recall, abs=0.2)
-        assert figure["data"][0]["x"][0] == pytest.approx(table["ms a query"][0])
+        assert figure["data"][0]["x"][0] == pytest.approx(table["ms per query"][0])
 
 
 def test_loaded_runs_stand_beside_todays(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
@@ -417,7 +417,7 @@ def test_loaded_runs_stand_beside_todays(open_page: Open, demo_scores: Callable[
     assert table.loc["Elsewhere (loaded)", "p (Holm)"] == "other data"
     assert table.loc["Elsewhere (loaded)", "Recall@1"] == pytest.approx(100 / 3)
     assert table.loc["Last year's <b>best</b> (loaded)", "MRR"] == pytest.approx(table.loc["TF-IDF", "MRR"])
-    queries = frame(app, "right answer")
+    queries = frame(app, "correct answer")
     assert "3  Last year's <b>best</b> (loaded)" in queries.columns  # the same data: query by query
     assert not any("Elsewhere" in name for name in queries.columns)
 
@@ -431,7 +431,7 @@ def test_loaded_runs_can_be_taken_out(open_page: Open, demo_scores: Callable[[st
     assert frame(app, "p (Holm)")["run"].tolist() == ["BM25", "Elsewhere (loaded)"]
     app.session_state["load_runs"] = True
     app.run()
-    assert "1 loaded run stands in the table" in captions(app)
+    assert "1 loaded run is in the table" in captions(app)
     app.button(key="drop_runs").click()
     ready(app.run())
     assert frame(app, "p (Holm)")["run"].tolist() == ["BM25"]
@@ -444,7 +444,7 @@ def test_loaded_runs_of_other_data_alone_are_no_difference(open_page: Open) -> N
     app.session_state["_saved_runs"] = ["a file"]
     ready(app.run())
     assert frame(app, "p (Holm)")["p (Holm)"].tolist() == ["reference", "other data"]
-    assert "larger than chance" not in texts(app)
+    assert "statistically significant" not in texts(app)
     assert "1 run on other data cannot be compared" in texts(app)
 
 
@@ -611,8 +611,8 @@ def test_the_largest_errors_are_those_of_the_ranks(open_page: Open, pair_cosines
     row = app.table[0].value.iloc[0]
     assert row["first"].replace("\\", "") == pairs.first[worst]
     assert row["second"].replace("\\", "") == pairs.second[worst]
-    share = f"{abs(off[worst]) / 150:.0%} " + ("too alike" if off[worst] > 0 else "too different")
-    assert row["the run finds them"] == share
+    share = f"{abs(off[worst]) / 150:.0%} " + ("too similar" if off[worst] > 0 else "too different")
+    assert row["error of the run"] == share
     assert len(app.table[0].value) == 12
 
 
@@ -626,7 +626,7 @@ def test_one_score_for_all_pairs_is_a_message(open_page: Open) -> None:
 
 def test_pairs_of_ones_own(open_page: Open) -> None:
     app = open_page("evaluate", view="similarity", src="file")
-    assert "The STS benchmark's files fit" in captions(app)
+    assert "Files of the STS benchmark work" in captions(app)
     content = "sentence1,sentence2,score\nA cat slept.,A cat was asleep.,5\nA cat slept.,Ships sailed.,0\nRain,Snow,x\n"
     app.file_uploader(key="sts_file").set_value(("mine.csv", content.encode(), "text/csv"))
     ready(app.run())
@@ -705,7 +705,7 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     assert not app.error
     assert app.selectbox(key="w_query_column").value == "compressed"
     assert "60 queries" in captions(app)
-    assert app.table[0].value["right answer"][0].replace("\\", "") == small.texts[0]
+    assert app.table[0].value["correct answer"][0].replace("\\", "") == small.texts[0]
     app.selectbox(key="w_query_column").set_value("topic").run()
     assert app.query_params["col"] == "topic"
     assert app.table[0].value["query"][0].replace("\\", "") == small.columns["topic"][0]
@@ -722,7 +722,7 @@ def test_a_corpus_without_columns_says_what_is_missing(open_page: Open) -> None:
     own = read_corpus(b"A cat slept.\nShips sailed home.\n", "two.txt")
     caching.corpora().put(current.key_of(own), own)
     app = open_page("evaluate", view="pairs", corpus=current.key_of(own))
-    assert "two.txt has sentences only" in texts(app).replace("\\", "")
+    assert "two.txt has only sentences" in texts(app).replace("\\", "")
     assert not app.error
     for view in ("grid", "compare", "lab"):
         app.segmented_control(key="w_evaluate_view").set_value(view).run()

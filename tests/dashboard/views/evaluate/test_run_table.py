@@ -24,7 +24,7 @@ def run(name: str, ranks: object, **options: object) -> Run:
 
 def results(runs: list[Run], measure: str, reference: int) -> pd.DataFrame:
     """The table, where somebody chose the reference."""
-    return run_table.results(runs, measure, reference, picked=False)[0]
+    return run_table.results(runs, measure, reference, is_best=False)[0]
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def test_each_run_has_its_measures_in_per_cent(runs):
     assert list(table.columns).count("Recall@1") == 1
     one = metrics.interval(metrics.recall(runs[2].ranks, 1))
     assert table["95 % interval"][2] == f"{100 * one.low:.1f} – {100 * one.high:.1f}"
-    assert table["ms a query"][0] == 2.5
+    assert table["ms per query"][0] == 2.5
     assert table["index MB"][0] == 3
-    assert table["ms a query"].isna().tolist() == table["index MB"].isna().tolist() == [False] + [True] * 4
+    assert table["ms per query"].isna().tolist() == table["index MB"].isna().tolist() == [False] + [True] * 4
     assert table["queries"].tolist() == [60] * 5
     assert table["data"][3] == "other pairs"
 
@@ -74,11 +74,11 @@ def test_p_values_are_adjusted_and_only_of_runs_on_the_same_data(runs):
     assert table["difference"].isna().tolist() == [False, False, False, True, False]
     assert table["difference"][0] == 0
     # Who looks at the best of them has looked at every pair: six of four runs, so the smallest counts 6 times, not 3.
-    best, compared = run_table.results(runs, "Recall@1", 2, picked=True)
+    best, compared = run_table.results(runs, "Recall@1", 2, is_best=True)
     alone = metrics.randomisation_test(metrics.recall(runs[1].ranks, 1), metrics.recall(runs[2].ranks, 1))
     assert compared.p_values[1] == pytest.approx(metrics.holm([alone] * 3, 6)[0], abs=3e-4)
     assert compared.unsure == []
-    chosen = run_table.results(runs, "Recall@1", 2, picked=False)[1]
+    chosen = run_table.results(runs, "Recall@1", 2, is_best=False)[1]
     assert set(compared.p_values) == set(chosen.p_values) == {0, 1, 4}
     assert min(compared.p_values.values()) == pytest.approx(2 * min(chosen.p_values.values()))
     assert best["p (Holm)"][2] == "reference"
@@ -159,7 +159,7 @@ def test_markdown_has_a_cell_for_each_value_whatever_the_names(runs):
     at = list(table.columns).index("Recall@1")
     assert [float(row[at]) for row in rows[2:]] == table["Recall@1"].tolist()
     assert [row[list(table.columns).index("difference")] for row in (rows[2], rows[5])] == ["0", ""]
-    assert [row[list(table.columns).index("ms a query")] for row in rows[2:]] == ["2.5", "", "", "", ""]
+    assert [row[list(table.columns).index("ms per query")] for row in rows[2:]] == ["2.5", "", "", "", ""]
 
 
 def test_markdown_shows_text_as_typed(runs):
@@ -182,7 +182,7 @@ def message(monkeypatch: pytest.MonkeyPatch, runs: list[Run]) -> str:
     said: list[str] = []
     monkeypatch.setattr(compare, "st", types.SimpleNamespace(markdown=said.append))
     entries = [compare.Entry(each, each.name, each.name) for each in runs]
-    compare._message(entries, run_table.results(runs, "Recall@1", 0, picked=False)[1], "Recall@1")
+    compare._message(entries, run_table.results(runs, "Recall@1", 0, is_best=False)[1], "Recall@1")
     (text,) = said
     return text
 
@@ -193,11 +193,11 @@ def test_only_what_was_compared_is_called_different(runs, monkeypatch):
     apart = "1 run on other data cannot be compared with it."
     assert message(monkeypatch, [reference]).strip() == start
     assert message(monkeypatch, [reference, elsewhere]) == f"{start} {apart}"  # other queries: nothing can be said
-    assert "larger than chance" in message(monkeypatch, [reference, much])
+    assert "statistically significant" in message(monkeypatch, [reference, much])
     both = message(monkeypatch, [reference, much, elsewhere])
-    assert "one other run is larger than chance" in both
+    assert "difference to one other run is statistically significant" in both
     assert both.endswith(apart)
     unsure = message(monkeypatch, [reference, much, same])
-    assert "one cannot tell it from **same**." in unsure
-    assert "larger than chance" in message(monkeypatch, [reference, little])  # p 0.03 alone, 0.06 among others
+    assert "not significantly different from **same**." in unsure
+    assert "statistically significant" in message(monkeypatch, [reference, little])  # p 0.03 alone, 0.06 among others
     assert "**little** · **same**" in message(monkeypatch, [reference, little, same])

@@ -151,7 +151,7 @@ def test_texts_of_lines_are_taken_as_they_stand():
         (BEIR | {"qrels/train.tsv": b"q1\td1\t1\n"}, "could be qrels/test.tsv or qrels/train.tsv"),
         ({"a.jsonl": CORPUS, "b.jsonl": QUERY_LINES, "c.tsv": BEIR_QRELS.encode()}, "the queries cannot be found"),
         (BEIR | {"queries.jsonl": jsonl([{"number": 1, "words": "x"}])}, "has the columns number, words"),
-        ({"docs.csv": CORPUS_TSV, **{name: TREC[name] for name in list(TREC)[1:]}}, "docs.csv is neither a .jsonl file nor one of"),
+        ({"docs.csv": CORPUS_TSV, **{name: TREC[name] for name in list(TREC)[1:]}}, "docs.csv is neither a .jsonl file nor"),
         ({"x": CORPUS, "y": QUERY_LINES, "z.tsv": BEIR_QRELS.encode()}, "the judgements (qrels) cannot be found"),
         (TREC | {"topics.tsv": b"what is a volcano?\n"}, "topics.tsv has no text with an id (line 1: no tab"),
         (BEIR | {"queries.jsonl": b""}, "queries.jsonl has no text with an id."),

@@ -1,4 +1,4 @@
-"""The jobs under way, in the sidebar of every page."""
+"""The jobs that a person waits for, and those before them, in the sidebar of every page."""
 
 from __future__ import annotations
 
@@ -33,20 +33,23 @@ def draw(container: Any) -> None:
 
 
 def _jobs() -> list[Job]:
-    return [job for job in caching.queue().under_way() if not job.cancel.is_set()]
+    """What people wait for, if this person waits for any of it; work that nobody asked for is not listed.
+
+    Whoever waits for nothing has no list: it would be drawn every second, in every browser of a class.
+    """
+    jobs = [job for job in caching.queue().under_way() if job.people and not job.cancel.is_set()]
+    return jobs if any(caching.person() in job.people for job in jobs) else []
 
 
 @st.fragment(run_every=1.0)
 def _rows() -> None:
-    """Drawn again every second; once there are no jobs, the whole page is drawn again without this list."""
+    """Drawn again every second; once the person waits for nothing, the whole page is drawn again without this list."""
     jobs, person = _jobs(), caching.person()
     if not jobs:
         st.rerun()
     st.markdown("**Jobs under way**")
     for job in jobs[:MOST_LISTED]:
         name = progress.name_for(job, person)
-        if not job.people:
-            name = f"In the background: {name}"
         text = " · ".join(part for part in (name[0].upper() + name[1:], progress.status(job)) if part)
         if person not in job.people:
             st.progress(job.fraction or 0.0, text=text)

@@ -55,7 +55,7 @@ def tokens(backend: Backend) -> TokenSet | None:
     job = request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, max_tokens=count)
     if not ready(job):
         return None
-    sampled, total = len(job.result.tokens), job.result.found
+    sampled, total = len(job.result.tokens), job.result.candidates
     sample = f"All {total:,} tokens" if sampled == total else f"A random sample of {sampled:,} of {total:,} tokens"
     st.caption(f"{sample} of **{messages.escape(corpus.name)}**. Choose another corpus on the Search page.")
     return corpus_tokens(job, corpus.texts, label_columns(corpus))

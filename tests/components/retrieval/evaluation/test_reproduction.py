@@ -48,7 +48,7 @@ def test_a_difference_is_ours_less_theirs_and_judged_by_one_and_a_half_points(ou
 def test_ours_over_another_number_of_pairs_is_shown_and_not_judged():
     found = row(82.0, 1_500)
     assert (found.published, found.difference, found.within) == (82.03, -0.03, None)
-    assert found.note == "over 1,500 pairs, theirs over 1,379: not to be compared"
+    assert found.note == "not comparable: over 1,500 pairs, theirs over 1,379"
 
 
 def test_a_sample_is_seeded_in_order_and_of_different_rows():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from components.analysis.attention import (
-    Texts,
+    TextsFilter,
     combine,
     merge_words,
     of_sentence,
@@ -252,7 +252,7 @@ def test_queries_that_are_not_there_are_refused(queries):
         received_from(ROWS, queries)
 
 
-# Texts of a pair
+# TextsFilter of a pair
 
 
 def test_the_mark_between_the_texts_belongs_to_the_first(question):
@@ -280,7 +280,7 @@ def test_a_second_text_of_which_nothing_is_left_keeps_its_mark(embedded):
 
 def test_the_four_parts_make_up_the_whole(question):
     attention = random_attention(2, 8, 8)
-    parts = {which: select_pair(attention, question, which) for which in get_args(Texts)}
+    parts = {which: select_pair(attention, question, which) for which in get_args(TextsFilter)}
     first, second = (0, 1, 2, 3), (4, 5, 6, 7)
     assert (parts["ab"].queries, parts["ab"].keys) == (first, second)
     assert (parts["ba"].queries, parts["ba"].keys) == (second, first)

@@ -108,31 +108,41 @@ def test_the_last_one_who_stops_ends_it(held: Held, monkeypatch: pytest.MonkeyPa
 
 def test_jobs_of_others_have_no_name_and_no_stop(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     as_person(monkeypatch, "Cem")
+    own = caching.evaluations().request("own", "Ranking own.csv", lambda *_: "own", person="Cem")
     app = open_page()
-    (bar,) = app.sidebar.get("progress")
-    assert bar.proto.text.startswith("Another person's job · 25 %")
-    assert bar.proto.value == 25
-    assert stops_listed(app) == []
+    before, mine = app.sidebar.get("progress")
+    assert before.proto.text.startswith("Another person's job · 25 %")
+    assert before.proto.value == 25
+    assert mine.proto.text == "Ranking own.csv · waiting: next, after another person's job"
+    assert len(stops_listed(app)) == 1  # his own
     assert "secret" not in texts(app)
     as_person(monkeypatch, "Ann")
     app = open_page()
-    (bar,) = app.sidebar.get("progress")
-    assert bar.proto.text.startswith("Ranking secret.csv · 25 %")
-    assert len(stops_listed(app)) == 1
+    mine, behind = app.sidebar.get("progress")
+    assert mine.proto.text.startswith("Ranking secret.csv · 25 %")
+    assert behind.proto.text.startswith("Another person's job")
     held.release.set()
     assert held.job.finished.wait(10)
+    assert own.finished.wait(10)
     app.run()
     assert len(app.sidebar.get("progress")) == 0
     assert "Jobs under way" not in texts(app)
 
 
-def test_what_nobody_asked_for_has_its_name(open_page: Open) -> None:
+def test_who_waits_for_nothing_has_no_list(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_person(monkeypatch, "Cem")
+    assert held.job in caching.queue().under_way()
+    assert len(open_page().sidebar.get("progress")) == 0
+
+
+def test_what_nobody_asked_for_is_not_listed(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
     quiet = Job("Embedding Demo news")
     caching.queue().put(quiet, lambda report_progress, is_cancelled: gate.wait(20), "tokens")
+    as_person(monkeypatch, "Ann")
     try:
-        shown = [bar.proto.text for bar in open_page().sidebar.get("progress")]
-        assert "In the background: Embedding Demo news" in shown
+        (shown,) = open_page().sidebar.get("progress")
+        assert shown.proto.text.startswith("Ranking secret.csv")
     finally:
         gate.set()
         assert quiet.finished.wait(10)

@@ -378,7 +378,7 @@ def test_no_sentence_is_an_empty_state_with_a_way_out(open_page: Open, page: str
     ("sentences", "words"),
     [
         ("\n".join(f"sentence {number}" for number in range(65)), "There are 65 sentences"),
-        ("word " * 4_100, "At most 20,000 are shown"),
+        ("word " * 4_100, "At most 20,000 characters can be shown"),
     ],
 )
 def test_limits_are_said_and_the_page_lives_on(open_page: Open, sentences: str, words: str) -> None:
@@ -510,7 +510,7 @@ def test_a_folder_that_disappears_is_said_and_the_way_out_works(open_page: Open,
     loader.jobs.drop(job for job in loader.jobs.finished() if job.key == str(folder))
     app.run()
     assert not app.exception
-    assert "has no config.json" in texts(app).replace("\\", "")
+    assert "does not contain both a config.json and a tokenizer" in texts(app).replace("\\", "")
     app.button(key="fallback_model").click().run()
     assert not app.error
 

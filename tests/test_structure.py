@@ -262,6 +262,18 @@ def test_no_dashboard_module_hides_another():
     assert stems & (sys.stdlib_module_names | {"streamlit", "components", "tests"}) == set()
 
 
+def test_a_folder_says_its_purpose_and_holds_about_a_dozen_modules():
+    """The catalogue of analyses, one file each, may be longer."""
+    folders = {path.parent for part in ("components", "dashboard") for path in files_of(part, ".py")}
+    assert ROOT / "components/analysis" in folders
+    silent = [
+        relative(folder) for folder in folders if not ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    ]
+    full = [relative(folder) for folder in folders if len(list(folder.glob("*.py"))) > 14]
+    assert silent == []
+    assert set(full) <= {"components/analysis"}
+
+
 def test_no_module_is_named_after_nothing():
     names = [relative(path) for folder in OURS for path in files_of(folder, ".py")]
     assert [name for name in names if re.search(r"(^|/)(utils?|helpers?|\w+_(helpers?|utils?))\.py$", name)] == []

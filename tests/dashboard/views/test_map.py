@@ -248,14 +248,14 @@ def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any)
     monkeypatch.setattr(backend(), "token_vectors", until_stopped)
     app = open_page("map", src="corpus", n="2000", by="pca")
     app.button(key="tokens_stop").click().run()
-    assert [info.value for info in app.info] == ["Stopped."]
+    assert [info.value for info in app.info] == ["Stopped: Reading the tokens of Demo news."]
     monkeypatch.setattr(backend(), "token_vectors", real)
     app.button(key="tokens_again").click().run()
     corpus = current.demo()
     job = choices.request_tokens(backend(), corpus.content_hash, corpus.texts, corpus.name)
     assert job.finished.wait(60)
     assert job.error is None
-    assert "Stopped." not in texts(app.run())
+    assert "Stopped:" not in texts(app.run())
 
 
 def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import cachetools
 from cachetools import LRUCache
 
 from components.errors import UserError
@@ -108,9 +109,11 @@ class Job:
             error.__cause__ = error.__context__ = None
         self.result, self.error, self.task = result, error, None
         self.finished_at = time.monotonic()
-        if self.owner is not None:
-            self.owner.keep(self)
-        self.finished.set()
+        try:
+            if self.owner is not None:
+                self.owner.keep(self)
+        finally:
+            self.finished.set()
 
 
 @dataclass(frozen=True)
@@ -288,6 +291,7 @@ class Jobs:
         self._retry_seconds, self._is_stale = retry_seconds, is_stale
         self._lock = threading.RLock()
         self._under_way: dict[Hashable, Job] = {}
+        self._unfinished: dict[Hashable, list[Job]] = {}  # also stopped ones, whose work has not noticed it yet
         self._most = keep
         self._finished: LRUCache[Hashable, Job] = (
             LRUCache(keep)
@@ -321,12 +325,14 @@ class Jobs:
             if job is None:
                 stopped_by = set() if before is None else before.stopped_by - {person}
                 job = self._under_way[key] = Job(title, key, total, owner=self, stopped_by=stopped_by)
+                predecessors = tuple(self._unfinished.setdefault(key, []))
+                self._unfinished[key].append(job)
                 self._failed.pop(key, None)
             if person is not None and person not in job.stopped_by and not job.finished.is_set():
                 job.people.add(person)
         # Outside the lock: the lane may drop another kind's job, which takes that kind's lock.
         if is_new:
-            self.queue.put(job, work if before is None else _after(before, work), lane, then)
+            self.queue.put(job, _after(predecessors, work) if predecessors else work, lane, then)
         elif person in job.people and job.started is None:
             self.queue.move(job, lane)
         return job
@@ -364,6 +370,7 @@ class Jobs:
                 job.stopped_by.add(person)
                 if any(self.queue.is_present(other) for other in job.people):
                     return
+            job.cancel.set()  # before the lock is released: whoever requests it from now on gets a new job
         self.queue.cancel(job)
 
     def forget(self, job: Job, person: Hashable = None) -> None:
@@ -378,9 +385,11 @@ class Jobs:
             job.run_again = job.run_again or job.cancel.is_set()
 
     def finished(self) -> tuple[Job, ...]:
-        """The finished jobs that are kept: the failed ones, then the others, the least recently used first."""
+        """The finished jobs that are kept: the failed ones, then the others."""
         with self._lock:
-            return (*self._failed.values(), *self._finished.values())
+            # `values()` of an LRUCache would mark each job as used.
+            kept = [cachetools.Cache.__getitem__(self._finished, key) for key in self._finished]
+            return (*self._failed.values(), *kept)
 
     def under_way(self) -> tuple[Job, ...]:
         """The jobs of this kind that wait or run."""
@@ -398,6 +407,11 @@ class Jobs:
     def keep(self, job: Job) -> None:
         """Move a job that has ended to the finished ones; called by the job, before those who wait are woken."""
         with self._lock:
+            unfinished = self._unfinished.get(job.key, [])
+            if job in unfinished:
+                unfinished.remove(job)
+            if not unfinished:
+                self._unfinished.pop(job.key, None)
             is_current = self._under_way.get(job.key) is job  # else it was stopped, and another one waits for its end
             if is_current:
                 del self._under_way[job.key]
@@ -417,13 +431,19 @@ def _starts_again(job: Job, person: Hashable) -> bool:
     return not is_done and was_stopped and (job.run_again or is_another_person)
 
 
-def _after(before: Job, work: Work) -> Work:
-    """The work, delayed until a stopped job has ended: never two at once for the same thing."""
+def _after(predecessors: Sequence[Job], work: Work) -> Work:
+    """The work, delayed until stopped jobs have ended: never two at once for the same thing.
+
+    If one of them completed in spite of its stop, its result is taken.
+    """
 
     def wait_and_work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Any:
-        while not before.finished.wait(PAUSE_SECONDS):
-            if is_cancelled():
-                raise Cancelled
+        for job in predecessors:
+            while not job.finished.wait(PAUSE_SECONDS):
+                if is_cancelled():
+                    raise Cancelled
+            if job.error is None:
+                return job.result
         return work(report_progress, is_cancelled)
 
     return wait_and_work
@@ -455,14 +475,14 @@ class Cache(Generic[Value]):
             return theirs.result()
         try:
             value = compute()
+            with self._lock:
+                self.put(key, value)
+                del self._under_way[key]
         except BaseException as problem:
             with self._lock:
-                del self._under_way[key]
+                self._under_way.pop(key, None)
             ours.set_exception(problem)
             raise
-        with self._lock:
-            self.put(key, value)
-            del self._under_way[key]
         ours.set_result(value)
         return value
 

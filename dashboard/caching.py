@@ -55,13 +55,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 LANES = {
     "models": Lane(workers=4),
+    "downloads": Lane(workers=8),  # of models; they wait for the network
     "embedding": Lane(workers=2),  # more would only slow each other down
+    "short embedding": Lane(workers=2),
     "tokens": Lane(workers=2),
     "evaluation": Lane(),
     "statistics": Lane(),
-    # Nobody still looks for a map that was asked for long ago; a large model alone has 25 layers to draw.
-    "maps": Lane(newest_first=True, most_waiting=100),
-    "quick maps": Lane(newest_first=True, most_waiting=100),
+    # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
+    "maps": Lane(newest_first=True, most_waiting=1_000),
+    "quick maps": Lane(newest_first=True, most_waiting=1_000),
     "background": Lane(gives_way=True),
 }
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from components.jobs import IsCancelled, Job, Jobs, Queue, ReportProgress
 from components.model.catalog import ModelSpec, spec_of
+from components.model.files import hub
 from components.model.files.sources import folder_stamp
 from components.model.store import TraceStore
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-LANE = "models"
+LANE, DOWNLOAD_LANE = "models", "downloads"
 FAILURE_KEPT_SECONDS = 20.0
 
 
@@ -52,6 +53,8 @@ class ModelLoader:
             f"Loading {spec.title} into memory",
             load,
             person=person,
+            # Downloads are slow: a model that is on this machine does not wait for them.
+            lane=DOWNLOAD_LANE if spec.source == "hub" and hub.cached_folder(spec.key) is None else LANE,
             then=lambda job: self._after_load(job.result),
         )
 

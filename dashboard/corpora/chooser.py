@@ -31,7 +31,7 @@ def choose() -> None:
         required=True,
         on_change=lambda: st.session_state.update(_corpus_way=st.session_state["corpus_way"]),
     )
-    if source_kind == "demo":
+    if source_kind not in sources or source_kind == "demo":  # a browser may send what was not offered
         if state.get("corpus"):
             st.info(f"**{messages.escape(current.corpus().name)}** is in use.")
             st.button("Use the demo corpus", key="use_demo", on_click=current.choose, args=(None,))
@@ -55,7 +55,7 @@ def choose() -> None:
             st.session_state["_dataset"] = dataset
         if dataset and st.session_state.get("_dataset") == dataset:
             source, name = _downloaded_once(dataset), dataset
-    else:
+    elif source_kind == "path":  # offered only where the operator allows it
         path = st.text_input("Path of a file on this machine", key="corpus_path", max_chars=1_000).strip()
         if path:
             try:

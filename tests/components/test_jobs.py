@@ -269,6 +269,7 @@ def test_the_last_used_results_are_kept() -> None:
     for key in ("a", "b"):
         ended(jobs.request(key, key, quick(key)))
     jobs.request("a", "A", quick())  # used again: b is the older now
+    assert {job.key for job in jobs.finished()} == {"a", "b"}  # looking at them counts as no use
     ended(jobs.request("c", "C", quick("c")))
     assert [job.result for job in jobs.finished()] == ["a", "c"]
     assert jobs.find("b") is None
@@ -497,6 +498,78 @@ def test_a_stop_that_was_taken_back_waits_for_the_end_of_the_old_work() -> None:
     assert jobs.find("a") is again
 
 
+def test_stops_taken_back_again_and_again_never_run_two_at_once() -> None:
+    jobs = one_lane(lane=Lane(workers=4))
+    begun, go_on = threading.Event(), threading.Event()
+    running: list[int] = []
+    most: list[int] = []
+
+    def deaf(*_: Any) -> None:
+        running.append(1)
+        most.append(len(running))
+        begun.set()
+        assert go_on.wait(SOON)
+        running.pop()
+        raise Cancelled
+
+    job = jobs.request("a", "A", deaf, person="me")
+    assert begun.wait(SOON)
+    for _ in range(3):
+        jobs.stop(job, "me")
+        jobs.forget(job, "me")
+        job = jobs.request("a", "A", deaf, person="me")
+        wait_until(lambda: job.started is not None)  # noqa: B023 - called in this round
+    go_on.set()
+    ended(job)
+    assert max(most) == 1
+
+
+def test_work_that_completes_in_spite_of_its_stop_is_not_done_twice() -> None:
+    jobs = one_lane(lane=Lane(workers=2))
+    begun, go_on = threading.Event(), threading.Event()
+
+    def deaf(*_: Any) -> str:
+        begun.set()
+        assert go_on.wait(SOON)
+        return "complete"
+
+    job = jobs.request("a", "A", deaf, person="me")
+    assert begun.wait(SOON)
+    jobs.stop(job, "me")
+    jobs.forget(job, "me")
+    again = jobs.request("a", "A", quick("once more"), person="me")
+    go_on.set()
+    assert ended(again).result == "complete"
+
+
+def test_whoever_comes_at_the_moment_of_a_stop_gets_work_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, gate = one_lane(lane=Lane(workers=2)), Gate()
+    job = jobs.request("a", "A", gate, person="Ann")
+    assert gate.begun.wait(SOON)
+    cancel, joined = jobs.queue.cancel, []
+
+    def late_cancel(stopped: Job) -> None:
+        joined.append(jobs.request("a", "A", quick("for Ben"), person="Ben"))
+        cancel(stopped)
+
+    monkeypatch.setattr(jobs.queue, "cancel", late_cancel)
+    jobs.stop(job, "Ann")
+    (bens,) = joined
+    assert not bens.is_stopped_for("Ben")
+    assert ended(bens).result == "for Ben"
+
+
+def test_a_size_that_cannot_be_told_hangs_nobody() -> None:
+    class Broken:
+        @property
+        def nbytes(self) -> int:
+            raise OSError("the file is gone")
+
+    jobs = one_lane(keep_bytes=100)
+    assert jobs.request("a", "A", quick(Broken())).finished.wait(SOON)
+    assert ended(jobs.request("b", "B", quick("next"))).result == "next"
+
+
 def test_a_stop_after_the_end_changes_nothing() -> None:
     jobs = one_lane()
     job = ended(jobs.request("a", "A", quick(), person="me"))
@@ -707,3 +780,14 @@ def test_a_limit_by_size() -> None:
     cache.put("large", "y" * 11)  # the older one must not be taken for it
     assert cache.find("large") is None
     assert cache.find(9) == "x"
+
+
+def test_a_size_that_fails_reaches_who_waits_and_leaves_nothing_under_way() -> None:
+    def size(value: str) -> int:
+        raise OSError("the file is gone")
+
+    cache: Cache[str] = Cache(10, size)
+    with pytest.raises(OSError, match="is gone"):
+        cache.get("a", lambda: "value")
+    assert not cache.is_computing()
+    assert not cache.is_known("a")

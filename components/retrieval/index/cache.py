@@ -33,7 +33,8 @@ CACHE_BYTES_VARIABLE = "BERT_INTERNALS_CACHE_BYTES"
 DEFAULT_CACHE_BYTES = 20 << 30
 KEPT_JOBS = 16
 RETRY_SECONDS = 20.0
-LANE = "embedding"
+LANE, SHORT_LANE = "embedding", "short embedding"
+SHORT = 3_000  # sentences: up to here a corpus does not wait behind long ones
 log = logging.getLogger(__name__)
 
 
@@ -59,12 +60,12 @@ class IndexCache:
     """
 
     def __init__(self, queue: Queue | None = None, folder: Path | None = None, limit: int | None = None) -> None:
-        """`queue` has a lane "embedding"; without a queue, the cache creates one."""
+        """`queue` has the lanes "embedding" and "short embedding"; without a queue, the cache creates one."""
         self.folder = cache_folder() if folder is None else folder
         self.limit = cache_limit() if limit is None else limit
         self._lock = threading.Lock()  # held while folders are opened or removed
         self.jobs = Jobs(
-            queue or Queue({LANE: Lane()}),
+            queue or Queue({LANE: Lane(), SHORT_LANE: Lane()}),
             LANE,
             keep=KEPT_JOBS,
             retry_seconds=RETRY_SECONDS,
@@ -99,6 +100,7 @@ class IndexCache:
 
         with self._lock:
             job = None if self.jobs.find(key) else self._usable_job(backend, corpus, options, dtype)
+            lane = lane or (SHORT_LANE if sentences <= SHORT else LANE)
             return job or self.jobs.request(
                 key, f"Embedding {corpus.name}", work, person=person, lane=lane, total=sentences
             )

@@ -15,7 +15,7 @@ from components.errors import ModelError
 from components.jobs import Job, Lane, Queue
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec, catalog_spec, parse_model
-from components.model.loader import FAILURE_KEPT_SECONDS, LANE, ModelLoader, progress_message
+from components.model.loader import DOWNLOAD_LANE, FAILURE_KEPT_SECONDS, LANE, ModelLoader, progress_message
 from components.model.store import TraceStore
 from tests.hub_server import HubServer, use_hub
 from tests.tiny import save_tiny
@@ -40,7 +40,9 @@ def loads(monkeypatch):
 
 
 def model_loader(store_bytes=1_000, **options):
-    return ModelLoader(Queue({LANE: Lane(workers=4)}), TraceStore(store_bytes), **options)
+    return ModelLoader(
+        Queue({LANE: Lane(workers=4), DOWNLOAD_LANE: Lane(workers=4)}), TraceStore(store_bytes), **options
+    )
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,4 +99,7 @@ def test_it_can_be_switched_off_and_is_for_the_default_model_only(
     monkeypatch.setenv(warm_up.VARIABLE, "0")
     warm_up.embed_demo(backend())
     assert indexes.jobs.under_way() == ()
-    assert caching.after_load == {} or caching.after_load["demo corpus"] is warm_up.embed_demo
+    monkeypatch.setenv(warm_up.VARIABLE, "1")
+    other = SimpleNamespace(spec=SimpleNamespace(key="somebody/another-model"))
+    warm_up.embed_demo(other)  # type: ignore[arg-type]
+    assert indexes.jobs.under_way() == ()

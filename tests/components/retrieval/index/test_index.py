@@ -461,9 +461,9 @@ def test_float32_is_not_served_by_float16(backend, options, tmp_path, asked_befo
 
 def test_an_index_that_was_built_meanwhile_serves_work_that_waited(backend, tmp_path):
     corpus, gate = sentences(20), threading.Event()
-    queue = Queue({"embedding": Lane()})
+    queue = Queue({"embedding": Lane(), "short embedding": Lane()})
     indexes = IndexCache(queue, tmp_path)
-    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "embedding")
+    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "short embedding")
     more, less = backend.embed_options((0, 1, 2), ("mean", "cls")), backend.embed_options((1,), ("cls",))
     first, second = (indexes.request(backend, corpus, options, "float32") for options in (more, less))
     assert first is not second
@@ -481,11 +481,22 @@ def test_an_index_that_was_built_meanwhile_serves_work_that_waited(backend, tmp_
     assert (second.result.folder / MANIFEST).exists()
 
 
+def test_a_short_corpus_does_not_wait_behind_long_ones(backend, options, tmp_path):
+    gate, queue = threading.Event(), Queue({"embedding": Lane(), "short embedding": Lane()})
+    long = Job("a long corpus")
+    queue.put(long, lambda report_progress, is_cancelled: gate.wait(60), "embedding")
+    job = IndexCache(queue, tmp_path).request(backend, sentences(20), options)
+    wait(job)
+    assert not long.finished.is_set()
+    gate.set()
+    assert long.finished.wait(20)
+
+
 def test_whoever_leaves_a_build_does_not_end_it_for_others(backend, options, tmp_path):
     corpus, gate = sentences(600), threading.Event()
-    queue = Queue({"embedding": Lane()})
+    queue = Queue({"embedding": Lane(), "short embedding": Lane()})
     indexes = IndexCache(queue, tmp_path)
-    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "embedding")
+    queue.put(Job("before them"), lambda report_progress, is_cancelled: gate.wait(20), "short embedding")
     job = indexes.request(backend, corpus, options, person="Ann")
     assert indexes.request(backend, corpus, options, person="Ben") is job
     indexes.jobs.stop(job, "Ann")

@@ -252,7 +252,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("sense_layer", "sl", None, 1_000, MAP),
     _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP),
     # The corpus, by a hash of its content: a link works while the server keeps the corpus, and reads no file
-    Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE)),
+    Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE), shared=True),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),

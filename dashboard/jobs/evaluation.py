@@ -118,9 +118,15 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
         versions=dict(info.versions),
         ranks=indexes.ranks.of(layer, pooling).astype(np.int64),
         milliseconds=milliseconds,
-        index_bytes=info.sentences * info.dim * 4,
+        index_bytes=info.sentences * _numbers_per_vector(backend, pooling) * 4,
         made=made,
     )
+
+
+def _numbers_per_vector(backend: Backend, pooling: Pooling) -> int:
+    """The length of a vector of this pooling by itself; in an index, shorter ones are padded with zeros."""
+    head = backend.loaded.head
+    return head.size if head is not None and pooling == "own" else backend.facts.hidden_size
 
 
 def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:

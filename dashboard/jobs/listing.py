@@ -1,4 +1,4 @@
-"""The jobs that a person waits for, and those before them, in the sidebar of every page."""
+"""The jobs that a person waits for, in the sidebar of every page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import streamlit as st
 
 from dashboard import caching
 from dashboard.jobs import progress
+from dashboard.ui import messages
 
 if TYPE_CHECKING:
     from components.jobs import Job
 
-MOST_LISTED = 8
+MOST_LISTED = 3
 
 
 def expect() -> None:
@@ -25,35 +26,32 @@ def draw(container: Any) -> None:
 
     None is for a page without a sidebar.
     """
-    has_jobs = bool(_jobs())
+    has_jobs = bool(_jobs()[0])
     st.session_state[progress.LISTED] = has_jobs or container is None
     if has_jobs and container is not None:
         with container:
             _rows()
 
 
-def _jobs() -> list[Job]:
-    """What people wait for, if this person waits for any of it; work that nobody asked for is not listed.
+def _jobs() -> tuple[list[Job], int]:
+    """The jobs that this person waits for, and how many other people wait for; work that nobody requested is not listed.
 
     Whoever waits for nothing has no list: it would be drawn every second, in every browser of a class.
     """
     jobs = [job for job in caching.queue().under_way() if job.people and not job.cancel.is_set()]
-    return jobs if any(caching.person() in job.people for job in jobs) else []
+    own = [job for job in jobs if caching.person() in job.people]
+    return own, len(jobs) - len(own)
 
 
 @st.fragment(run_every=1.0)
 def _rows() -> None:
     """Drawn again every second; once the person waits for nothing, the whole page is drawn again without this list."""
-    jobs, person = _jobs(), caching.person()
-    if not jobs:
+    own, of_others = _jobs()
+    if not own:
         st.rerun()
     st.markdown("**Jobs under way**")
-    for job in jobs[:MOST_LISTED]:
-        name = progress.name_for(job, person)
-        text = " · ".join(part for part in (name[0].upper() + name[1:], progress.status(job)) if part)
-        if person not in job.people:
-            st.progress(job.fraction or 0.0, text=text)
-            continue
+    for job in own[:MOST_LISTED]:
+        text = " · ".join(part for part in (messages.escape(job.title), progress.status(job)) if part)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.progress(job.fraction or 0.0, text=text)
             st.button(
@@ -64,8 +62,10 @@ def _rows() -> None:
                 on_click=_stop,
                 args=(job,),
             )
-    if len(jobs) > MOST_LISTED:
-        st.caption(f"and {len(jobs) - MOST_LISTED} more jobs")
+    more = [f"{len(own) - MOST_LISTED} more of yours"] if len(own) > MOST_LISTED else []
+    more += [f"{of_others} of other people"] if of_others else []
+    if more:
+        st.caption("Also under way: " + ", ".join(more) + ".")
 
 
 def _stop(job: Job) -> None:

@@ -191,8 +191,8 @@ def summary(curves: LayerCurves) -> str:
             f"{low} ({curves.values[most, low]:.3f})."
         )
     return (
-        f"After the last block, {curves.labels[most]} are most similar ({last[most]:.3f}) and {curves.labels[least]} "
-        f"least similar ({last[least]:.3f})."
+        f"After the last block, the most similar pair is {curves.labels[most]} ({last[most]:.3f}) and the least similar "
+        f"{curves.labels[least]} ({last[least]:.3f})."
     )
 
 

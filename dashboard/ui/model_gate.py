@@ -37,7 +37,9 @@ def second_model() -> Backend | None:
     if not key:
         return None
     if key == state.get("model"):
-        st.info("“Compare with” names the same model: there is nothing to compare. Choose another one in the sidebar.")
+        st.info(
+            "The second model is the same as the first: there is nothing to compare. Choose another one in the sidebar."
+        )
         return None
     job = _loading_job("model2", "second")
     if job is None:

@@ -53,7 +53,7 @@ def _models(page: str) -> Any:
     free = settings.free_models_allowed()
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
-        ("model2", "Compare with", [_NONE], "A second model to compare with the first."),
+        ("model2", "Second model", [_NONE], "A second model to compare with the first."),
     ):
         if not state.is_used(name, page):
             continue

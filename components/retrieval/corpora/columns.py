@@ -106,6 +106,6 @@ def _is_language(value: str) -> bool:
 def no_column(name: str, column: str, columns: Iterable[str]) -> InputError:
     return InputError(
         f"{name} has no column {column[:80]!r}.",
-        f"One of its columns was expected: {', '.join(columns)[:500]}.",
-        "Choose one of these columns.",
+        f"Its columns are: {', '.join(columns)[:500]}.",
+        f"Name the column {column[:80]!r} in the file, or choose one of its columns.",
     )

@@ -110,7 +110,7 @@ def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
-        raise _refused(name, f"is damaged ({type(problem).__name__}: {str(problem)[:80]})") from problem
+        raise _refused(name, f"is damaged ({str(problem)[:80]})") from problem
 
 
 def _run(row: Mapping[str, Any]) -> Run:

@@ -101,7 +101,7 @@ def catalog() -> None:
             {
                 "model": spec.title,
                 "name": spec.key,
-                "here": "yes" if on_disk else "download",
+                "files": "included" if spec.source == "embedded" else "cached" if on_disk else "download",
                 "parameters": f"{facts.parameters:,}",
                 "blocks": facts.layers,
                 "heads": facts.heads,

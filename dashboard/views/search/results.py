@@ -198,7 +198,7 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
     second = model_gate.second_model()
     if second is None:
         if not state.get("model2"):
-            st.info("Choose a second model under “Compare with” in the sidebar.")
+            st.info("Choose a second model in the sidebar.")
         return None
     request = SearchRequest.of_session(second, request.corpus)
     index = request.index("second")

@@ -262,9 +262,7 @@ def vocabulary(backend: Backend) -> None:
 def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """The pieces of both models, aligned by the characters that they stand for."""
     if not state.get("model2"):
-        st.info(
-            "Choose a second model under “Compare with” in the sidebar to see how its tokenizer splits the same text."
-        )
+        st.info("Choose a second model in the sidebar to see how its tokenizer splits the same text.")
         others = ", ".join(spec.title for spec in CATALOG if spec.key != EMBEDDED_KEY)
         free = " You can also enter another one." if settings.free_models_allowed() else ""
         st.caption(f"Available models: {others}.{free}")

@@ -110,23 +110,33 @@ def test_jobs_of_others_have_no_name_and_no_stop(open_page: Open, held: Held, mo
     as_person(monkeypatch, "Cem")
     own = caching.evaluations().request("own", "Ranking own.csv", lambda *_: "own", person="Cem")
     app = open_page()
-    before, mine = app.sidebar.get("progress")
-    assert before.proto.text.startswith("Another person's job · 25 %")
-    assert before.proto.value == 25
+    (mine,) = app.sidebar.get("progress")
     assert mine.proto.text == "Ranking own.csv · waiting: next, after another person's job"
-    assert len(stops_listed(app)) == 1  # his own
+    assert len(stops_listed(app)) == 1
+    assert "Also under way: 1 of other people." in texts(app)
     assert "secret" not in texts(app)
     as_person(monkeypatch, "Ann")
     app = open_page()
-    mine, behind = app.sidebar.get("progress")
+    (mine,) = app.sidebar.get("progress")
     assert mine.proto.text.startswith("Ranking secret.csv · 25 %")
-    assert behind.proto.text.startswith("Another person's job")
+    assert mine.proto.value == 25
     held.release.set()
     assert held.job.finished.wait(10)
     assert own.finished.wait(10)
     app.run()
     assert len(app.sidebar.get("progress")) == 0
     assert "Jobs under way" not in texts(app)
+
+
+def test_many_jobs_of_one_person_are_three_rows(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_person(monkeypatch, "Ann")
+    jobs = caching.evaluations()
+    rest = [jobs.request(f"more {number}", f"More {number}", lambda *_: 1, person="Ann") for number in range(5)]
+    app = open_page()
+    assert len(app.sidebar.get("progress")) == 3
+    assert "Also under way: 3 more of yours." in texts(app)
+    held.release.set()
+    assert all(job.finished.wait(10) for job in rest)
 
 
 def test_who_waits_for_nothing_has_no_list(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,15 @@ def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Ope
     assert app.session_state["chosen_blocks"] == (0, 5)
 
 
+def test_an_empty_choice_of_corpus_offers_no_path(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(settings.FREE_MODELS_VARIABLE, "0")
+    app = open_page("search", view="corpus")
+    forge(app.segmented_control(key="corpus_way"))
+    app.run()
+    assert not app.exception
+    assert "corpus_path" not in [item.key for item in app.text_input]
+
+
 def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> None:
     app = open_page("layers", view="sentences", l="99", s=[f"sentence {number}" for number in range(9)])
     assert "Layer 99 is not available here. Choose from 0 to 6." in texts(app)

@@ -110,7 +110,7 @@ def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
-        raise _refused(name, f"is damaged ({str(problem)[:80]})") from problem
+        raise _refused(name, f"is damaged ({_reason(problem)})") from problem
 
 
 def _run(row: Mapping[str, Any]) -> Run:
@@ -172,6 +172,12 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
             raise ValueError(f"{key[:20]} is not a finite number")
         pairs[_text(key)] = _text(value) if isinstance(value, str) else value
     return pairs
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, json.JSONDecodeError):
+        return "it is not valid JSON"
+    return f"{problem} is missing" if isinstance(problem, KeyError) else f"{type(problem).__name__}: {str(problem)[:80]}"
 
 
 def _refused(name: str, reason: str) -> InputError:

@@ -110,7 +110,7 @@ def test_other_files_are_refused(content, reason):
         ("data.documents", -40, "'-40' is not a whole number"),
         ("data.documents", 39, "ranks outside 1 to 39"),
         ("data", None, "TypeError"),
-        ("data", {"name": "x"}, "KeyError: 'documents'"),
+        ("data", {"name": "x"}, "'documents' is missing"),
         ("settings", {"deep": {"a": 1}}, "deep is neither text nor number"),
         ("settings", {"deep": [1]}, "deep is neither text nor number"),
         ("system", {"none": None}, "none is neither text nor number"),
@@ -146,7 +146,7 @@ def test_what_is_missing_is_told():
     for name in ("name", "made", "system", "data", "settings", "versions", "ranks"):
         content = json.loads(write_runs([RUN]))
         del content["runs"][0][name]
-        with pytest.raises(InputError, match=f"KeyError: '{name}'"):
+        with pytest.raises(InputError, match=f"'{name}' is missing"):
             read_runs(json.dumps(content).encode(), "x")
 
 

@@ -335,7 +335,7 @@ def test_a_ready_made_set_and_its_hint(open_page: Open) -> None:
     app = open_page("layers")
     app.selectbox(key="w_set").set_value("weather").run()
     assert app.session_state["sentences"] == ready_made.ready_made_sets()["weather"].sentences
-    assert "Do opposite words part" in texts(app)
+    assert "Do opposite words separate" in texts(app)
     assert "1 nice – 2 bad" in traces(app)
 
 

@@ -177,7 +177,9 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str | int | float]:
 def _reason(problem: Exception) -> str:
     if isinstance(problem, json.JSONDecodeError):
         return "it is not valid JSON"
-    return f"{problem} is missing" if isinstance(problem, KeyError) else f"{type(problem).__name__}: {str(problem)[:80]}"
+    return (
+        f"{problem} is missing" if isinstance(problem, KeyError) else f"{type(problem).__name__}: {str(problem)[:80]}"
+    )
 
 
 def _refused(name: str, reason: str) -> InputError:

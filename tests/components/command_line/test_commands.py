@@ -104,7 +104,7 @@ def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):
         (("index", "{}/news.csv", "--out", "{}/o", "--layers", "few"), "Numbers from 0 to 6"),
         (("index", "{}/news.csv", "--out", "{}/o", "--poolings", "median"), "median"),
         (("index", "{}/news.csv", "--out", "{}/o", "--dtype", "int8"), "int8"),
-        (("index", "{}/news.csv", "--out", "{}/o", "--model", "/no/such/folder"), "no folder"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--model", "/no/such/folder"), "does not exist"),
         (("index", "{}/news.csv", "--out", "{}"), "not an index"),
         (("index", "{}/news.csv"), "--out"),
         (("search", "{}", "x"), "no manifest.json"),

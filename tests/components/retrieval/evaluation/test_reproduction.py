@@ -101,7 +101,7 @@ def test_offline_everything_else_is_left_out_with_its_reason(offline, pairs_file
     assert "HF_HUB_OFFLINE is set" in why["all-MiniLM-L6-v2, mean, STS-B test"]
     assert "sentence-transformers/stsb" in why["bert-base-uncased, mean, STS-B validation"]
     assert why["bert-base-uncased fine-tuned on SNLI, mean, STS-B validation"] == (
-        "The figure is of a model that was fine-tuned on SNLI first, which is not done here."
+        "The figure is for a model that was fine-tuned on SNLI first, which this command does not do."
     )
     missing = why["msmarco-bert-base-dot-v5, [CLS], 36,000 test pairs of the sentence-compression corpus"]
     assert missing.startswith("sentence-transformers/msmarco-bert-base-dot-v5 is not on this machine")

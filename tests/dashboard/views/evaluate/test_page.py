@@ -773,12 +773,12 @@ def test_a_job_is_stopped_and_started_again(open_page: Open, monkeypatch: pytest
         _ranker: Any,
         queries: Sequence[str],
         progress: Callable[[int, int], None],
-        cancelled: Callable[[], bool],
+        is_cancelled: Callable[[], bool],
     ) -> np.ndarray:
-        for at in range(600):
-            if cancelled():
+        for done in range(600):
+            if is_cancelled():
                 raise Cancelled
-            progress(at, 600)
+            progress(done, 600)
             going.set()
             time.sleep(0.05)
         raise AssertionError("nobody stopped it")

@@ -539,7 +539,7 @@ def test_a_word_that_the_second_model_never_got_has_no_curve(open_page: Open, tm
 
 def test_the_same_model_twice_is_said(open_page: Open) -> None:
     app = open_page("layers", m2="embedded")
-    assert "names the same model" in texts(app)
+    assert "The second model is the same as the first" in texts(app)
     assert len(figures(app)) == 1
 
 

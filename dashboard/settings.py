@@ -195,7 +195,8 @@ SETTINGS: tuple[Setting, ...] = (
     _number("second_token", "t2", None, 100_000, LAYERS),
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
     _flag("whole_word", "word", True, LAYERS),
-    _choice("pooling", "pool", EVERY_POOLING, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)),
+    # None: the model's own pooling
+    replace(_choice("pooling", "pool", EVERY_POOLING, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)), default=None),
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP)),
     _flag("centred", "c", False, LAYERS),
     _flag("show_baseline", "b", True, LAYERS),
@@ -260,7 +261,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("similarity", "sim", SIMILARITIES, SEARCH),
     _choice("beside", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
     _number("layer2", "l2", None, 1_000, SEARCH),
-    _choice("pooling2", "pool2", EVERY_POOLING, SEARCH),
+    replace(_choice("pooling2", "pool2", EVERY_POOLING, SEARCH), default=None),  # None: the model's own pooling
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH),
     _number("why", "why", None, 100_000_000, SEARCH),
     # Evaluate

@@ -82,9 +82,11 @@ def read_head(folder: Path | None, modules: Sequence[PublishedModule], hidden_si
     Only safetensors are read. Raises HeadNotApplied with the reason if there is a head that cannot be applied.
     """
     kinds = [module.kind for module in modules]
-    if folder is None or "Dense" not in kinds or "Pooling" not in kinds[: kinds.index("Dense")]:
-        return None  # without pooling before it, a Dense layer works on tokens: that is a late-interaction model
-    pooling_index = kinds.index("Pooling")
+    pooling_index = kinds.index("Pooling") if "Pooling" in kinds else len(kinds)
+    if folder is None or "Dense" not in kinds[pooling_index:]:
+        return None  # a Dense layer before pooling, or without it, works on tokens: see components.model.not_applied
+    if "Dense" in kinds[:pooling_index]:
+        raise HeadNotApplied("it needs the result of a Dense layer before pooling, which is not applied here")
     modes = modules[pooling_index].pooling_modes
     if len(modes) > 1 or modes[0] not in POOLINGS:
         raise HeadNotApplied("it needs a pooling that is not applied here")

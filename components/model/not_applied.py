@@ -75,6 +75,11 @@ def not_applied(
                 "It was trained with the tokens of its prompt excluded from pooling (include_prompt: false). This is not "
                 "applied: if a text has a prompt, the tokens of the prompt count like all others."
             )
+    if _has_dense_before_pooling(modules):
+        sentences.append(
+            "It was published with a Dense layer before pooling, which changes the vector of every token. This is not "
+            "applied: the encoder's hidden states are pooled without it."
+        )
     if head_problem is not None:
         sentences.append(
             f"It was published with a Dense layer after pooling, which is not applied because {head_problem}. The pooled "
@@ -99,6 +104,12 @@ def is_late_interaction(modules: Sequence[PublishedModule], architectures: Seque
         or bool(_LATE_INTERACTION & set(kinds))
         or ("Dense" in kinds and "Pooling" not in kinds)
     )
+
+
+def _has_dense_before_pooling(modules: Sequence[PublishedModule]) -> bool:
+    """Whether a Dense layer works on the vectors of the tokens, which are pooled afterwards."""
+    kinds = [module.kind for module in modules]
+    return "Pooling" in kinds and "Dense" in kinds[: kinds.index("Pooling")]
 
 
 def _is_sparse(modules: Sequence[PublishedModule], published_as: str) -> bool:

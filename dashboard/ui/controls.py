@@ -126,13 +126,14 @@ def choice(
     return str(bind(setting, st.segmented_control, label, options=options, **arguments))
 
 
-def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequence[str]) -> Pooling:
+def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequence[str], own: Pooling) -> Pooling:
     """One of the `offered` poolings; `names` maps every pooling to its text.
 
-    An address may name the model's own vector, which only some models have, or a pooling that an index lacks.
+    `own` is the pooling that the model was published with: the default if it is offered. An address may name the
+    model's own vector, which only some models have, or a pooling that an index lacks.
     """
     if len(offered) == 1:
-        state.put(setting, offered[0])
+        state.put(setting, state.default(setting))
         return cast(Pooling, offered[0])
     return cast(
         Pooling,
@@ -141,16 +142,19 @@ def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequenc
             label,
             {name: names[name] for name in offered},
             caching.glossary()["pooling"],
-            default=state.default(setting) if state.default(setting) in offered else offered[0],
+            default=own if own in offered else offered[0],
             describe=lambda name: f"“{names[name]}”",
         ),
     )
 
 
 def sentence_vector(models: Sequence[Backend]) -> Pooling:
-    """How a sentence's tokens become one vector: one of the poolings that all these models have."""
+    """How a sentence's tokens become one vector: one of the poolings that all these models have.
+
+    The default is the first model's own pooling if all models have it.
+    """
     common = [name for name in models[0].poolings if all(name in model.poolings for model in models)]
-    return pooling("pooling", "Sentence vector", wording.POOLINGS_EXPLAINED, common)
+    return pooling("pooling", "Sentence vector", wording.POOLINGS_EXPLAINED, common, models[0].own_pooling)
 
 
 def pooled_special_tokens(pooling: Pooling) -> bool:

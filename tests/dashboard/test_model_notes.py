@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosine
-from components.model.catalog import parse_model
+from components.model.catalog import EMBEDDED_KEY, parse_model
 from dashboard import caching, ready_made
 from dashboard.settings import PAGES
 from tests.dashboard.conftest import Open, figures, texts, traces
@@ -131,7 +131,45 @@ def test_a_link_to_an_own_vector_that_the_model_has_not(open_page: Open, page: s
     app = settled(open_page(page, view=view, pool="own"))
     assert "Model's own" in texts(app) or "model's own vector” is not available here" in texts(app)
     assert "is not available here" in texts(app)
-    assert app.session_state["pooling"] == "mean"
+    assert app.session_state["pooling"] is None  # the default: the model's own pooling, here the mean
+    assert app.button_group(key="w_pooling").value == "mean"
+
+
+@pytest.mark.parametrize(
+    ("page", "view"),
+    [("layers", "sentences"), ("heatmaps", "sentences"), ("search", "results"), ("evaluate", "grid")],
+)
+def test_the_default_is_the_models_own_pooling_which_the_address_omits(
+    open_page: Open, dense: str, page: str, view: str
+) -> None:
+    app = settled(open_page(page, m=dense, view=view))
+    assert app.button_group(key="w_pooling").value == "own"
+    assert "pool" not in app.query_params
+    app = settled(open_page(page, m=dense, view=view, pool="mean"))
+    assert app.button_group(key="w_pooling").value == "mean"
+    assert app.query_params["pool"] == "mean"
+
+
+def test_other_views_of_search_use_the_models_own_pooling_by_default(open_page: Open, dense: str) -> None:
+    assert "pooling Model's own" in texts(settled(open_page("search", m=dense, view="queries")))
+    assert "(layer 3, Model's own)" in texts(settled(open_page("search", m=dense, view="pairs")))
+    assert "(layer 3, Max)" in texts(settled(open_page("search", m=dense, view="pairs", pool="max")))
+
+
+def test_the_second_setting_and_the_second_model_have_their_own_default(open_page: Open, dense: str) -> None:
+    app = settled(open_page("search", m=dense, vs="setting"))
+    assert app.button_group(key="w_pooling2").value == "own"
+    app = settled(open_page("search", m2=dense, vs="model"))
+    assert app.button_group(key="w_pooling").value == "mean"
+    assert app.button_group(key="w_pooling2").value == "own"
+
+
+def test_two_models_share_the_first_ones_own_pooling_only_if_both_have_it(
+    open_page: Open, dense: str, tmp_path: Path
+) -> None:
+    assert open_page("layers", m=dense, view="sentences", m2=EMBEDDED_KEY).button_group(key="w_pooling").value == "mean"
+    first = str(publish(save_tiny(tmp_path / "cls", "bert"), pooling_module("cls_token")))
+    assert open_page("layers", m=first, view="sentences", m2=dense).button_group(key="w_pooling").value == "cls"
 
 
 def test_search_by_the_models_own_vector(open_page: Open, dense: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import logging
@@ -13,6 +14,7 @@ from pathlib import Path
 from components.errors import ModelError
 from components.model.catalog import EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
 from components.model.files import hub
+from components.model.files.published import is_inside, read_modules
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,13 @@ def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """A folder's own files, and those of its sentence modules (1_Pooling, 2_Dense, ...), in a fixed order."""
-    modules = folder.glob("[1-9]*_*/*")
-    return [*sorted(folder.iterdir()), *sorted(path for path in modules if path.suffix in {".json", ".safetensors"})]
+    """A folder's own files, and those of the modules it lists (1_Pooling, 2_Dense, ...), in a fixed order."""
+    paths = {module.path for module in read_modules(folder) if is_inside(module.path)}
+    own, modules = sorted(folder.iterdir()), set[Path]()
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):  # a module without files, or a name that no folder can have
+            modules.update((folder / path).iterdir())
+    return [*own, *sorted(path for path in modules - set(own) if path.suffix in {".json", ".safetensors"})]
 
 
 def _fingerprint(folder: Path) -> str:

@@ -20,10 +20,10 @@ from filelock import Timeout
 from components.errors import InputError
 from components.jobs import IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
-from components.model.store import parse_bytes
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import DONE, build_index, columns_hash, job_identity, lock_of
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest, resolve_dtype
+from components.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -50,7 +50,7 @@ def cache_folder() -> Path:
 def cache_limit() -> int:
     """The bytes that finished indexes may take: BERT_INTERNALS_CACHE_BYTES if it is set, else 20 GiB."""
     text = os.environ.get(CACHE_BYTES_VARIABLE)
-    return parse_bytes(text) if text else DEFAULT_CACHE_BYTES
+    return parse_bytes(text, CACHE_BYTES_VARIABLE) if text else DEFAULT_CACHE_BYTES
 
 
 class IndexCache:

@@ -48,7 +48,7 @@ def grid(backend: Backend) -> None:
             help=caching.glossary()["layer"],
         )
     with right:
-        pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings)
+        pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings, backend.own_pooling)
     _message(ranks, values, measure)
     if "own" in ranks.poolings:
         messages.head_note([backend], "own")

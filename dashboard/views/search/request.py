@@ -32,7 +32,7 @@ class SearchRequest:
     similarity: Similarity
     compare_with: str  # "none", "setting", "model", or a kind of word ranking
     layer: int | None  # None: the last one
-    pooling: Pooling
+    pooling: Pooling | None  # None: the model's own
     max_length: int  # tokens of a text
     explained: int | None  # the number of the sentence that is explained
 
@@ -57,7 +57,8 @@ class SearchRequest:
         return embedding.index_of(EmbedRequest(self.backend, self.max_length), self.corpus, where)
 
     def cell(self, index: VectorIndex) -> tuple[int, Pooling]:
-        """The layer and pooling; for an index without them, its last layer and first pooling."""
+        """The layer and pooling; for an index without them, its last layer and the model's own or its first pooling."""
         layers, poolings = index.info.options.layers, index.info.options.poolings
         layer = self.layer if self.layer is not None and self.layer in layers else layers[-1]
-        return layer, self.pooling if self.pooling in poolings else poolings[0]
+        candidates = (self.pooling, self.backend.own_pooling)
+        return layer, next((name for name in candidates if name is not None and name in poolings), poolings[0])

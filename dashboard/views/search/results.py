@@ -77,7 +77,7 @@ def results(backend: Backend, corpus: Corpus) -> None:
         return
     rankings: list[Ranked] = []
     if index is not None:
-        layer, pooling = _layer_and_pooling(index, "", "layer", "pooling")
+        layer, pooling = _layer_and_pooling(backend, index, "", "layer", "pooling")
         messages.head_note([backend], pooling, layer)
         request = replace(request, layer=layer, pooling=pooling)
         if _unknown(request):
@@ -148,7 +148,9 @@ def _unknown(request: SearchRequest) -> bool:
     return unknown is not None and all(piece == unknown for piece in pieces)
 
 
-def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_key: str) -> tuple[int, Pooling]:
+def _layer_and_pooling(
+    backend: Backend, index: VectorIndex, suffix: str, layer_key: str, pooling_key: str
+) -> tuple[int, Pooling]:
     """The choice of a layer and pooling of the index; without a widget where it has only one."""
     layers, poolings = index.info.options.layers, index.info.options.poolings
     left, right = st.columns([3, 2])
@@ -158,7 +160,8 @@ def _layer_and_pooling(index: VectorIndex, suffix: str, layer_key: str, pooling_
             layer_key, left.select_slider, f"Layer{suffix}", options=layers, default=layer, help=help_text
         )
     with right:
-        pooling = controls.pooling(pooling_key, f"Sentence vector (pooling){suffix}", POOLING_NAMES, poolings)
+        label = f"Sentence vector (pooling){suffix}"
+        pooling = controls.pooling(pooling_key, label, POOLING_NAMES, poolings, backend.own_pooling)
     return int(layer), pooling
 
 
@@ -180,7 +183,7 @@ def _by_vectors(
 def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | None:
     """The second ranking; None if none was chosen, or it is not ready yet."""
     if request.compare_with == "setting" and index is not None:
-        layer, pooling = _layer_and_pooling(index, ", right", "layer2", "pooling2")
+        layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
         similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
         return _by_vectors(request, index, layer, pooling, similarity)
     if request.compare_with == "model":
@@ -204,7 +207,7 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
     index = request.index("second")
     if index is None:
         return None
-    layer, pooling = _layer_and_pooling(index, ", right", "layer2", "pooling2")
+    layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
     title = f"{messages.escape(second.spec.title)}, layer {layer}"
     return _by_vectors(request, index, layer, pooling, "cosine", title)
 

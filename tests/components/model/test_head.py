@@ -246,6 +246,34 @@ def test_another_head_is_another_revision(folder):
     assert folder_stamp(spec) != stamp
 
 
+def test_another_head_in_a_folder_of_any_name_is_another_revision(folder):
+    publish(folder, MEAN, dense_module(32, 16))
+    (folder / "modules" / "last").mkdir(parents=True)
+    (folder / "2_Dense").rename(folder / "modules" / "last" / "dense")
+    listed = (folder / "modules.json").read_text()
+    (folder / "modules.json").write_text(listed.replace("2_Dense", "modules/last/dense"))
+    spec = ModelSpec(str(folder), "folder", "tiny")
+    before, stamp = find_files(spec).revision, folder_stamp(spec)
+    weights = folder / "modules" / "last" / "dense" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes() + b" ")
+    assert find_files(spec).revision != before
+    assert folder_stamp(spec) != stamp
+
+
+@pytest.mark.parametrize("path", ["../outside", "missing", "a\0b", "x" * 300, "."])
+def test_the_revision_reads_no_module_outside_the_folder(folder, path):
+    publish(folder, MEAN)
+    listed = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([*listed, {"type": "x.Dense", "path": path}]))
+    spec = ModelSpec(str(folder), "folder", "tiny")
+    before, stamp = find_files(spec).revision, folder_stamp(spec)
+    (folder.parent / "outside").mkdir()
+    (folder.parent / "outside" / "config.json").write_text("{}")
+    assert find_files(spec).revision == before
+    assert folder_stamp(spec) == stamp != ()
+    assert len({name for name, _, _ in stamp}) == len(stamp)
+
+
 @pytest.fixture
 def server(folder, monkeypatch, tmp_path):
     publish(folder, MEAN, dense_module(32, 16))

@@ -78,6 +78,22 @@ def test_a_head_after_a_pooling_that_is_not_applied(folder):
     assert "pooling that is not applied" in second
 
 
+def test_a_dense_layer_before_pooling_is_not_applied_and_no_head_after_it(folder, tiny_folder, tmp_path):
+    backend = loaded(publish(shutil.copytree(tiny_folder("bert"), tmp_path / "b"), dense_module(32, 32), MEAN))
+    (sentence,) = backend.not_applied
+    assert "Dense layer before pooling" in sentence
+    assert "not applied" in sentence
+    assert backend.own_pooling == "mean"
+
+    publish(folder, dense_module(32, 32), MEAN, dense_module(32, 8))
+    backend = loaded(folder)
+    first, second = backend.not_applied
+    assert "Dense layer before pooling" in first
+    assert "Dense layer after pooling, which is not applied because" in second
+    assert backend.loaded.head is None
+    assert backend.poolings == ("mean", "cls", "max")
+
+
 def test_a_head_that_needs_another_module(folder):
     publish(folder, MEAN, dense_module(32, 8), ("LayerNorm", {"dimension": 8}))
     head, others = loaded(folder).not_applied

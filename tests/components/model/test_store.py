@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from components.errors import InputError
 from components.model import store as store_module
-from components.model.store import DEFAULT_BYTES, TraceStore, configured_bytes, parse_bytes
+from components.model.store import DEFAULT_BYTES, TraceStore, configured_bytes
 from components.model.trace import Trace
 
 
@@ -110,35 +109,6 @@ def test_clear_forgets_what_is_kept_and_leaves_what_is_under_way():
     arrived = store.get("under way", compute)
     assert (len(store), store.used) == (1, 2_000)
     assert store.get("under way", pytest.fail) is arrived
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1073741824", 1 << 30),
-        ("512M", 512 << 20),
-        ("512m", 512 << 20),
-        ("512MB", 512 << 20),
-        ("512 MiB", 512 << 20),
-        ("2 GiB", 2 << 30),
-        ("2G", 2 << 30),
-        ("1.5K", 1536),
-        (" 7 B ", 7),
-        ("1e3", 1000),
-    ],
-)
-def test_sizes_are_read(text, expected):
-    assert parse_bytes(text) == expected
-
-
-@pytest.mark.parametrize(
-    "text", ["", " ", "B", "G", "0", "0.4", "-1G", "1T", "ten", "1 2", "nan", "inf", "1e999", "½G"]
-)
-def test_sizes_that_cannot_be_read(text):
-    with pytest.raises(InputError) as caught:
-        parse_bytes(text)
-    assert repr(text) in caught.value.problem
-    assert "BERT_INTERNALS_TRACE_BYTES" in caught.value.fix
 
 
 def test_the_environment_sets_the_size(monkeypatch):

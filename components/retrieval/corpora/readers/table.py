@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from components.errors import InputError
-from components.model.store import parse_bytes
+from components.sizes import parse_bytes
 
 SENTENCES_VARIABLE, BYTES_VARIABLE = "BERT_INTERNALS_CORPUS_SENTENCES", "BERT_INTERNALS_CORPUS_BYTES"
 LINE_COLUMN, SET_COLUMN = "text", "set"  # the names of a column of plain lines, and of one of lists of sentences
@@ -63,7 +63,7 @@ def browser_limits() -> Limits:
     sentences, size = os.environ.get(SENTENCES_VARIABLE), os.environ.get(BYTES_VARIABLE)
     return Limits(
         _count(sentences) if sentences else BROWSER_LIMITS.sentences,
-        _size(size) if size else BROWSER_LIMITS.bytes,
+        parse_bytes(size, BYTES_VARIABLE) if size else BROWSER_LIMITS.bytes,
     )
 
 
@@ -76,15 +76,6 @@ def _count(text: str) -> int:
         "A whole number above 0 was expected.",
         f"Set {SENTENCES_VARIABLE} to a number such as 1000000.",
     )
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_bytes(text)
-    except InputError as problem:
-        raise InputError(
-            problem.problem, problem.expected, f"Set {BYTES_VARIABLE} to a size such as 200M."
-        ) from problem
 
 
 def unreadable(name: str, problem: Exception) -> InputError:

@@ -858,10 +858,10 @@ def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_rep
     found = LayerGrid((0, 6), ("cls", "max"), ranks)
     whole = evaluation.pair_indexes
     monkeypatch.setattr(evaluation, "pair_indexes", lambda *given: replace(whole(*given), ranks=found))
-    app = ready(open_page("evaluate"))  # the session's pooling is the mean
+    app = ready(open_page("evaluate"))  # the model's own pooling is the mean
     assert not app.exception
     assert not app.error
-    assert app.session_state["pooling"] == "cls"
+    assert app.button_group(key="w_pooling").value == "cls"
     texts_of_cells = figures(app)[0]["data"][0]["text"]
     starred = [(row, column) for row in range(2) for column in range(2) if "★" in texts_of_cells[row][column]]
     assert starred == [(0, 1)]

@@ -1,0 +1,56 @@
+"""Sizes in bytes are read, and refused with the name of the variable that has to be set."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.errors import InputError
+from components.model import store
+from components.retrieval.corpora.readers import table
+from components.retrieval.index import cache
+from components.sizes import parse_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1073741824", 1 << 30),
+        ("512M", 512 << 20),
+        ("512m", 512 << 20),
+        ("512MB", 512 << 20),
+        ("512 MiB", 512 << 20),
+        ("2 GiB", 2 << 30),
+        ("2G", 2 << 30),
+        ("1.5K", 1536),
+        (" 7 B ", 7),
+        ("1e3", 1000),
+    ],
+)
+def test_sizes_are_read(text, expected):
+    assert parse_bytes(text, "SOME_BYTES") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "B", "G", "0", "0.4", "-1G", "1T", "ten", "1 2", "nan", "inf", "1e999", "½G"]
+)
+def test_sizes_that_cannot_be_read(text):
+    with pytest.raises(InputError) as caught:
+        parse_bytes(text, "SOME_BYTES")
+    assert repr(text) in caught.value.problem
+    assert "SOME_BYTES" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("variable", "read"),
+    [
+        ("BERT_INTERNALS_TRACE_BYTES", store.configured_bytes),
+        ("BERT_INTERNALS_CACHE_BYTES", cache.cache_limit),
+        ("BERT_INTERNALS_CORPUS_BYTES", table.browser_limits),
+    ],
+)
+def test_the_error_names_the_variable_that_was_read(monkeypatch, variable, read):
+    monkeypatch.setenv(variable, "lots")
+    with pytest.raises(InputError) as caught:
+        read()
+    assert "'lots'" in caught.value.problem
+    assert f"Set {variable} to" in caught.value.fix

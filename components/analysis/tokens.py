@@ -60,10 +60,6 @@ class Losses:
     truncated: int  # the number of truncated pieces
     other: bool  # changed in another way: characters dropped or replaced
 
-    @property
-    def nothing(self) -> bool:
-        return not (self.case or self.accents or self.spacing or self.unknown or self.truncated or self.other)
-
 
 def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) -> Losses:
     """Compare a sentence's text with `decoded`: its own tokens decoded again, without special tokens.

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-WEIGHT_ERROR = 1 / 510  # half a step of 1/255
-VECTOR_ERROR = 1 / 254  # half a step of 1/127, times the largest absolute value of the vector
 _CLIPPED = 1e-3  # how far rounding errors may take a weight outside 0..1
 
 
 def quantise_weights(weights: np.ndarray) -> np.ndarray:
-    """Weights 0..1 as uint8 0..255 of the same shape; value / 255 is within WEIGHT_ERROR of the weight.
+    """Weights 0..1 as uint8 0..255 of the same shape; value / 255 is within 1/510 (half a step) of the weight.
 
     Raises ValueError if a weight is not a number from 0 to 1.
     """
@@ -27,8 +25,8 @@ def quantise_weights(weights: np.ndarray) -> np.ndarray:
 def quantise_vectors(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Vectors [..., dim] as int8 of the same shape and float32 scales [...]; value * scale approximates them.
 
-    The error of each element is at most VECTOR_ERROR times the largest absolute value of its vector. Raises ValueError
-    if an element is not finite.
+    The error of each element is at most 1/254 (half a step of 1/127) of the largest absolute value of its vector. Raises
+    ValueError if an element is not finite.
     """
     scales = np.abs(vectors).max(axis=-1) / 127
     if not np.isfinite(scales).all():

@@ -13,11 +13,10 @@ import torch
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
 from components.charts.bertviz.views import frame_height, head_view, model_view, neuron_view
-from components.charts.quantise import WEIGHT_ERROR
 from tests import tiny
 from tests.browser.conftest import Watch
 
-STEP = WEIGHT_ERROR + 1e-6
+STEP = 1 / 510 + 1e-6  # half a step of a byte
 NASTY = [
     "[CLS]",
     "</script><script>window.pwned=1</script>",

@@ -1,4 +1,4 @@
-"""A sentence encoder's published settings: pooling, maximum length, normalisation, prompts.
+"""A sentence encoder's published settings: pooling, maximum length, prompts, modules.
 
 sentence-transformers stores these with the weights (Reimers and Gurevych 2019; modules.json and similar files). A plain
 BERT has none of them; the default is then mean pooling over the model's whole length, without a prompt.
@@ -24,7 +24,6 @@ class SentenceConfig:
 
     pooling: Pooling | None = None
     max_length: int | None = None  # tokens, special ones included
-    normalise: bool = False  # its vectors are meant to be scaled to length 1
     prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role to the text put in front
     modules: tuple[PublishedModule, ...] = ()  # the model's parts, in order; empty if not given
     published_as: str = ""  # "SentenceTransformer", "CrossEncoder", "SparseEncoder", ...; empty if not given
@@ -42,7 +41,6 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
     return SentenceConfig(
         pooling=pooling[0] if len(pooling) == 1 and pooling[0] in POOLINGS else None,
         max_length=length if isinstance(length, int) and length > 0 else None,
-        normalise=any(module.kind == "Normalize" for module in modules),
         prompts=MappingProxyType(
             {str(key): text for key, text in prompts.items() if isinstance(text, str)}
             if isinstance(prompts, dict)

@@ -53,7 +53,6 @@ class ReadReport:
     kept: int
     bad_rows: tuple[BadRow, ...] = ()  # the first 100
     bad_count: int = 0
-    bad_reasons: Mapping[str, int] = field(default_factory=dict)  # reason to number of rows, the most frequent first
     duplicates: int = 0  # kept rows that repeat the text of an earlier row
     duplicate_examples: tuple[str, ...] = ()
     cleaned: int = 0  # kept rows from which control or invalid characters were removed
@@ -174,7 +173,6 @@ def _corpus(name: str, table: Table, column: str) -> Corpus:
         kept=len(texts),
         bad_rows=tuple(bad[:BAD_ROWS_KEPT]),
         bad_count=len(bad),
-        bad_reasons=MappingProxyType(dict(Counter(row.reason for row in bad).most_common())),
         duplicates=len(repeated),
         duplicate_examples=tuple(dict.fromkeys(repeated))[:EXAMPLES],
         cleaned=cleaned,

@@ -51,7 +51,6 @@ class Estimate:
     seconds: float
     memory_bytes: int  # the texts, and the vectors of the layer and pooling that is searched, in float32
     disk_bytes: int  # all vectors and the texts
-    vector_bytes: int
 
 
 def corpus_facts(corpus: Texts, lengths: Int64, max_length: int) -> CorpusFacts:
@@ -91,5 +90,4 @@ def estimate(
         seconds=sentences / sentences_per_second,
         memory_bytes=text + sentences * (STRING_BYTES + dim * 4),
         disk_bytes=vectors + text,
-        vector_bytes=vectors,
     )

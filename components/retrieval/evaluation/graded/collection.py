@@ -75,15 +75,13 @@ class GradedReport:
 
 @dataclass(frozen=True, eq=False)
 class GradedSet:
-    """Documents, queries and grades, aligned: documents[i] has document_ids[i], grades[q] belongs to queries[q].
+    """Documents, queries and grades, aligned: grades[q] belongs to queries[q].
 
     `grades[q]` maps the number of a document to its grade, 1 or more; every query has at least one.
     """
 
     name: str
-    document_ids: tuple[str, ...]
     documents: tuple[str, ...]
-    query_ids: tuple[str, ...]
     queries: tuple[str, ...]
     grades: tuple[Mapping[int, int], ...]
     report: GradedReport
@@ -99,7 +97,7 @@ class GradedSet:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of texts and grades with their number, order and boundaries, but not of the name and the ids."""
+        """SHA-256 of texts and grades with their number, order and boundaries, but not of the name."""
         digest = hashlib.sha256()
         for texts in (self.documents, self.queries):
             digest.update(json.dumps([len(text) for text in texts]).encode())
@@ -164,11 +162,8 @@ def demo_graded(corpus: Corpus) -> GradedSet:
         grades.append(MappingProxyType({row: OWN if row == own else SAME_TOPIC for row in sorted({own, *others})}))
     relevant = sum(map(len, grades))
     report = GradedReport(relevant, relevant, bad_queries=len(corpus) - len(query_rows))
-    ids = tuple(str(row + 1) for row in range(len(corpus)))
     queries = tuple(corpus.columns["compressed"][row] for row in query_rows)
-    return GradedSet(
-        corpus.name, ids, corpus.texts, tuple(ids[row] for row in query_rows), queries, tuple(grades), report
-    )
+    return GradedSet(corpus.name, corpus.texts, queries, tuple(grades), report)
 
 
 def _read(sources: Mapping[str, Source], name: str, split: str | None, limits: Limits | None) -> GradedSet:
@@ -226,9 +221,7 @@ def _matched(
     )
     return GradedSet(
         name,
-        tuple(corpus.texts),
         tuple(corpus.texts.values()),
-        tuple(kept),
         tuple(queries.texts[key] for key in kept),
         tuple(MappingProxyType(grades[key]) for key in kept),
         report,

@@ -187,10 +187,11 @@ def test_published_settings_are_read(tmp_path):
     )
     (tmp_path / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: ", "passage": "say: "}}')
     found = read_sentence_config(tmp_path)
-    assert (found.pooling, found.max_length, found.normalise) == ("cls", 77, True)
+    assert (found.pooling, found.max_length) == ("cls", 77)
+    assert [module.kind for module in found.modules] == ["Transformer", "Pooling", "Normalize"]
     assert dict(found.prompts) == {"query": "ask: ", "passage": "say: "}
     (tmp_path / "modules.json").write_text("no json")
-    assert not read_sentence_config(tmp_path).normalise
+    assert [module.kind for module in read_sentence_config(tmp_path).modules] == ["Transformer", "Pooling"]
 
 
 def test_prompts_go_in_front(tmp_path):

@@ -146,13 +146,6 @@ def test_bad_rows_of_json_are_counted_with_their_reason():
         BadRow(7, "empty"),
         BadRow(9, "broken JSON"),
     )
-    assert report.bad_reasons == {
-        "no text": 2,
-        "broken JSON": 2,
-        "not text": 1,
-        "not an object, text or list": 1,
-        "empty": 1,
-    }
     assert (report.rows, report.kept, report.bad_count) == (9, 2, 7)
 
 
@@ -186,7 +179,8 @@ def test_a_file_full_of_open_quotes_is_refused_in_time():
     assert time.monotonic() - start < 5
     corpus = read_corpus(b"text,n\n" + b'x","y\n' * 500 + b"good,1\n", "a.csv", "text")
     assert corpus.texts == ("good",)
-    assert corpus.report.bad_reasons == {"quotes do not match": 500}
+    assert corpus.report.bad_count == 500
+    assert {row.reason for row in corpus.report.bad_rows} == {"quotes do not match"}
 
 
 def test_between_tabs_a_quote_may_be_just_a_quote():
@@ -204,7 +198,7 @@ def test_only_the_first_hundred_bad_rows_are_kept_and_all_are_counted():
     report = read_corpus(b"a\n" + b"\n" * 250, "a.txt").report
     assert len(report.bad_rows) == 100
     assert report.bad_rows[-1] == BadRow(101, "empty")
-    assert report.bad_count == report.bad_reasons["empty"] == 250
+    assert report.bad_count == 250
 
 
 def test_duplicates_are_kept_and_reported():

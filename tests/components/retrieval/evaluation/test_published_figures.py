@@ -48,6 +48,7 @@ def test_the_embedded_model_is_known_for_what_it_is():
     assert (result.value("spearman"), result.split, result.n) == (82.03, "test", 1_379)
     assert published_for(model="sentence-transformers/all-MiniLM-L6-v2") == (result,)
     assert published_for("retrieval", "embedded") == ()
+    assert result.source == "a published result whose source is not known"
 
 
 def test_a_short_name_finds_the_same_model():

@@ -33,9 +33,7 @@ TREC = {"collection.tsv": CORPUS_TSV, "topics.tsv": QUERIES_TSV, "qrels.301-450.
 
 
 def check(found: GradedSet) -> None:
-    assert found.document_ids == ("d1", "d2", "d3")
     assert found.documents == ("Java A volcano erupted.", "Rates rise.", "Cats A cat slept.")
-    assert found.query_ids == ("q1", "q2")
     assert found.queries == ("volcano", "interest rates")
     assert [dict(grades) for grades in found.grades] == [{0: 2, 2: 1}, {1: 1}]
     assert (found.report.relevant, found.report.not_relevant, found.report.queries_without_relevant) == (3, 1, 1)
@@ -108,10 +106,9 @@ def test_what_is_left_out_is_counted_and_adds_up():
             "README.md": b"# Read me",
         }
     )
-    assert found.document_ids == ("d1", "d2", "3", "d3")
     assert found.documents == ("One.", "Two.", "An id that is a number.", "Only a title")
     assert [dict(grades) for grades in found.grades] == [{0: 3}, {3: 1}]
-    assert found.query_ids == ("q1", "q3")
+    assert found.queries == (QUERIES["q1"], QUERIES["q3"])
     report = found.report
     assert report.left_out == {
         "queries without a relevant document": 1,
@@ -244,7 +241,7 @@ def test_demo_rows_without_a_compressed_text_or_topic():
         {"sentence": "j k l", "compressed": "j", "topic": ""},
     ]
     found = demo_graded(read_corpus(jsonl(rows), "x.jsonl", "sentence"))
-    assert found.query_ids == ("1", "3", "4")
+    assert found.queries == ("a", "g", "j")
     assert [dict(grades) for grades in found.grades] == [{0: 2, 1: 1}, {2: 2}, {3: 2}]
     assert found.report.bad_queries == 1
     with pytest.raises(InputError, match="no column topic"):

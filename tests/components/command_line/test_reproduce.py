@@ -64,7 +64,7 @@ def hub(embedded_folder, tmp_path):
     pairs.mkdir()
     sts.mkdir(parents=True)
     lines = "".join(json.dumps({"set": pair}) + "\n" for pair in PAIRS)
-    (pairs / "sentence-compression_compressed.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (pairs / "sentence-compression_compressed.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
     table = pa.table(dict(zip(("sentence1", "sentence2", "score"), map(list, zip(*SCORED, strict=True)), strict=True)))
     for split in ("train", "validation", "test"):
         pq.write_table(table, sts / f"{split}-00000-of-00001.parquet")

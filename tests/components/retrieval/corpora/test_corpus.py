@@ -72,8 +72,8 @@ FILES = {
     "plain.ndjson": "\r\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS).encode(),
     "rows.json": json.dumps(ROWS, indent=1).encode(),
     "lines.json": "\n".join(json.dumps(row) for row in ROWS).encode(),
-    "rows.jsonl.gz": gzip.compress("\n".join(json.dumps(row) for row in ROWS).encode()),
-    "rows.csv.gz": gzip.compress(as_csv()),
+    "rows.jsonl.gz": gzip.compress("\n".join(json.dumps(row) for row in ROWS).encode(), mtime=0),
+    "rows.csv.gz": gzip.compress(as_csv(), mtime=0),
 }
 
 
@@ -387,7 +387,7 @@ def test_the_parts_of_a_corpus_are_read_one_behind_the_other(tmp_path):
         (b"no parquet", "a.parquet", "could not be read"),
         (b"", "a.parquet", "could not be read"),
         (b"\x1f\x8b broken", "a.txt.gz", "could not be read"),
-        (gzip.compress(b"many words " * 1000)[:-20], "a.txt.gz", "could not be read"),
+        (gzip.compress(b"many words " * 1000, mtime=0)[:-20], "a.txt.gz", "could not be read"),
         (b"PK\x03\x04 a spreadsheet", "a.csv", "Office document"),
         (b"\x80\x04\x95\x10\x00\x00", "a.txt", "pickle"),
         (b"%PDF-1.7", "a.txt", "PDF"),

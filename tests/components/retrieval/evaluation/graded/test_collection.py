@@ -60,7 +60,7 @@ OTHER_FORMS = {
     "windows' line ends": {name: content.replace(b"\n", b"\r\n") for name, content in BEIR.items()},
     "windows' line ends in trec": {name: content.replace(b"\n", b"\r\n") for name, content in TREC.items()},
     "blank lines": {name: content.replace(b"\n", b"\n\n") for name, content in TREC.items()},
-    "packed": {f"{name}.gz": gzip.compress(content) for name, content in BEIR.items()},
+    "packed": {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in BEIR.items()},
     "mixed": {"docs.tsv": CORPUS_TSV, "queries.jsonl": QUERY_LINES, "a.qrels": TREC_QRELS.encode()},
     "whole numbers with a point": BEIR | {"qrels/test.tsv": BEIR_QRELS.replace("\t2\n", "\t2.0\n").encode()},
     "a folder whose name misleads": {"queries of mine/" + name: content for name, content in TREC.items()},
@@ -160,7 +160,7 @@ def test_texts_of_lines_are_taken_as_they_stand():
         (BEIR | {"qrels/test.tsv": b"a,b,c\nq1,d1,2\n"}, "no judgement (line 1: 1 fields instead of 3 or 4)"),
         (BEIR | {"qrels/test.tsv": b"q8\td1\t1\nq1\td8\t1\nq1\td1\t0\n"}, "1 name no query of queries.jsonl, 1 no document"),
         (BEIR | {"corpus.jsonl": b"PK\x03\x04"}, "a zip archive"),
-        (BEIR | {"corpus.jsonl": gzip.compress(CORPUS)[:-9]}, "could not be read"),
+        (BEIR | {"corpus.jsonl": gzip.compress(CORPUS, mtime=0)[:-9]}, "could not be read"),
     ],
 )  # fmt: skip
 def test_files_that_will_not_do_say_why(files, words):
@@ -171,7 +171,7 @@ def test_limits_are_the_browsers_and_name_the_command(monkeypatch):
     assert "queries.jsonl has 3 texts" in given_of(BEIR, limits=Limits(2, 1 << 20))
     monkeypatch.setenv("BERT_INTERNALS_CORPUS_BYTES", "100")
     with pytest.raises(InputError, match="MB") as caught:
-        read_graded({name + ".gz": gzip.compress(content * 50) for name, content in BEIR.items()})
+        read_graded({name + ".gz": gzip.compress(content * 50, mtime=0) for name, content in BEIR.items()})
     assert caught.value.fix.endswith("python -m components evaluate FOLDER")
     check(read_graded(BEIR, limits=None))
 

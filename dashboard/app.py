@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 from components.model.catalog import spec_of  # noqa: E402
 from dashboard import caching, navigation, ready_made, state  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
-from dashboard.ui import messages, model_gate, sidebar  # noqa: E402
+from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 
 caching.after_load["demo corpus"] = warm_up.embed_demo
 SIDEBAR_WIDTH = 330  # pixels: the models' names fit
@@ -37,18 +37,17 @@ def main() -> None:
     key = page.url_path or "home"
     context = get_script_run_ctx()
     state.read_address(key, history=bool(context and context.is_history_navigation))
-    sidebar.take_edits()
+    sentence_bar.take_edits()
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
     if not model_gate.needs_consent("model"):
         caching.models().request(spec_of(state.get("model")), caching.person())
     style()
     listing.expect()
-    status_slot, jobs_slot = sidebar.draw(key)
+    jobs_slot = sidebar.draw(key)
+    page_header.draw(key)
     messages.notices()
     page.run()
-    # These come last: by now the page has waited for the model and has started its jobs.
-    sidebar.status(status_slot)
-    listing.draw(jobs_slot)
+    listing.draw(jobs_slot)  # last: by now the page has started its jobs
     state.write_address(key)
 
 
@@ -59,7 +58,7 @@ def style() -> None:
         # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
         # empty: hide it.
         st.html(
-            "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 5rem; } "
+            "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 4.2rem; } "
             '[data-testid="stSidebar"] { display: none; }</style>'
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -40,32 +40,42 @@ def page_of(key: str) -> Any:
     return st.session_state["_pages"][key]
 
 
+class View(NamedTuple):
+    """One view of a page."""
+
+    label: str  # in the choice of views
+    question: str  # the page's title while this view is open
+    intro: str  # one line on what the first figure shows
+
+
 def show(
     page: str,
-    intro: str,
-    views: dict[str, str],
+    views: dict[str, View],
     draw: Callable[[Any, str], None],
     doing: str,
     *,
     models: Callable[[], Any] = model_gate.main_model,
     needs_sentences: bool = False,
-    help_text: str | None = None,
     foot: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a page: its question, an introduction, the chosen view, and a link to the next page.
+    """Draw a page: the question of the chosen view, the choice of views, the view, and a link to the next page.
 
     `draw(models(), view)` draws a view; an error message uses `doing` to name what failed. With `needs_sentences`,
     a session without sentences gets the empty state instead. `foot` draws below every view.
     """
-    st.title(next(question for key, _, _, question in PATH if key == page))
-    st.markdown(intro)
     if needs_sentences and messages.no_sentences():
         return
 
     @st.fragment
     def body() -> None:
+        header = st.container(key="view_header")
+        view = controls.choice(
+            f"{page}_view", "View", {key: item.label for key, item in views.items()}, show_label=False
+        )
+        with header:
+            st.title(views[view].question, anchor=False)
+            st.caption(views[view].intro)
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
-        view = controls.choice(f"{page}_view", "View", views, help_text, show_label=help_text is not None)
         messages.guarded(partial(draw, loaded, view), doing)
         state.write_address(page)
 

@@ -10,7 +10,7 @@ import streamlit as st
 from components.analysis.tokens import default_positions, position_at
 from components.model.trace import Pooling, TokenizedSentence
 from dashboard import caching, ready_made, state
-from dashboard.ui import chips, messages, wording
+from dashboard.ui import browser, messages, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -302,8 +302,11 @@ def token_chips(
     def choose(row: int, position: int) -> None:
         state.put("tokens", (*chosen[:row], position, *chosen[row + 1 :]))
 
-    chips.chips(
-        [chips.ChipRow(row, sentences[row], marked(row)) for row in (range(len(sentences)) if rows is None else rows)],
+    browser.chips(
+        [
+            browser.ChipRow(row, sentences[row], marked(row))
+            for row in (range(len(sentences)) if rows is None else rows)
+        ],
         key=key,
         on_click=on_pick or choose,
         unknown_id=unknown_id,

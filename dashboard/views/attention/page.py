@@ -15,14 +15,46 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
-    "head": "Head view",
-    "model": "Model view",
-    "neuron": "Neuron view",
-    "matrix": "Matrix",
-    "glance": "All heads",
-    "patterns": "Patterns",
-    "flow": "Flow",
-    "mask": "Mask a token",
+    "head": navigation.View(
+        "Head view",
+        "Which token attends to which?",
+        "Lines lead from each token to the tokens it attends to; a thick line is a high weight.",
+    ),
+    "model": navigation.View(
+        "Model view",
+        "What do all heads look like?",
+        "One small picture per block and head. Click one to enlarge it.",
+    ),
+    "neuron": navigation.View(
+        "Neuron view",
+        "How does an attention weight come about?",
+        "Query and key vectors, multiplied number by number; their sum decides the weight.",
+    ),
+    "matrix": navigation.View(
+        "Matrix",
+        "Which token attends to which, in numbers?",
+        "Each row is a token, and its cells are the weights of the tokens it attends to.",
+    ),
+    "glance": navigation.View(
+        "All heads",
+        "What does each head do?",
+        "All matrices of the model on one scale.",
+    ),
+    "patterns": navigation.View(
+        "Patterns",
+        "Which heads follow a simple rule?",
+        "For example: attend to the token before, or to the separator.",
+    ),
+    "flow": navigation.View(
+        "Flow",
+        "How does information spread through the blocks?",
+        "Two estimates that include the residual connection, which attention alone leaves out.",
+    ),
+    "mask": navigation.View(
+        "Mask a token",
+        "What changes if a token is hidden?",
+        "The model guesses the masked token, and the other vectors change.",
+    ),
 }
 OTHER_VIEWS = {
     "matrix": single_heads.matrix,
@@ -48,9 +80,6 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "attention",
-    "In each block, every head updates each token with information from the tokens of the input. Attention says how much "
-    "each token attends to each of them. Block b turns layer b into layer b+1; transformers and bertviz call it layer b. "
-    "Blocks and heads count from 0.",
     VIEWS,
     _view,
     "drawing attention",

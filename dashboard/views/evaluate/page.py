@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from dashboard import navigation
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import messages
@@ -15,20 +13,36 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
-    "grid": "Layers and poolings",
-    "compare": "Compare runs",
-    "graded": "Graded relevance",
-    "similarity": "Sentence similarity",
-    "lab": "Pooling lab",
-    "pairs": "Data",
-}
-QUESTIONS = {
-    "grid": "How often does each layer and pooling rank the correct answer first?",
-    "compare": "Which run is better, is the difference more than chance, and on which queries does each run fail?",
-    "graded": "Which run is better when queries have several correct answers, some better than others?",
-    "similarity": "People scored how similar two sentences are. Do the cosines of their vectors agree?",
-    "lab": "What do other ways of pooling change, and how few numbers per vector are enough?",
-    "pairs": "What are the queries, and which sentences should they find?",
+    "grid": navigation.View(
+        "Layers and poolings",
+        "Which layer and pooling retrieve best?",
+        "Share of queries whose correct answer each layer and pooling ranks first.",
+    ),
+    "compare": navigation.View(
+        "Compare runs",
+        "Which run is better, and on which queries?",
+        "Differences with intervals, and the queries on which runs disagree.",
+    ),
+    "graded": navigation.View(
+        "Graded relevance",
+        "Which run ranks better answers higher?",
+        "For queries that have several correct answers, some better than others.",
+    ),
+    "similarity": navigation.View(
+        "Sentence similarity",
+        "Do cosines agree with people?",
+        "People scored how similar pairs of sentences are. Do the cosines order the pairs in the same way?",
+    ),
+    "lab": navigation.View(
+        "Pooling lab",
+        "What do other ways of pooling change?",
+        "And how few numbers per vector are enough?",
+    ),
+    "pairs": navigation.View(
+        "Data",
+        "What are the queries, and what should they find?",
+        "Choose the pairs that the other views measure.",
+    ),
 }
 DRAW = {
     "grid": grid.grid,
@@ -41,7 +55,6 @@ DRAW = {
 
 
 def _view(backend: Backend, view: str) -> None:
-    st.markdown(f"**{QUESTIONS[view]}**")
     if view != "pairs":
         messages.cross_encoder_note([backend])
     try:
@@ -52,8 +65,6 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "evaluate",
-    "To search with vectors, you choose a layer and a way to pool its tokens. Here these choices are measured: on queries "
-    "whose correct answer is known, and on pairs of sentences that people have compared.",
     VIEWS,
     _view,
     "evaluating",

@@ -12,11 +12,31 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
-    "blocks": "A block's input and output",
-    "inside": "Inside a block",
-    "tokens": "Pairs of tokens",
-    "layers": "Pairs of layers",
-    "sentences": "Pairs of sentences",
+    "blocks": navigation.View(
+        "A block's input and output",
+        "What does a block do to each token?",
+        "Bright cells: two vectors point in similar directions (cosine similarity).",
+    ),
+    "inside": navigation.View(
+        "Inside a block",
+        "Which part of a block changes a token most?",
+        "Attention and the feed-forward network each add a vector to every token.",
+    ),
+    "tokens": navigation.View(
+        "Pairs of tokens",
+        "Which tokens are similar at this layer?",
+        "Bright cells: two vectors point in similar directions (cosine similarity).",
+    ),
+    "layers": navigation.View(
+        "Pairs of layers",
+        "Which layers give similar vectors?",
+        "Bright cells: two layers arrange the same tokens in a similar way.",
+    ),
+    "sentences": navigation.View(
+        "Pairs of sentences",
+        "Which sentences are similar?",
+        "Bright cells: two sentence vectors point in similar directions (cosine similarity).",
+    ),
 }
 OF_TOKENS = {"blocks": blocks.input_and_output, "inside": blocks.inside, "tokens": blocks.tokens}
 OF_MODELS = {"layers": similarity.layers, "sentences": similarity.sentences}
@@ -31,8 +51,6 @@ def _view(models: list[Backend], view: str) -> None:
 
 navigation.show(
     "heatmaps",
-    "A block reads the vectors of all tokens and returns changed vectors. Bright cells are vectors that point in "
-    "similar directions (cosine similarity).",
     VIEWS,
     _view,
     "drawing the heatmaps",

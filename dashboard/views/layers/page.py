@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dashboard import caching, navigation
+from dashboard import navigation
 from dashboard.ui import model_gate
 from dashboard.views.layers import sections
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-VIEWS = {"tokens": "A word", "sentences": "A whole sentence"}
+VIEWS = {
+    "tokens": navigation.View(
+        "A word",
+        "How does a word's vector change?",
+        "At layer 0 a word has nearly the same vector in every sentence. Block by block, the other words change it.",
+    ),
+    "sentences": navigation.View(
+        "A whole sentence",
+        "How do sentence vectors change?",
+        "Each curve shows how similar two sentence vectors are at each layer.",
+    ),
+}
 
 
 def _view(models: list[Backend], view: str) -> None:
@@ -23,12 +34,9 @@ def _view(models: list[Backend], view: str) -> None:
 
 navigation.show(
     "layers",
-    "At layer 0 a word has nearly the same vector in every sentence. Block by block, the surrounding words change it, "
-    "and the vectors of whole sentences change too. Each curve shows how similar two vectors are at each layer.",
     VIEWS,
     _view,
     "drawing the layers",
     models=model_gate.chosen_models,
     needs_sentences=True,
-    help_text=caching.glossary()["cosine"],
 )

@@ -5,14 +5,28 @@ from __future__ import annotations
 from dashboard import navigation
 from dashboard.views.map import pictures, senses
 
-VIEWS = {"ends": "Two layers", "through": "Through the layers", "senses": "Word senses"}
+VIEWS = {
+    "ends": navigation.View(
+        "Two layers",
+        "How do blocks rearrange the tokens?",
+        "Each token is a point; the model treats close points as similar. Left and right are two layers.",
+    ),
+    "through": navigation.View(
+        "Through the layers",
+        "How does each block move the tokens?",
+        "Each token is a point. Play shows the map of one layer after the other.",
+    ),
+    "senses": navigation.View(
+        "Word senses",
+        "Does the model separate the senses of a word?",
+        "Each point is the same word in another sentence.",
+    ),
+}
 DRAW = {"ends": pictures.ends, "through": pictures.through, "senses": senses.senses}
 
 
 navigation.show(
     "map",
-    "Each token is a point; close points are tokens that the model treats as similar. At layer 0, equal words lie together. "
-    "Block by block, the sentence around a word moves its point.",
     VIEWS,
     lambda backend, view: DRAW[view](backend),
     "drawing the map",

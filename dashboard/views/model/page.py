@@ -12,10 +12,26 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
-    "facts": "Sizes and parameters",
-    "vectors": "Outputs and vectors",
-    "zero": "Parts of layer 0",
-    "catalog": "All available models",
+    "facts": navigation.View(
+        "Sizes and parameters",
+        "What is inside the model?",
+        "An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
+    ),
+    "vectors": navigation.View(
+        "Outputs and vectors",
+        "What does the model return for your sentences?",
+        "One vector per token and layer. Later pages compare these vectors.",
+    ),
+    "zero": navigation.View(
+        "Parts of layer 0",
+        "What is a token before the first block?",
+        "Layer 0 is the sum of a word, a position and a token type vector, normalised.",
+    ),
+    "catalog": navigation.View(
+        "All available models",
+        "Which models can this dashboard open?",
+        "Sizes and licences, and whether a model is stored on this machine.",
+    ),
 }
 
 
@@ -41,8 +57,6 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "model",
-    "An encoder is a table of word vectors and a stack of blocks that all have the same structure. This page shows its "
-    "sizes, where its parameters are, and the numbers it gives for your sentences.",
     VIEWS,
     _view,
     "drawing the model",

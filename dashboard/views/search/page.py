@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from dashboard import navigation
 from dashboard.corpora import current
 from dashboard.ui import messages
@@ -16,10 +14,26 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
-    "results": "Hits",
-    "queries": "Many queries",
-    "pairs": "Similar pairs",
-    "corpus": "Corpus",
+    "results": navigation.View(
+        "Hits",
+        "Which sentences come closest?",
+        "Query and sentences become vectors; the nearest sentences are the hits.",
+    ),
+    "queries": navigation.View(
+        "Many queries",
+        "What does each of many queries find?",
+        "The settings are those of “Hits”.",
+    ),
+    "pairs": navigation.View(
+        "Similar pairs",
+        "Which sentences of the corpus are most similar?",
+        "All pairs are compared, with the settings of “Hits”.",
+    ),
+    "corpus": navigation.View(
+        "Corpus",
+        "What is searched?",
+        "Choose the demo corpus, a file of your own, or a dataset.",
+    ),
 }
 
 
@@ -29,7 +43,6 @@ def _view(backend: Backend, view: str) -> None:
         return
     messages.cross_encoder_note([backend])
     searched = current.corpus()
-    st.caption(f"Corpus: **{messages.escape(searched.name)}**, {len(searched):,} sentences")
     if view == "results":
         results.results(backend, searched)
     elif view == "queries":
@@ -40,8 +53,6 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "search",
-    "Every sentence of a corpus becomes one vector, and so does the query. The sentences with the nearest vectors are the "
-    "hits. Change the layer, the pooling or the method, and see which sentences each setting considers close.",
     VIEWS,
     _view,
     "searching",

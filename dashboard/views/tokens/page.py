@@ -12,11 +12,31 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
-    "pieces": "Pieces",
-    "tensors": "Input tensors",
-    "decoding": "Back to text",
-    "vocabulary": "Vocabulary",
-    "compare": "Another tokenizer",
+    "pieces": navigation.View(
+        "Pieces",
+        "How does text become numbers?",
+        "A tokenizer splits text into pieces of its vocabulary. The model sees only their ids.",
+    ),
+    "tensors": navigation.View(
+        "Input tensors",
+        "What exactly does the model read?",
+        "Each sentence becomes rows of numbers: ids, token types and the attention mask.",
+    ),
+    "decoding": navigation.View(
+        "Back to text",
+        "Can the ids be turned back into the text?",
+        "What decoding returns, and what of the text is lost on the way.",
+    ),
+    "vocabulary": navigation.View(
+        "Vocabulary",
+        "Which pieces does the tokenizer know?",
+        "Everything that the model can read is built from these pieces.",
+    ),
+    "compare": navigation.View(
+        "Another tokenizer",
+        "How do two tokenizers split the same text?",
+        "A model works only with the tokenizer it was trained with.",
+    ),
 }
 
 
@@ -40,8 +60,6 @@ def _view(backend: Backend, view: str) -> None:
 
 navigation.show(
     "tokens",
-    "A tokenizer splits text into pieces of its vocabulary and gives each piece its number. The model sees only these "
-    "numbers. It never sees text that the vocabulary cannot express.",
     VIEWS,
     _view,
     "drawing the tokens",

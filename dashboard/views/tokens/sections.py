@@ -17,7 +17,7 @@ from components.model.catalog import CATALOG, EMBEDDED_KEY
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
 from dashboard import caching, settings, state
-from dashboard.ui import chips, controls, figures, messages, model_gate
+from dashboard.ui import browser, controls, figures, messages, model_gate
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -52,9 +52,9 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         state.put("sentence", index)
         state.put("tokens", (*chosen[:index], position, *chosen[index + 1 :]))
 
-    chips.chips(
+    browser.chips(
         [
-            chips.ChipRow(index, sentence, (chosen[index],) if index == row else ())
+            browser.ChipRow(index, sentence, (chosen[index],) if index == row else ())
             for index, sentence in enumerate(sentences)
         ],
         key="chips_tokens",

@@ -1,6 +1,6 @@
-"""Two small browser components: clickable token chips, and the button that copies the link.
+"""Our small parts in the browser: clickable token chips, the editor of the sentences, and a page's tools.
 
-Both are Streamlit components (v2): a few lines of JavaScript from assets/web, without a build step or an iframe.
+They are Streamlit components (v2): a few lines of JavaScript from assets/web, without a build step or an iframe.
 Their content is sent as data and set as text, never as markup.
 """
 
@@ -17,6 +17,14 @@ from components.model.trace import TokenizedSentence
 from dashboard.ready_made import ASSETS
 
 TINTS = 6
+_LINK_BUTTON = (
+    '<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M9.5 14.5l5-5M8 11l-2.5 2.5a3.5 3.5 0 0 0 '
+    '5 5L13 16M16 13l2.5-2.5a3.5 3.5 0 0 0-5-5L11 8"/></svg><span class="text"></span></button>'
+)
+_THEME_BUTTON = (
+    '<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="8"/>'
+    '<path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor"/></svg></button>'
+)
 
 
 @dataclass(frozen=True)
@@ -37,13 +45,19 @@ def _components() -> dict[str, Any]:
     chips = st.components.v2.component(
         "bert_internals_chips", html='<div class="rows"></div>', css=_web("chips.css"), js=_web("chips.js")
     )
-    copy_link = st.components.v2.component(
-        "bert_internals_copy_link",
-        html='<button type="button"><span></span></button>',
-        css=_web("copy.css"),
-        js=_web("copy.js"),
+    editor = st.components.v2.component(
+        "bert_internals_editor",
+        html="<label><span></span><textarea spellcheck='false'></textarea><small></small></label>",
+        css=_web("editor.css"),
+        js=_web("editor.js"),
     )
-    return {"chips": chips, "copy_link": copy_link}
+    tools = st.components.v2.component(
+        "bert_internals_tools",
+        html=f"<div>{_LINK_BUTTON}{_THEME_BUTTON}</div>",
+        css=_web("tools.css"),
+        js=_web("tools.js"),
+    )
+    return {"chips": chips, "editor": editor, "tools": tools}
 
 
 def chips(
@@ -103,9 +117,39 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
     return {"index": row.index, "number": row.index + 1, "words": words}
 
 
-def copy_link(key: str, enabled: bool) -> None:
-    """A button that copies the page's address; disabled if the sentences are too long for an address."""
-    hint = "Copies an address that restores the model and the settings of this page"
-    if not enabled:
-        hint = "The sentences are too long for a link; download them instead"
-    _components()["copy_link"](key=key, data={"label": "Copy link", "enabled": enabled, "hint": hint})
+def editor(key: str, *, label: str, text: str, version: int, hint: str, placeholder: str, rows: int) -> None:
+    """A field for several lines of text. What is typed arrives in `st.session_state[key]["edit"]["text"]`.
+
+    `text` replaces what is in the field whenever `version` differs from the one before.
+    """
+    _components()["editor"](
+        key=key,
+        data={
+            "label": label,
+            "text": text,
+            "version": version,
+            "hint": hint,
+            "placeholder": placeholder,
+            "height": round(18 + 26 * rows),
+        },
+        on_edit_change=lambda: None,
+    )
+
+
+def tools(key: str, *, can_link: bool, is_dark: bool, pages: Sequence[str]) -> None:
+    """The buttons that copy the page's address, and that change between light and dark on all `pages`.
+
+    The first is disabled if the sentences are too long for an address.
+    """
+    link_hint = "Copies an address that restores the model and the settings of this page"
+    if not can_link:
+        link_hint = "The sentences are too long for a link; download them instead"
+    other = "Light" if is_dark else "Dark"
+    _components()["tools"](
+        key=key,
+        data={
+            "link": {"label": "Copy link", "enabled": can_link, "hint": link_hint},
+            "theme": {"hint": f"{other} colours", "other": other, "pages": list(pages)},
+        },
+        width="content",
+    )

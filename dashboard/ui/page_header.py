@@ -1,0 +1,35 @@
+"""The first line of every page: what the page examines (sentences or a corpus), and tools for the page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import settings, state
+from dashboard.ui import browser, sentence_bar
+
+
+def draw(page: str) -> None:
+    """Draw the line."""
+    has_room = state.address_of(page)[1]
+    with st.container(horizontal=True, key="page_header", gap="small"):
+        if state.is_used("sentences", page):
+            sentence_bar.draw()
+        else:
+            st.space("stretch")
+        browser.tools(
+            "page_tools",
+            can_link=has_room,
+            is_dark=st.context.theme.type == "dark",
+            pages=["", *(key for key in settings.PAGES if key != "home")],
+        )
+        is_on = state.get("projector")
+        st.button(
+            "Leave" if is_on else "Projector",
+            key="leave_projector" if is_on else "projector_on",
+            icon=":material/close_fullscreen:" if is_on else ":material/present_to_all:",
+            help="Leave projector mode" if is_on else "Projector mode: larger type and no sidebar",
+            on_click=state.put,
+            args=("projector", not is_on),
+        )
+    if not has_room:
+        st.caption("The sentences are too long for a link, and reloading the page loses them: save them as a file.")

@@ -1,0 +1,134 @@
+"""The session's sentences, at the top of every page that uses them: one line, which unfolds into an editor."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
+from dashboard import ready_made, settings, state
+from dashboard.ui import browser, messages
+
+EDITOR = "sentence_editor"
+
+
+def take_edits() -> None:
+    """Apply the text that the editor sent; call it before anything of the page is drawn.
+
+    The editor has no callback for this, because Streamlit runs none of the previous page's callbacks when a click
+    on a page's link arrives together with the text.
+    """
+    edit = st.session_state[EDITOR].get("edit") if EDITOR in st.session_state else None
+    if not edit or edit == st.session_state.get("_edit"):
+        return
+    st.session_state["_edit"] = edit
+    text = str(edit["text"])[: 4 * MAX_CHARACTERS]
+    st.session_state["_typed"] = text
+    state.put("sentences", settings.clean_sentences(text.splitlines()))
+
+
+def draw() -> None:
+    """Draw the bar."""
+    sentences: tuple[str, ...] = state.get("sentences")
+    label = "  ·  ".join(messages.escape(text[:200]) for text in sentences[:8]) or "No sentence yet: type one here"
+    bar = st.expander(f"**Sentences**  {label}", key="sentence_bar", icon=":material/edit_note:")
+    with bar:  # always drawn: an expander that tells the server when it opens would close whenever its label changes
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            _ready_made(sentences)
+            if 1 < len(sentences) <= MAX_SENTENCES:
+                _arrange(sentences)
+            st.download_button(
+                "Save",
+                "\n".join(sentences).encode(),
+                file_name="sentences.txt",
+                mime="text/plain",
+                key="download_sentences",
+                icon=":material/download:",
+                on_click="ignore",
+                help="Download the sentences as a text file",
+            )
+        _editor(sentences)
+
+
+def _editor(sentences: tuple[str, ...]) -> None:
+    """The text field. Its version changes when something other than typing changed the sentences."""
+    typed = st.session_state.get("_typed")
+    if typed is None or settings.clean_sentences(typed.splitlines()) != sentences:
+        st.session_state["_typed"] = typed = "\n".join(sentences)
+        st.session_state["_text_version"] = st.session_state.get("_text_version", 0) + 1
+    browser.editor(
+        EDITOR,
+        label="One sentence per line",
+        text=typed,
+        version=st.session_state.setdefault("_text_version", 0),
+        hint=f"The page follows while you type. Up to {MAX_SENTENCES} sentences and {MAX_CHARACTERS:,} characters.",
+        placeholder="Type a sentence; press Enter to start the next",
+        rows=max(3, min(10, sum(1 + len(line) // 90 for line in sentences or ("",)))),
+    )
+
+
+def _ready_made(sentences: tuple[str, ...]) -> None:
+    sets = ready_made.ready_made_sets()
+    chosen = next((key for key, item in sets.items() if item.sentences == sentences), None)
+    # A different widget for people's own sentences: a click right after typing still sends the set that was shown
+    # before, and must not choose that set again.
+    widget = "w_set" if chosen else "w_set_own"
+    st.session_state["_set_widget"] = widget
+    st.session_state[widget] = chosen
+    st.selectbox(
+        "Ready-made sentences",
+        list(sets),
+        format_func=lambda key: sets[key].title,
+        key=widget,
+        on_change=_choose_set,
+        args=(widget,),
+        placeholder="Your own sentences",
+        help="Each set shows one effect.",
+    )
+
+
+def _choose_set(widget: str) -> None:
+    chosen = ready_made.ready_made_sets().get(st.session_state[widget] or "")
+    # A browser that has not yet drawn our last answer sends the value of the previous widget as if it were chosen.
+    if chosen is not None and widget == st.session_state.get("_set_widget"):
+        state.put("sentences", chosen.sentences)
+        state.put("layers_view", chosen.view)  # the view that its hint describes
+
+
+def _arrange(current: tuple[str, ...]) -> None:
+    """Controls to choose one sentence, and to move or remove it."""
+    panel = st.popover("Reorder or remove", icon=":material/swap_vert:", key="arrange", on_change="rerun")
+    if not panel.open:
+        return
+    index = min(st.session_state.get("_arranged", 0), len(current) - 1)
+    st.session_state["w_arrange"] = index
+    with panel:
+        st.selectbox(
+            "Sentence",
+            range(len(current)),
+            format_func=lambda row: f"{row + 1}  {current[row][:60]}",
+            key="w_arrange",
+            on_change=lambda: st.session_state.update(_arranged=st.session_state["w_arrange"]),
+        )
+        with st.container(horizontal=True):
+            for label, icon, key, target in (
+                ("Up", ":material/arrow_upward:", "move_up", index - 1),
+                ("Down", ":material/arrow_downward:", "move_down", index + 1),
+            ):
+                disabled = not 0 <= target < len(current)
+                st.button(label, icon=icon, key=key, disabled=disabled, on_click=_move, args=(current, index, target))
+            st.button("Remove", icon=":material/close:", key="remove_sentence", on_click=_remove, args=(current, index))
+
+
+def _move(before: tuple[str, ...], row: int, target: int) -> None:
+    """Swap two sentences of the list that the person saw; do nothing if the list has changed since."""
+    if state.get("sentences") != before:
+        return
+    sentences = list(before)
+    sentences[row], sentences[target] = sentences[target], sentences[row]
+    state.put("sentences", tuple(sentences))
+    st.session_state["_arranged"] = target
+
+
+def _remove(before: tuple[str, ...], row: int) -> None:
+    if state.get("sentences") == before:
+        state.put("sentences", (*before[:row], *before[row + 1 :]))

@@ -205,8 +205,9 @@ def indexes() -> IndexCache:
 def evaluations() -> Jobs:
     """The evaluations of all sessions.
 
-    Embedding, ranking and timing run one after the other: two at a time would take as long together, and both people
-    would wait for both. Statistics over ranks have a lane of their own.
+    Embedding, ranking, timing and comparing all pairs of a large corpus run one after the other: two at a time would take
+    as long together, and both people would wait for both. Statistics over ranks, and the pairs of a small corpus, have a
+    lane of their own.
     """
     return Jobs(queue(), "evaluation", keep=64, keep_bytes=512 << 20)
 

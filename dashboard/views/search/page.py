@@ -31,11 +31,9 @@ def _view(backend: Backend, view: str) -> None:
     searched = current.corpus()
     st.caption(f"Corpus: **{messages.escape(searched.name)}**, {len(searched):,} sentences")
     if view == "results":
-        results.results(backend, searched)
-    elif view == "queries":
-        batches.queries(SearchRequest.of_session(backend, searched))
-    else:
-        batches.pairs(SearchRequest.of_session(backend, searched))
+        results.query_controls()
+    request = SearchRequest.of_session(backend, searched)
+    {"results": results.results, "queries": batches.queries, "pairs": batches.pairs}[view](request)
 
 
 navigation.show(

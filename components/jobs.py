@@ -11,6 +11,7 @@ A new kind of work is a function `work(report_progress, is_cancelled)` given to 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -29,6 +30,9 @@ IsCancelled = Callable[[], bool]
 Work = Callable[[ReportProgress, IsCancelled], Any]
 Value = TypeVar("Value")
 PAUSE_SECONDS = 0.05  # how often paused work checks whether it may continue
+RETRY_SECONDS = 20.0  # a failure is remembered so long: a page that is drawn again does not try again at once
+GRACE_SECONDS = 10.0  # a lost connection is forgiven for so long
+PEOPLE_REMEMBERED = 1_000
 FAILED_KEPT = 64  # failures that are remembered: they take little memory, and no room from results
 log = logging.getLogger(__name__)
 
@@ -54,6 +58,7 @@ class Job:
     people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody requested
     stopped_by: set[Hashable] = field(default_factory=set)  # who pressed Stop; others may continue to wait
     owner: Jobs | None = None  # the jobs of its kind, which keep it, stop it and start it again
+    number: int = field(default_factory=itertools.count(1).__next__)  # of this process: no other job ever has it
     run_again: bool = False  # cancelled because too many were waiting, or the stop was taken back
     task: tuple[Work, Callable[[Job], None]] | None = None  # the work and what follows it, until it has started
     _first_report: tuple[float, int] | None = None  # when progress was first reported, and how much was done then
@@ -80,7 +85,7 @@ class Job:
 
     @property
     def per_second(self) -> float:
-        """The speed since the first report, in units of `total`; 0 before there are two reports.
+        """The speed since the first report, in units of `total`, without pauses; 0 before there are two reports.
 
         What an earlier run had already done comes with the first report and does not count.
         """
@@ -100,6 +105,12 @@ class Job:
         if self._first_report is None:
             self._first_report = (time.monotonic(), done)
         self.done, self.total = done, total
+
+    def leave_out(self, seconds: float) -> None:
+        """Do not count a pause of this length as time in which the work was done."""
+        if self._first_report is not None:
+            since, done_before = self._first_report
+            self._first_report = (since + seconds, done_before)
 
     def finish(self, result: Any = None, error: BaseException | None = None) -> None:
         """Set the outcome, hand the job to its owner to keep, and wake everybody who waits."""
@@ -238,7 +249,9 @@ class Queue:
     def _run(self, job: Job, lane: Lane) -> None:
         def is_cancelled() -> bool:
             while lane.gives_way and not self._is_awaited(job) and not job.cancel.is_set() and self._others_work():
+                paused_at = time.monotonic()
                 job.cancel.wait(PAUSE_SECONDS)
+                job.leave_out(time.monotonic() - paused_at)
             return job.cancel.is_set()
 
         assert job.task is not None  # it has one from `put` until `finish`
@@ -270,6 +283,29 @@ class Queue:
         return any(map(self.is_present, tuple(job.people)))
 
 
+class Presence:
+    """Who is still there. Somebody whose connection breaks stays present for a while: browsers connect again by themselves."""
+
+    def __init__(self, is_connected: Callable[[Hashable], bool], grace_seconds: float = GRACE_SECONDS) -> None:
+        self._is_connected, self._grace_seconds = is_connected, grace_seconds
+        self._lock = threading.Lock()
+        self._last_seen: LRUCache[Hashable, float] = LRUCache(PEOPLE_REMEMBERED)  # person to time.monotonic()
+
+    def see(self, person: Hashable) -> None:
+        """Note that a person is there now."""
+        with self._lock:
+            self._last_seen[person] = time.monotonic()
+
+    def is_present(self, person: Hashable) -> bool:
+        """Whether a person is connected, or was there a moment ago."""
+        if self._is_connected(person):
+            self.see(person)
+            return True
+        with self._lock:
+            last_seen = self._last_seen.get(person)
+        return last_seen is not None and time.monotonic() - last_seen <= self._grace_seconds
+
+
 class Jobs:
     """The jobs of one kind, by key: never two at once for the same thing, and the last finished ones kept."""
 
@@ -279,7 +315,7 @@ class Jobs:
         lane: str,
         keep: int,
         keep_bytes: int | None = None,
-        retry_seconds: float | None = None,
+        retry_seconds: float = RETRY_SECONDS,
         is_stale: Callable[[Job], bool] = lambda job: False,
     ) -> None:
         """Keeps at most `keep` results, and at most `keep_bytes` of those that have a size (`nbytes`).
@@ -313,9 +349,10 @@ class Jobs:
     ) -> Job:
         """The job of this key: finished, waiting, running, or put into its lane now.
 
-        `person` is who waits for it (None: nobody in particular). After an error nothing is started until `forget`;
-        after a stop nothing is started either, unless the request comes from a person who did not stop it. A job that
-        waits in another lane than `lane` moves there once a person waits for it. For `then` see `Queue.put`.
+        `person` is who waits for it (None: nobody in particular). After an error nothing is started until `forget`, or
+        until `retry_seconds` have passed; after a stop nothing is started until `forget`, unless the request comes from a
+        person who did not stop it. A job that waits in another lane than `lane` moves there once a person waits for it.
+        For `then` see `Queue.put`.
         """
         lane = lane or self._lane
         with self._lock:
@@ -345,7 +382,7 @@ class Jobs:
             failed = self._failed.get(key)
             if failed is not None:
                 age = time.monotonic() - (failed.finished_at or 0.0)
-                if failed.is_cancelled or self._retry_seconds is None or age <= self._retry_seconds:
+                if failed.is_cancelled or age <= self._retry_seconds:
                     return failed
                 del self._failed[key]
             job = self._finished.get(key)

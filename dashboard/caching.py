@@ -19,7 +19,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.errors import UserError
-from components.jobs import Cache, Jobs, Lane, Queue
+from components.jobs import Cache, Jobs, Lane, Presence, Queue
 from components.model.loader import ModelLoader
 from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard.ready_made import ASSETS
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.embedding.embedder import Resolved
     from components.model.trace import Trace
+    from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
     from components.retrieval.corpora.texts import Texts
@@ -49,13 +50,12 @@ if TYPE_CHECKING:
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
     from components.retrieval.search.lexical import Ranker
-    from components.retrieval.search.paraphrases import SimilarPair
     from components.retrieval.search.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
 LANES = {
     "models": Lane(workers=4),
-    "downloads": Lane(workers=8),  # of models; they wait for the network
+    "downloads": Lane(workers=8),  # of models and data sets; they wait for the network
     "embedding": Lane(workers=2),  # more would only slow each other down
     "short embedding": Lane(workers=2),
     "tokens": Lane(workers=2),
@@ -71,17 +71,26 @@ LANES = {
 @st.cache_resource(max_entries=1, show_spinner=False)
 def queue() -> Queue:
     """The jobs of all sessions."""
-    return Queue(LANES, is_busy=traces().is_computing, is_present=_is_present)
+    return Queue(LANES, is_busy=traces().is_computing, is_present=presence().is_present)
 
 
 def person() -> str:
     """Who waits for a job: this session's id; empty outside a session."""
     context = get_script_run_ctx(suppress_warning=True)
-    return context.session_id if context is not None else ""
+    if context is None:
+        return ""
+    presence().see(context.session_id)  # also whoever waits: the progress of their job is drawn every second
+    return context.session_id
 
 
-def _is_present(person: Hashable) -> bool:
-    """Whether a session is still connected; where that cannot be known (in a test), it counts as connected."""
+@st.cache_resource(max_entries=1, show_spinner=False)
+def presence() -> Presence:
+    """Which sessions are still there."""
+    return Presence(_is_connected)
+
+
+def _is_connected(person: Hashable) -> bool:
+    """Whether a session is connected now; where that cannot be known (in a test), it counts as connected."""
     return not runtime.exists() or bool(runtime.get_instance().is_active_session(str(person)))
 
 
@@ -196,8 +205,9 @@ def indexes() -> IndexCache:
 def evaluations() -> Jobs:
     """The evaluations of all sessions.
 
-    Embedding, ranking and timing run one after the other: two at a time would take as long together, and both people
-    would wait for both. Statistics over ranks have a lane of their own.
+    Embedding, ranking, timing and comparing all pairs of a large corpus run one after the other: two at a time would take
+    as long together, and both people would wait for both. Statistics over ranks, and the pairs of a small corpus, have a
+    lane of their own.
     """
     return Jobs(queue(), "evaluation", keep=64, keep_bytes=512 << 20)
 
@@ -215,7 +225,14 @@ graded_sets: Callable[[], Cache[GradedSet]] = partial(_few, "graded sets")  # by
 scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  # by upload
 static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vectors")  # by upload
 sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
-similar_pairs: Callable[[], Cache[tuple[SimilarPair, ...]]] = partial(_few, "similar pairs")  # by index and settings
+read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
+query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def column_previews() -> Cache[tuple[ColumnPreview, ...]]:
+    """The first rows of each column, by file and encoding; they are small."""
+    return Cache(256)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -230,6 +247,12 @@ def maps() -> MapMaker:
     from components.analysis.maps.drawing import MapMaker
 
     return MapMaker(queue())
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def datasets() -> Jobs:
+    """The downloads of data sets by name, for all sessions; the result is the paths of the files."""
+    return Jobs(queue(), "downloads", keep=16, is_stale=lambda job: not all(path.exists() for path in job.result))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 LANE, DOWNLOAD_LANE = "models", "downloads"
-FAILURE_KEPT_SECONDS = 20.0
 
 
 class ModelLoader:
@@ -35,8 +34,7 @@ class ModelLoader:
         self._stamps: dict[
             Hashable, object
         ] = {}  # by the model's key: the state of its folder's files when they were read
-        # A failure is remembered for a moment, so that a page that is drawn again does not retry at once.
-        self.jobs = Jobs(queue, LANE, keep=capacity, retry_seconds=FAILURE_KEPT_SECONDS, is_stale=self._is_saved_anew)
+        self.jobs = Jobs(queue, LANE, keep=capacity, is_stale=self._is_saved_anew)
 
     def request(self, spec: ModelSpec, person: Hashable = None) -> Job:
         """The job of a model: finished, under way, or started now."""
@@ -48,13 +46,16 @@ class ModelLoader:
             self._stamps[spec.key] = folder_stamp(spec)
             return Backend.load(spec, self.store, progress=report_progress, is_cancelled=is_cancelled)
 
+        is_download = spec.source == "hub" and hub.cached_folder(spec.key) is None
         return self.jobs.request(
             spec.key,
-            f"Loading {spec.title} into memory",
+            f"Downloading {spec.title} and loading it into memory"
+            if is_download
+            else f"Loading {spec.title} into memory",
             load,
             person=person,
             # Downloads are slow: a model that is on this machine does not wait for them.
-            lane=DOWNLOAD_LANE if spec.source == "hub" and hub.cached_folder(spec.key) is None else LANE,
+            lane=DOWNLOAD_LANE if is_download else LANE,
             then=lambda job: self._after_load(job.result),
         )
 
@@ -72,10 +73,3 @@ class ModelLoader:
     def _is_saved_anew(self, job: Job) -> bool:
         key = str(job.key)
         return self._stamps.get(key) != folder_stamp(spec_of(key)) and Path(key).is_dir()
-
-
-def progress_message(spec: ModelSpec, job: Job) -> str:
-    """What a job is doing for a model, in words."""
-    if job.total and job.done < job.total:
-        return f"Downloading {spec.title}: {job.done / 1e6:,.0f} of {job.total / 1e6:,.0f} MB"
-    return job.title

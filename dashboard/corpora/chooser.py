@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
 from components.retrieval.corpora.readers.table import unreadable
-from dashboard import settings, state
-from dashboard.corpora import current
+from dashboard import caching, settings, state
+from dashboard.corpora import current, uploads
+from dashboard.jobs import progress
 from dashboard.ui import messages
 
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.retrieval.corpora.columns import ColumnPreview
+
 AUTOMATIC = "(chosen automatically)"
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What a person chose to read a corpus from."""
+
+    name: str
+    key: str  # names the content, which is read once for all sessions
+    content: Callable[[], Path | bytes | tuple[Path, ...]]
 
 
 def choose() -> None:
@@ -36,86 +53,94 @@ def choose() -> None:
             st.info(f"**{messages.escape(current.corpus().name)}** is in use.")
             st.button("Use the demo corpus", key="use_demo", on_click=current.choose, args=(None,))
         return
-    source: Path | bytes | tuple[Path, ...] | None = None
-    name = identity = ""
-    if source_kind == "upload":
-        limits = reading.browser_limits()
-        file = st.file_uploader(
-            f"A file: .txt, .csv, .tsv, .jsonl, .json, .parquet, also .gz; up to {limits.bytes / 1e6:,.0f} MB",
-            key="corpus_file",
-            max_upload_size=max(1, limits.bytes // 1_000_000),
-        )
-        if file is not None:
-            source, name, identity = file.getvalue(), file.name, file.file_id
-    elif source_kind == "hub":
-        dataset = st.text_input(
-            "Dataset", key="corpus_dataset", placeholder="embedding-data/sentence-compression", max_chars=200
-        ).strip()
-        if dataset and st.button("Download", key="fetch_dataset"):
-            st.session_state["_dataset"] = dataset
-        if dataset and st.session_state.get("_dataset") == dataset:
-            source, name = _downloaded_once(dataset), dataset
-    elif source_kind == "path":  # offered only where the operator allows it
-        path = st.text_input("Path of a file on this machine", key="corpus_path", max_chars=1_000).strip()
-        if path:
-            try:
-                source, name = Path(path).expanduser(), Path(path).name
-                source.stat()
-            except (OSError, RuntimeError, ValueError) as problem:
-                raise unreadable(path[:80], problem) from problem
+    # A path is offered only where the operator allows it.
+    source = {"upload": _uploaded, "hub": _dataset, "path": _file}[source_kind]()
     if source is not None:
-        _read(source, name, identity)
+        _read(source)
 
 
-def _downloaded_once(name: str) -> tuple[Path, ...]:
-    """The files of a dataset; the session remembers them, so that other clicks on this page ask the hub nothing."""
-    kept = st.session_state.get("_dataset_files")
-    if kept is None or kept[0] != name or not all(path.exists() for path in kept[1]):
-        st.session_state["_dataset_files"] = kept = (name, _downloaded(name))
-    return kept[1]
+def _uploaded() -> _Source | None:
+    limits = reading.browser_limits()
+    file = st.file_uploader(
+        f"A file: .txt, .csv, .tsv, .jsonl, .json, .parquet, also .gz; up to {limits.bytes / 1e6:,.0f} MB",
+        key="corpus_file",
+        max_upload_size=max(1, limits.bytes // 1_000_000),
+    )
+    return None if file is None else _Source(file.name, uploads.key_of(file), file.getvalue)
 
 
-def _downloaded(name: str) -> tuple[Path, ...]:
-    """The files of a dataset, with progress; a click elsewhere stops the download."""
-    text = f"Downloading {messages.escape(name)}"
-    bar = st.progress(0.0, text=text)
+def _file() -> _Source | None:
+    typed = st.text_input("Path of a file on this machine", key="corpus_path", max_chars=1_000).strip()
+    if not typed:
+        return None
+    try:
+        path = Path(typed).expanduser()
+        status = path.stat()
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise unreadable(typed[:80], problem) from problem
+    return _Source(path.name, f"{path} {status.st_size} {status.st_mtime_ns}", lambda: path)
 
-    def report_progress(done: int, total: int) -> None:
-        bar.progress(min(1.0, done / max(1, total)), text=f"{text}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB")
 
-    files = hub_datasets.fetch_dataset(name, progress=report_progress, limits=reading.browser_limits())
-    bar.empty()
-    return files
+def _dataset() -> _Source | None:
+    """The dataset of which a person requested the download, once its files are here; else how far the download is."""
+    typed = st.text_input("Dataset", key="corpus_dataset", placeholder=hub_datasets.EXAMPLE, max_chars=200).strip()
+    if not typed:
+        return None
+    jobs, name, person = caching.datasets(), hub_datasets.dataset_name(typed), caching.person()
+    if st.button("Download", key="fetch_dataset"):
+        st.session_state["_dataset"] = name
+        before = jobs.find(name)
+        if before is not None:
+            jobs.drop([before])  # the hub may have another version by now
+            jobs.forget(before, person)
+    if st.session_state.get("_dataset") != name:
+        return None
+    limits = reading.browser_limits()
+
+    def download(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Path, ...]:
+        return hub_datasets.fetch_dataset(name, progress=report_progress, is_cancelled=is_cancelled, limits=limits)
+
+    job = jobs.request(name, f"Downloading {name}", download, person=person)
+    is_ready = progress.ready(
+        jobs,
+        job,
+        doing="downloading the dataset",
+        stop_key="stop_dataset",
+        again_key="again_dataset",
+        unit=progress.BYTES,
+    )
+    paths: tuple[Path, ...] = job.result or ()
+    return _Source(name, " ".join(map(str, paths)), lambda: paths) if is_ready else None
 
 
-def _read(source: Path | bytes | tuple[Path, ...], name: str, identity: str) -> None:
+def _read(source: _Source) -> None:
     """Draw the choice of encoding and text column, and read the corpus on a click."""
-    with st.container(horizontal=True):
-        typed = st.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
-        encoding = typed.strip() or None
-        columns = _columns(source[0] if isinstance(source, tuple) else source, name, encoding, identity)
-        text_columns = [column for column in columns if column.is_text] or columns
-        names = {column.name: f"{column.name}: {str(next(iter(column.examples), ''))[:60]}" for column in text_columns}
-        column = st.selectbox(
-            "Text column",
-            [AUTOMATIC, *names],
-            format_func=lambda option: names.get(option, option),
-            key="corpus_column",
-        )
+    row = st.container(horizontal=True)
+    typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
+    encoding = typed.strip() or None
+    columns = uploads.read_once(caching.column_previews(), (source.key, encoding), lambda: _preview(source, encoding))
+    if columns is None:
+        return
+    text_columns = [column for column in columns if column.is_text] or columns
+    names = {column.name: f"{column.name}: {str(next(iter(column.examples), ''))[:60]}" for column in text_columns}
+    chosen = row.selectbox(
+        "Text column",
+        [AUTOMATIC, *names],
+        format_func=lambda option: names.get(option, option),
+        key="corpus_column",
+    )
+    column = None if chosen == AUTOMATIC else chosen
     if st.button("Use this corpus", key="use_corpus", type="primary"):
         with st.spinner("Reading …"):
-            corpus = reading.read_corpus(source, name, None if column == AUTOMATIC else column, encoding)
-        current.choose(corpus)
+            corpus = uploads.read_once(
+                caching.read_corpora(),
+                (source.key, encoding, column),
+                lambda: reading.read_corpus(source.content(), source.name, column, encoding),
+            )
+        if corpus is not None:
+            current.choose(corpus)
 
 
-def _columns(source: Path | bytes, name: str, encoding: str | None, identity: str) -> tuple[reading.ColumnPreview, ...]:
-    """The file's columns; the session remembers them, so that a large file is not read again on every click."""
-    version = None
-    if isinstance(source, Path) and source.is_file():
-        status = source.stat()
-        version = (str(source), status.st_size, status.st_mtime_ns)
-    key = (name, encoding, identity, version)
-    kept = st.session_state.get("_columns")
-    if kept is None or kept[0] != key:
-        st.session_state["_columns"] = kept = (key, reading.columns_of(source, name, encoding))
-    return kept[1]
+def _preview(source: _Source, encoding: str | None) -> tuple[ColumnPreview, ...]:
+    content = source.content()
+    return reading.columns_of(content[0] if isinstance(content, tuple) else content, source.name, encoding)

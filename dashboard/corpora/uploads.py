@@ -7,7 +7,7 @@ all sessions (see dashboard/caching.py), and can be found only by somebody who h
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -38,15 +38,25 @@ def kept(
 
 def added(cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any], T]) -> str | None:
     """The key of a file, or of several that belong together, read unless they are kept; None if they cannot be read."""
-    files = file if isinstance(file, Sequence) else [file]
-    key = " ".join(sorted(map(_mark, files)))
-    if cache.find(key) is None:
-        try:
-            cache.put(key, read(file))
-        except UserError as problem:
-            messages.explain(problem, "reading an upload")
-            return None
-    return key
+    key = key_of(file)
+    return None if read_once(cache, key, lambda: read(file)) is None else key
+
+
+def read_once(cache: Cache[T], key: Hashable, read: Callable[[], T]) -> T | None:
+    """What is kept under a key, or else is read now, once for all sessions that need it at the same time.
+
+    None if it cannot be read; the error is drawn.
+    """
+    try:
+        return cache.get(key, read)
+    except UserError as problem:
+        messages.explain(problem, "reading a file")
+        return None
+
+
+def key_of(file: UploadedFile | Sequence[UploadedFile]) -> str:
+    """The key of a file, or of several in any order: made of their names and contents."""
+    return " ".join(sorted(map(_mark, file if isinstance(file, Sequence) else [file])))
 
 
 def forget(kind: str) -> None:

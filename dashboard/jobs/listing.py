@@ -8,7 +8,6 @@ import streamlit as st
 
 from dashboard import caching
 from dashboard.jobs import progress
-from dashboard.ui import messages
 
 if TYPE_CHECKING:
     from components.jobs import Job
@@ -51,12 +50,11 @@ def _rows() -> None:
         st.rerun()
     st.markdown("**Jobs under way**")
     for job in own[:MOST_LISTED]:
-        text = " · ".join(part for part in (messages.escape(job.title), progress.status(job)) if part)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.progress(job.fraction or 0.0, text=text)
+            st.progress(progress.share(job), text=progress.line(job))
             st.button(
                 "Stop",
-                key=f"stop_listed_{id(job)}",  # a row's number would be another job's once one has ended
+                key=f"stop_listed_{job.number}",  # a row's number would be another job's once one has ended
                 icon=":material/stop:",
                 type="tertiary",
                 on_click=_stop,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
 SOMEBODY = "another person's job"
+BYTES = "bytes"  # the unit of downloads, shown as MB
 
 
 def ready(
@@ -31,10 +33,27 @@ def ready(
     if is_over and job.error is None:
         return True
     if is_over or is_stopped:
-        _ended(jobs, job, doing, again_key, unit, resumes)
+        explain_end(job, doing=doing, unit=unit, resumes=resumes)
+        again(again_label(job, resumes), again_key, jobs.forget, (job, caching.person()))
     else:
         _under_way(jobs, job, stop_key, unit, resumes)
     return False
+
+
+def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Callable[[], None]) -> None:
+    """Wait in this run of the page for a job without which the page cannot be drawn; a click ends the wait, not the job.
+
+    Progress and Stop are drawn until then, and below them what `meanwhile` draws.
+    """
+    if job.is_stopped_for(caching.person()) or job.finished.wait(0.02):
+        return
+    slot = st.empty()
+    with slot.container():
+        shown = _bar(line(job, unit), share(job), stop_key, jobs.stop, (job, caching.person()))
+        meanwhile()
+    while is_awaited(job) and not job.finished.wait(0.1):
+        shown.progress(share(job), text=line(job, unit))
+    slot.empty()
 
 
 def is_awaited(job: Job) -> bool:
@@ -47,7 +66,9 @@ def status(job: Job, unit: str = "") -> str:
     if job.started is None:
         return _turn(job)
     parts = []
-    if unit and job.total:
+    if unit == BYTES and job.total:
+        parts.append(f"{job.done / 1e6:,.1f} of {job.total / 1e6:,.1f} MB")
+    elif unit and job.total:
         parts.append(f"{job.done:,} of {job.total:,} {unit}")
         if job.per_second:
             parts.append(f"{job.per_second:,.0f} per second")
@@ -56,6 +77,19 @@ def status(job: Job, unit: str = "") -> str:
     if job.seconds_left is not None:
         parts.append(f"{duration(job.seconds_left)} left")
     return " · ".join(parts)
+
+
+def line(job: Job, unit: str = "") -> str:
+    """A job's title and how far it is, as its own people see it."""
+    return " · ".join(part for part in (messages.escape(job.title), status(job, unit)) if part)
+
+
+def share(job: Job) -> float:
+    """How full a job's bar is, 0..1. Where the total is not known, the bar approaches its end and does not reach it."""
+    if job.fraction is not None:
+        return job.fraction
+    seconds = 0.0 if job.started is None else time.monotonic() - job.started
+    return min(0.95, 1 - 1 / (1 + seconds / 4))
 
 
 def name_for(job: Job, person: Hashable) -> str:
@@ -90,41 +124,55 @@ def bar(
     def drawn() -> None:
         if is_over():
             st.rerun()
-        st.progress(share(), text=text())
-        st.button("Stop", key=stop_key, icon=":material/stop:", on_click=stop, args=arguments)
+        _bar(text(), share(), stop_key, stop, arguments)
 
     drawn()
 
 
-def again(label: str, key: str, start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """The button that starts failed or stopped work again."""
-    st.button(label, key=key, type="primary", icon=":material/play_arrow:", on_click=start, args=arguments)
+def _bar(text: str, share: float, stop_key: str, stop: Callable[..., None], arguments: tuple[Any, ...]) -> Any:
+    """A bar with Stop; the bar is returned, to be drawn again in its place."""
+    shown = st.progress(share, text=text)
+    st.button("Stop", key=stop_key, icon=":material/stop:", on_click=stop, args=arguments)
+    return shown
+
+
+def again(label: str, key: str, start: Callable[..., None], arguments: tuple[Any, ...], is_main: bool = True) -> None:
+    """The button that starts failed or stopped work again; `is_main` unless another button is the better choice."""
+    kind: Literal["primary", "secondary"] = "primary" if is_main else "secondary"
+    st.button(label, key=key, type=kind, icon=":material/play_arrow:", on_click=start, args=arguments)
 
 
 def _under_way(jobs: Jobs, job: Job, stop_key: str, unit: str, resumes: bool) -> None:
-    title, person = messages.escape(job.title), caching.person()
     bar(
-        lambda: " · ".join(part for part in (title, status(job, unit)) if part),
-        lambda: job.fraction or 0.0,
+        lambda: line(job, unit),
+        lambda: share(job),
         lambda: not is_awaited(job),
         stop_key=stop_key,
         stop=jobs.stop,
-        arguments=(job, person),
+        arguments=(job, caching.person()),
     )
     st.caption(
         "You can visit other pages in the meantime." + (" If you stop, finished work is kept." if resumes else "")
     )
 
 
-def _ended(jobs: Jobs, job: Job, doing: str, again_key: str, unit: str, resumes: bool) -> None:
-    """Why there is no result, and a way to start again."""
-    title, person, label = messages.escape(job.title), caching.person(), "Continue" if resumes else "Start again"
-    if not job.is_stopped_for(person):
-        messages.explain(job.error or RuntimeError("no error given"), doing)
-    elif job.is_cancelled or job.cancel.is_set():
+def explain_end(job: Job, *, doing: str, unit: str = "", resumes: bool = False) -> None:
+    """Say why a job that has ended for this session has no result: an error, or a stop. For the arguments see `ready`."""
+    title = messages.escape(job.title)
+    if _goes_on(job):
+        st.info(f"**Stopped for you; other people still wait for it:** {title}.")
+    elif job.is_cancelled or not job.finished.is_set():
         kept = f" after {job.done:,} of {job.total:,} {unit}, which are kept" if resumes else ""
         st.info(f"Stopped: {title}{kept}.")
     else:
-        st.info(f"**Stopped for you; other people still wait for it:** {title}.")
-        label = "Wait again"
-    again(label, again_key, jobs.forget, (job, person))
+        messages.explain(job.error or RuntimeError("no error given"), doing)
+
+
+def again_label(job: Job, resumes: bool = False) -> str:
+    """What the button says that starts a failed or stopped job again."""
+    return "Wait again" if _goes_on(job) else "Continue" if resumes else "Start again"
+
+
+def _goes_on(job: Job) -> bool:
+    """Whether a job that a person left continues for others."""
+    return not job.finished.is_set() and not job.cancel.is_set()

@@ -28,11 +28,13 @@ def notices() -> None:
 
 
 def explain(problem: BaseException, doing: str) -> None:
-    """Show an error as a message. Only a UserError is written for people; others go to the server's log."""
+    """Show an error as a message. Only a UserError is written for people.
+
+    Nothing is logged here, since a page shows the error of a job again whenever it is drawn: the queue has logged it.
+    """
     if isinstance(problem, UserError):
         st.error(f"**{escape(problem.problem)}** {escape(problem.expected)}\n\n{escape(problem.fix)}")
         return
-    log.error("%s failed", doing, exc_info=problem)
     st.error(
         f"**Something went wrong while {doing}.** This is an error in the dashboard, not yours. The server's log has "
         "the details.\n\nChange the sentences or the model, or restore the defaults with “Reset” in the sidebar."
@@ -50,10 +52,12 @@ def escape(text: str) -> str:
 
 
 def guarded(draw: Callable[[], None], doing: str) -> None:
-    """Run a page's body; show an error as a message, never as a traceback."""
+    """Run a page's body; show an error as a message, never as a traceback, which goes to the server's log."""
     try:
         draw()
-    except Exception as problem:  # noqa: BLE001 - otherwise Streamlit would show a traceback
+    except Exception as problem:
+        if not isinstance(problem, UserError):  # those are no fault of the server
+            log.error("%s failed", doing, exc_info=problem)
         explain(problem, doing)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.errors import UserError
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
-from components.model.loader import progress_message
 from dashboard import caching, state
-from dashboard.ui.messages import escape, explain, model_notes
+from dashboard.jobs import progress
+from dashboard.ui.messages import escape, model_notes
 
 if TYPE_CHECKING:
     from components.jobs import Job
@@ -47,8 +45,8 @@ def second_model() -> Backend | None:
     if job.result is None:
         with st.container(border=True):
             st.markdown(f"##### The second model, {escape(spec_of(key).title)}, could not be loaded")
-            _explain_failure(job, "loading the second model")
-            _retry_buttons(key, "model2", "", "Continue with one model")
+            progress.explain_end(job, doing="loading the second model")
+            _retry_buttons(job, "model2", "", "Continue with one model")
         return None
     model_notes(job.result)
     return job.result
@@ -65,9 +63,11 @@ def _loading_job(setting: str, key: str) -> Job | None:
     if needs_consent(setting):
         _consent_screen(setting)
         return None
-    spec = spec_of(state.get(setting))
-    job = caching.models().request(spec, caching.person())
-    _wait(spec, job, key)
+    models = caching.models()
+    job = models.request(spec_of(state.get(setting)), caching.person())
+    progress.wait(
+        models.jobs, job, stop_key=f"cancel_{key}_load", unit=progress.BYTES, meanwhile=lambda: _while_loading(key)
+    )
     return job
 
 
@@ -96,40 +96,17 @@ def _consent_screen(setting: str) -> None:
         )
 
 
-def _wait(spec: ModelSpec, job: Job, key: str) -> None:
-    """Wait until the job is done, and draw its progress; a click elsewhere ends the wait, not the job."""
-    person = caching.person()
-    if job.is_stopped_for(person) or job.finished.wait(0.02):
-        return
-    slot = st.empty()
-    with slot.container():
-        bar = st.progress(0.0, text=progress_message(spec, job))
-        st.caption("Loading takes a moment the first time; after that the model stays in memory.")
-        cancel_slot = st.empty()
-        with st.container(key="preload"):
-            # Hidden: the browser loads plotly's code (5 MB) now, while it has nothing else to do.
-            st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{key}", alt="An empty figure")
-    started, has_cancel_button = time.monotonic(), False
-    while not job.is_stopped_for(person) and not job.finished.wait(0.1):
-        fraction = job.fraction
-        # The time to read the weights is not known: the bar approaches the end and does not reach it.
-        guess = 1 - 1 / (1 + (time.monotonic() - started) / 4)
-        bar.progress(fraction if fraction is not None else min(guess, 0.95), text=progress_message(spec, job))
-        if fraction is not None and not has_cancel_button:
-            has_cancel_button = True
-            cancel_slot.button(
-                "Cancel the download",
-                key=f"cancel_{key}_load",
-                on_click=caching.models().jobs.stop,
-                args=(job, person),
-            )
-    slot.empty()
+def _while_loading(key: str) -> None:
+    st.caption("Loading takes a moment the first time; after that the model stays in memory.")
+    with st.container(key="preload"):
+        # Hidden: the browser loads plotly's code (5 MB) now, while it has nothing else to do.
+        st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{key}", alt="An empty figure")
 
 
 def _failure_screen(spec: ModelSpec, job: Job) -> None:
     st.subheader("This model could not be loaded", anchor=False)
-    _explain_failure(job, f"loading {spec.title}")
-    _retry_buttons(spec.key, "model", EMBEDDED_KEY, "Continue with the included model")
+    progress.explain_end(job, doing=f"loading {spec.title}")
+    _retry_buttons(job, "model", EMBEDDED_KEY, "Continue with the included model")
     facts = spec.facts
     if facts is not None:
         st.caption(
@@ -139,15 +116,7 @@ def _failure_screen(spec: ModelSpec, job: Job) -> None:
         )
 
 
-def _explain_failure(job: Job, doing: str) -> None:
-    """Say why a model is not available: an error occurred, or this person stopped the loading."""
-    if job.is_stopped_for(caching.person()) and not isinstance(job.error, UserError):
-        st.info("Loading this model was stopped.")
-    else:
-        explain(job.error or RuntimeError("the model did not load and gave no error"), doing)
-
-
-def _retry_buttons(key: str, setting: str, fallback: str, label: str) -> None:
+def _retry_buttons(job: Job, setting: str, fallback: str, label: str) -> None:
     with st.container(horizontal=True):
         st.button(
             label,
@@ -155,7 +124,12 @@ def _retry_buttons(key: str, setting: str, fallback: str, label: str) -> None:
             type="primary",
             on_click=state.put,
             args=(setting, fallback),
-            disabled=key == fallback,
+            disabled=job.key == fallback,
         )
-        retry = caching.models().forget
-        st.button("Try again", key=f"retry_{setting}", on_click=retry, args=(key, caching.person()))
+        progress.again(
+            progress.again_label(job),
+            f"retry_{setting}",
+            caching.models().forget,
+            (job.key, caching.person()),  # no job: a widget keeps its arguments, and others may get the model
+            is_main=False,
+        )

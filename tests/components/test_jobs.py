@@ -16,7 +16,7 @@ import pytest
 
 from components import jobs as jobs_module
 from components.errors import InputError
-from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Queue
+from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue
 
 SOON = 10  # seconds until a test that waits in vain fails
 
@@ -112,6 +112,23 @@ def test_progress_pace_and_time_left(clock: types.SimpleNamespace) -> None:
     assert (job.fraction, job.per_second, job.seconds_left) == (0.3, 5.0, 14.0)
     job.report_progress(101, 100)
     assert (job.fraction, job.seconds_left) == (1.0, 0.0)
+
+
+def test_a_pause_is_no_time_in_which_it_worked(clock: types.SimpleNamespace) -> None:
+    job = Job("A")
+    job.leave_out(5)  # before the first report there is no pace yet
+    job.report_progress(0, 100)
+    clock.now += 2
+    job.report_progress(20, 100)
+    assert (job.per_second, job.seconds_left) == (10.0, 8.0)
+    clock.now += 60
+    job.leave_out(60)
+    assert (job.per_second, job.seconds_left) == (10.0, 8.0)
+
+
+def test_every_job_has_a_number_of_its_own() -> None:
+    numbers = [Job("A").number for _ in range(50)]  # their addresses in memory are used again
+    assert numbers == sorted(set(numbers))
 
 
 def test_the_work_reports_to_its_job() -> None:
@@ -239,6 +256,14 @@ def test_a_failure_is_tried_again_after_a_while_but_a_stop_is_not() -> None:
     assert jobs.find("a") is None
     assert ended(jobs.request("a", "A", quick())).result == "done"
     assert jobs.request("b", "B", quick()) is stopped
+
+
+def test_no_kind_of_job_is_blocked_by_a_failure_for_ever() -> None:
+    jobs = one_lane()
+    failed = ended(jobs.request("a", "A", failing(ValueError("no"))))
+    assert failed.finished_at is not None
+    failed.finished_at -= jobs_module.RETRY_SECONDS + 1
+    assert ended(jobs.request("a", "A", quick())).result == "done"
 
 
 def test_failures_take_no_room_from_results_and_are_bounded() -> None:
@@ -451,6 +476,26 @@ def test_who_is_gone_waits_no_longer() -> None:
     assert ended(job).is_cancelled
 
 
+def test_a_connection_that_breaks_for_a_moment_is_no_leaving(clock: types.SimpleNamespace) -> None:
+    connected = {"me", "quiet"}
+    presence = Presence(lambda person: person in connected, grace_seconds=10)
+    assert presence.is_present("me")
+    presence.see("quiet")
+    connected.clear()
+    clock.now += 9
+    assert presence.is_present("me")
+    assert presence.is_present("quiet")  # whose page was drawn a moment ago
+    assert not presence.is_present("never seen")
+    clock.now += 2  # being asked about is no sign of life
+    assert not presence.is_present("me")
+    connected.add("me")
+    assert presence.is_present("me")
+    connected.clear()
+    clock.now += 9
+    assert presence.is_present("me")
+    assert not presence.is_present("quiet")
+
+
 def test_a_stop_for_nobody_in_particular_ends_it_for_all() -> None:
     jobs = one_lane()
     job = jobs.request("a", "A", Gate(), person="me")
@@ -629,6 +674,34 @@ def test_a_lane_that_gives_way_pauses_while_others_work() -> None:
     wait_until(steps.goes_on)
     steps.end.set()
     assert ended(job).result > 0
+
+
+def test_the_pace_of_work_that_gave_way_is_that_of_its_working_time() -> None:
+    queue = background()
+    jobs, work, reported, go_on = Jobs(queue, "lane", 8), Gate(), threading.Event(), threading.Event()
+
+    def in_two_parts(report_progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> None:
+        report_progress(0, 100)
+        time.sleep(0.02)
+        report_progress(50, 100)
+        reported.set()
+        assert go_on.wait(SOON)
+        is_cancelled()  # pauses here
+
+    job = jobs.request("demo", "Demo", in_two_parts, lane="background")
+    assert reported.wait(SOON)
+    other = jobs.request("a", "A", work, person="you")
+    assert work.begun.wait(SOON)
+    began = time.monotonic()
+    go_on.set()
+    time.sleep(1.0)
+    work.go_on.set()
+    ended(other)
+    ended(job)
+    assert job.finished_at is not None
+    assert job.finished_at - began >= 1.0
+    assert job._first_report is not None
+    assert job.finished_at - job._first_report[0] < 0.6  # without the second of the pause
 
 
 def test_it_pauses_while_people_wait_for_work_outside_the_queue() -> None:

@@ -32,7 +32,6 @@ CACHE_VARIABLE = "BERT_INTERNALS_CACHE"
 CACHE_BYTES_VARIABLE = "BERT_INTERNALS_CACHE_BYTES"
 DEFAULT_CACHE_BYTES = 20 << 30
 KEPT_JOBS = 16
-RETRY_SECONDS = 20.0
 LANE, SHORT_LANE = "embedding", "short embedding"
 SHORT = 3_000  # sentences: up to here a corpus does not wait behind long ones
 log = logging.getLogger(__name__)
@@ -68,7 +67,6 @@ class IndexCache:
             queue or Queue({LANE: Lane(), SHORT_LANE: Lane()}),
             LANE,
             keep=KEPT_JOBS,
-            retry_seconds=RETRY_SECONDS,
             is_stale=lambda job: not (job.result.folder / MANIFEST).exists(),  # removed by another process
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -9,38 +10,35 @@ import streamlit as st
 
 from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
-from components.retrieval.search.paraphrases import most_similar_pairs
+from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from dashboard import caching
+from dashboard.corpora import uploads
+from dashboard.jobs import progress
 from dashboard.ui import figures, messages, wording
 from dashboard.views.search.results import READY_QUERIES, SIMILARITY_NAMES, TIE
 
 if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.trace import Pooling
+    from components.retrieval.index.folder import VectorIndex
     from dashboard.views.search.request import SearchRequest
 
 MOST_QUERIES = 1_000
+MOST_PAIRS = 1_000
+PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
 
 
 def queries(request: SearchRequest) -> None:
     """The hits of many queries at once."""
     corpus, similarity = request.corpus, request.similarity
     index = request.index("queries")
-    st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
-    st.text_area("Queries, one per line", key="w_queries_text", height=180)
-    st.session_state["_queries_text"] = st.session_state["w_queries_text"]
-    file = st.file_uploader("Or a file with one query per line", type=["txt"], key="queries_file")
-    if file is not None:  # read like a corpus of lines, so that its encoding is detected in the same way
-        lines = [text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt").texts]
-    else:
-        lines = [line.strip() for line in st.session_state["w_queries_text"].splitlines() if line.strip()]
-    if len(lines) > MOST_QUERIES:
-        raise InputError(
-            f"There are {len(lines):,} queries.", f"At most {MOST_QUERIES:,} were expected.", "Remove some of them."
-        )
+    lines = _queries()
     if index is None or not lines:
         return
     layer, pooling = request.cell(index)
-    vectors = caching.query_vectors(request.backend, tuple(lines), index.info)[layer, pooling]
+    vectors = caching.query_vectors(request.backend, lines, index.info)[layer, pooling]
     hits = index.engine(layer, pooling).search(vectors, request.k, similarity)
     rows = [
         {
@@ -66,6 +64,31 @@ def queries(request: SearchRequest) -> None:
     figures.data("queries", lambda: table)
 
 
+def _queries() -> tuple[str, ...]:
+    """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
+    st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
+    st.text_area("Queries, one per line", key="w_queries_text", height=180)
+    st.session_state["_queries_text"] = typed = st.session_state["w_queries_text"]
+    file = st.file_uploader("Or a file with one query per line", type=["txt"], key="queries_file")
+    if file is None:
+        uploads.forget("queries")
+        return _few_enough([line.strip() for line in typed.splitlines() if line.strip()])
+    return uploads.kept("queries", caching.query_files(), file, _read_queries) or ()
+
+
+def _read_queries(file: UploadedFile) -> tuple[str, ...]:
+    """Read like a corpus of lines, so that the encoding is detected in the same way."""
+    return _few_enough([text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt").texts])
+
+
+def _few_enough(lines: Sequence[str]) -> tuple[str, ...]:
+    if len(lines) > MOST_QUERIES:
+        raise InputError(
+            f"There are {len(lines):,} queries.", f"At most {MOST_QUERIES:,} were expected.", "Remove some of them."
+        )
+    return tuple(lines)
+
+
 def _settings(layer: int, pooling: Pooling, rest: str) -> str:
     return f"Layer {layer}, pooling {wording.POOLING_NAMES[pooling]}, {rest}. Change these settings under “Hits”."
 
@@ -80,25 +103,13 @@ def pairs(request: SearchRequest) -> None:
         st.info("The corpus has one sentence: there is no pair to compare.")
         return
     layer, pooling = request.cell(index)
-    possible = len(corpus) * (len(corpus) - 1) // 2
-    most = min(1_000, possible)
+    most = min(MOST_PAIRS, _possible_pairs(request))
     count = most if most <= 10 else st.slider("Pairs", 10, most, min(100, most), key="pair_count")
     st.caption(_settings(layer, pooling, "cosine"))
-    key = (index.folder.name, layer, pooling, count)
-    similar = caching.similar_pairs().find(key)
+    similar = _most_similar(request, index, layer, pooling)
     if similar is None:
-        blocks = -(-len(corpus) // 2048)
-        if len(corpus) > 5_000 and not st.button(f"Compare all {possible:,} pairs", key="find_pairs", type="primary"):
-            return
-        bar = st.progress(0.0, text=f"Comparing {blocks * (blocks + 1) // 2} blocks. Any click elsewhere stops this.")
-
-        def report_progress(done: int, total: int) -> None:
-            bar.progress(done / total, text=f"Compared {done} of {total} blocks")
-
-        vectors = index.engine(layer, pooling).vectors
-        similar = most_similar_pairs(vectors, count, corpus.texts, progress=report_progress)
-        bar.empty()
-        caching.similar_pairs().put(key, similar)
+        return
+    similar = similar[:count]
     table = pd.DataFrame(
         [
             {
@@ -123,3 +134,45 @@ def pairs(request: SearchRequest) -> None:
         "Whether two sentences mean the same: shared names, a similar length and the same topic also raise the cosine.",
     )
     figures.data("pairs", lambda: table)
+
+
+def _most_similar(
+    request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling
+) -> tuple[SimilarPair, ...] | None:
+    """The MOST_PAIRS most similar pairs, best first, as soon as all pairs are compared.
+
+    None before that: the button that starts it (a large corpus takes a while), the progress or the error is drawn. The
+    number of pairs that are shown is no part of the request: fewer pairs are the first of these.
+    """
+    corpus, jobs = request.corpus, caching.evaluations()
+    key = ("similar pairs", index.folder.name, layer, pooling)
+    is_short, done_before = len(corpus) <= PAIRS_AT_ONCE, jobs.find(key)
+    if not is_short and (done_before is None or done_before.result is None) and st.session_state.get("_pairs") != key:
+        label = f"Compare all {_possible_pairs(request):,} pairs"
+        st.button(label, key="find_pairs", type="primary", on_click=lambda: st.session_state.update(_pairs=key))
+        return None
+    vectors, texts = index.engine(layer, pooling).vectors, corpus.texts
+
+    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[SimilarPair, ...]:
+        return most_similar_pairs(vectors, MOST_PAIRS, texts, report_progress, is_cancelled)
+
+    job = jobs.request(
+        key,
+        f"Comparing all pairs of {corpus.name}",
+        compare,
+        person=caching.person(),
+        lane="statistics" if is_short else None,
+    )
+    is_ready = progress.ready(
+        jobs,
+        job,
+        doing="comparing the sentences",
+        stop_key="stop_pairs",
+        again_key="again_pairs",
+        unit="blocks of pairs",
+    )
+    return job.result if is_ready else None
+
+
+def _possible_pairs(request: SearchRequest) -> int:
+    return len(request.corpus) * (len(request.corpus) - 1) // 2

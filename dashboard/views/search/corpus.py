@@ -13,8 +13,9 @@ from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import caching, state
 from dashboard.corpora import chooser, current, uploads
+from dashboard.jobs import embedding
+from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
-from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -50,7 +51,7 @@ def corpus(backend: Backend) -> None:
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
     st.dataframe(pd.DataFrame(texts | columns), key="corpus_examples")
-    SearchRequest.of_session(backend, searched).index("corpus")
+    embedding.index_of(EmbedRequest.of_session(backend), searched, "corpus")
     _storage()
 
 

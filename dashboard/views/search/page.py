@@ -44,11 +44,9 @@ def _view(backend: Backend, view: str) -> None:
     messages.cross_encoder_note([backend])
     searched = current.corpus()
     if view == "results":
-        results.results(backend, searched)
-    elif view == "queries":
-        batches.queries(SearchRequest.of_session(backend, searched))
-    else:
-        batches.pairs(SearchRequest.of_session(backend, searched))
+        results.query_controls()
+    request = SearchRequest.of_session(backend, searched)
+    {"results": results.results, "queries": batches.queries, "pairs": batches.pairs}[view](request)
 
 
 navigation.show(

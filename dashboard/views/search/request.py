@@ -5,13 +5,12 @@ request -> index or trace -> ranking -> list and figures
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard import state
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui import controls
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 class SearchRequest:
     """The settings of one run of the page."""
 
-    backend: Backend
+    embed: EmbedRequest  # the model, and how it embeds texts
     corpus: Corpus
     query: str
     k: int
@@ -33,14 +32,13 @@ class SearchRequest:
     compare_with: str  # "none", "setting", "model", or a kind of word ranking
     layer: int | None  # None: the last one
     pooling: Pooling | None  # None: the model's own
-    max_length: int  # tokens of a text
     explained: int | None  # the number of the sentence that is explained
 
     @classmethod
     def of_session(cls, backend: Backend, corpus: Corpus) -> SearchRequest:
         """The session's settings. Call it after the page's controls were drawn: they refuse invalid values."""
         return cls(
-            backend,
+            EmbedRequest.of_session(backend),
             corpus,
             query=state.get("query"),
             k=state.get("k"),
@@ -48,13 +46,25 @@ class SearchRequest:
             compare_with=state.get("beside"),
             layer=state.get("layer"),
             pooling=state.get("pooling"),
-            max_length=controls.length_for(backend) or backend.own_max_length,
             explained=state.get("why"),
         )
 
+    def by(self, backend: Backend) -> SearchRequest:
+        """The same with another model."""
+        return replace(self, embed=EmbedRequest.of_session(backend))
+
+    @property
+    def backend(self) -> Backend:
+        return self.embed.backend
+
+    @property
+    def max_length(self) -> int:
+        """The number of tokens to which a text is truncated."""
+        return self.embed.max_length or self.backend.own_max_length
+
     def index(self, where: str) -> VectorIndex | None:
         """The corpus's index, if it is ready; else its progress or its costs are drawn. `where` keys the widgets."""
-        return embedding.index_of(EmbedRequest(self.backend, self.max_length), self.corpus, where)
+        return embedding.index_of(self.embed, self.corpus, where)
 
     def cell(self, index: VectorIndex) -> tuple[int, Pooling]:
         """The layer and pooling; for an index without them, its last layer and the model's own or its first pooling."""

@@ -67,11 +67,9 @@ class Ranked:
     first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
 
 
-def results(backend: Backend, corpus: Corpus) -> None:
-    """The query, its hits, a second ranking to compare with, and the explanation of the hit that was clicked."""
-    _query_controls()
-    request = SearchRequest.of_session(backend, corpus)
-    index = request.index("main")
+def results(request: SearchRequest) -> None:
+    """The hits, a second ranking to compare with, and the explanation of the hit that was clicked."""
+    backend, index = request.backend, request.index("main")
     if not request.query.strip():
         st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
         return
@@ -96,10 +94,11 @@ def results(backend: Backend, corpus: Corpus) -> None:
     judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], request)
     for number, ranked in enumerate(rankings):
         if len(ranked.best):
-            _spread(ranked, corpus, number)
+            _spread(ranked, request.corpus, number)
 
 
-def _query_controls() -> None:
+def query_controls() -> None:
+    """The query and how it is ranked. Draw them before the request is read: they refuse invalid values."""
     controls.bind(
         "query",
         st.text_input,
@@ -203,7 +202,7 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
         if not state.get("model2"):
             st.info("Choose a second model in the sidebar.")
         return None
-    request = SearchRequest.of_session(second, request.corpus)
+    request = request.by(second)
     index = request.index("second")
     if index is None:
         return None

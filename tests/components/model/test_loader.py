@@ -12,10 +12,11 @@ import weakref
 import pytest
 
 from components.errors import ModelError
-from components.jobs import Job, Lane, Queue
+from components.jobs import RETRY_SECONDS, Lane, Queue
+from components.model import loader as loader_module
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec, catalog_spec, parse_model
-from components.model.loader import DOWNLOAD_LANE, FAILURE_KEPT_SECONDS, LANE, ModelLoader, progress_message
+from components.model.loader import DOWNLOAD_LANE, LANE, ModelLoader
 from components.model.store import TraceStore
 from tests.hub_server import HubServer, use_hub
 from tests.tiny import save_tiny
@@ -111,7 +112,7 @@ def test_a_failure_is_remembered_and_forgotten_on_demand(loader, loads):
 def test_a_failure_is_forgotten_after_a_while(loader, loads):
     loads.then = failing()
     job = finished(loader.request(spec_of("a")))
-    job.finished_at -= FAILURE_KEPT_SECONDS - 1
+    job.finished_at -= RETRY_SECONDS - 1
     assert loader.request(spec_of("a")) is job
     job.finished_at -= 2
     assert finished(loader.request(spec_of("a"))) is not job
@@ -151,7 +152,7 @@ def test_a_stopped_download_does_not_start_again_by_itself(loader, loads):
     loads.then = stopped_download
     job = loader.request(spec_of("a"), "me")
     loader.jobs.stop(job, "me")
-    finished(job).finished_at -= 10 * FAILURE_KEPT_SECONDS
+    finished(job).finished_at -= 10 * RETRY_SECONDS
     assert loader.request(spec_of("a"), "me") is job
     loads.then = lambda *_: None
     loader.forget("a", "me")
@@ -230,15 +231,19 @@ def test_progress_can_be_read_while_it_loads(loader, loads):
     loads.then = then
     job = loader.request(spec_of("a"))
     assert half.wait(10)
-    assert (job.fraction, progress_message(spec_of("a"), job)) == (0.5, "Downloading title of a: 30 of 60 MB")
+    assert (job.fraction, job.done, job.total) == (0.5, 30_000_000, 60_000_000)
     go_on.set()
     finished(job)
-    assert (job.fraction, progress_message(spec_of("a"), job)) == (1.0, "Loading title of a into memory")
+    assert job.fraction == 1.0
 
 
-def test_without_a_download_there_is_no_fraction():
-    job = Job("Loading it into memory")
-    assert (job.fraction, progress_message(spec_of("a"), job)) == (None, "Loading it into memory")
+def test_the_title_says_whether_it_is_downloaded(loader, loads, monkeypatch, tmp_path):
+    monkeypatch.setattr(loader_module.hub, "cached_folder", lambda key: None if key == "a" else tmp_path)
+    jobs = [finished(loader.request(spec_of(key))) for key in "ab"]
+    assert [job.title for job in jobs] == [
+        "Downloading title of a and loading it into memory",
+        "Loading title of b into memory",
+    ]
 
 
 def test_a_stop_is_heard_and_says_what_the_download_said(loader, loads):

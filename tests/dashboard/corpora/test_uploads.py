@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,3 +82,23 @@ def test_a_bad_file_is_explained_and_the_last_good_one_stays(
     assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file: "good") == "good"
     assert uploads.kept("things", cache, Upload("b", b"2", "2"), refuse) == "good"
     assert [type(problem) for problem in said] == [InputError]
+
+
+def test_two_sessions_with_one_file_read_it_once(session: dict[str, Any]) -> None:
+    cache: Cache[int] = Cache(6)
+    begun, go_on, reads = threading.Event(), threading.Event(), []
+
+    def read(file: Upload) -> int:
+        reads.append(file.name)
+        begun.set()
+        assert go_on.wait(10)
+        return len(file.content)
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(uploads.added, cache, Upload("a.txt", b"123", "1"), read)
+        assert begun.wait(10)
+        second = threads.submit(uploads.added, cache, Upload("a.txt", b"123", "2"), read)
+        time.sleep(0.2)  # time enough to read it a second time
+        go_on.set()
+        assert first.result(10) == second.result(10)
+    assert reads == ["a.txt"]

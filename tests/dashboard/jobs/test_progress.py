@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.jobs import Cancelled, Job
 from dashboard import caching
+from dashboard.jobs import progress
 from tests.dashboard.conftest import Open, texts
 
 
@@ -156,3 +158,115 @@ def test_what_nobody_asked_for_is_not_listed(open_page: Open, held: Held, monkey
     finally:
         gate.set()
         assert quiet.finished.wait(10)
+
+
+def test_a_failure_is_explained_on_each_redraw_and_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caching.evaluations.clear()
+    as_person(monkeypatch, "Ann")
+
+    def fail(report_progress: Any, is_cancelled: Any) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    failed = caching.evaluations().request("shared", "Ranking secret.csv", fail, person="Ann")
+    assert failed.finished.wait(10)
+    app = AppTest.from_function(page, default_timeout=30).run().run().run()
+    assert "Something went wrong while testing." in texts(app)
+    faults = [record for record in caplog.records if record.exc_info and record.exc_info[1] is failed.error]
+    assert [record.getMessage() for record in faults] == ["Ranking secret.csv failed"]
+    app.button(key="again").click().run()
+    again = caching.evaluations().find("shared")
+    assert again is not None
+    assert again.finished.wait(10)
+    assert "Result: again" in texts(app.run())
+
+
+def test_a_fault_of_a_page_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def faulty() -> None:
+        from dashboard.ui import messages
+
+        messages.guarded(lambda: [][0], "testing")
+
+    assert "Something went wrong while testing." in texts(AppTest.from_function(faulty).run())
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == ["testing failed"]
+
+
+def test_stop_has_a_key_that_no_other_job_gets(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_person(monkeypatch, "Ann")
+    app = AppTest.from_function(page, default_timeout=30).run()
+    assert [button.key for button in stops_listed(app)] == [f"stop_listed_{held.job.number}"]
+
+
+def test_a_download_is_shown_in_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr("components.jobs.time", SimpleNamespace(monotonic=lambda: clock.now))
+    job = Job("Downloading a_model", started=100.0)
+    job.report_progress(0, 3_000_000)
+    clock.now += 10
+    job.report_progress(1_200_000, 3_000_000)
+    assert progress.line(job, progress.BYTES) == "Downloading a\\_model · 1.2 of 3.0 MB · 15 s left"
+
+
+def test_a_bar_without_a_total_moves_and_does_not_reach_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr("dashboard.jobs.progress.time", SimpleNamespace(monotonic=lambda: clock.now))
+    job = Job("Timing")
+    assert progress.share(job) == 0.0
+    job.started = 100.0
+    shares = []
+    for clock.now in (100.0, 104.0, 112.0, 10_000.0):
+        shares.append(progress.share(job))
+    assert shares == [0.0, 0.5, 0.75, 0.95]
+    job.report_progress(1, 4)
+    assert progress.share(job) == 0.25
+
+
+def blocked_page() -> None:
+    """A page that cannot be drawn without the result of a job."""
+    import streamlit as st
+
+    from dashboard import caching
+    from dashboard.jobs import progress
+
+    jobs = caching.evaluations()
+    job = jobs.find("shared") or jobs.request("shared", "Anew", lambda *_: "anew", person=caching.person())
+    job.people.add("Ann")
+    progress.wait(jobs, job, stop_key="stop_wait", meanwhile=lambda: st.caption("Meanwhile"))
+    if job.result is None:
+        progress.explain_end(job, doing="testing")
+        progress.again(progress.again_label(job), "again_wait", jobs.forget, (job, caching.person()))
+    else:
+        st.markdown(f"Result: {job.result}")
+
+
+def test_a_page_that_waits_in_its_run_is_drawn_once_the_job_is_done(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_person(monkeypatch, "Ann")
+    drawn: list[str] = []
+    line = progress.line
+
+    def watched(job: Job, unit: str = "") -> str:
+        drawn.append(line(job, unit))
+        if len(drawn) == 3:
+            held.release.set()
+        return drawn[-1]
+
+    monkeypatch.setattr(progress, "line", watched)
+    app = AppTest.from_function(blocked_page, default_timeout=30).run()
+    assert "Result: done" in texts(app)
+    assert "Meanwhile" not in texts(app)
+    assert len(app.get("progress")) == 0
+    assert len(drawn) >= 3
+    assert drawn[0].startswith("Ranking secret.csv · 25 %")
+
+
+def test_who_stops_a_wait_in_the_run_reads_so_and_can_start_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_person(monkeypatch, "Ann")
+    threading.Timer(0.3, lambda: caching.evaluations().stop(held.job, "Ann")).start()
+    app = AppTest.from_function(blocked_page, default_timeout=30).run()
+    assert "Stopped: Ranking secret" in texts(app)
+    assert held.job.finished.wait(10)
+    app.button(key="again_wait").click().run()
+    assert "Result: anew" in texts(app)

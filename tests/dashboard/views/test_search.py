@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,14 @@ import numpy as np
 import pytest
 
 from components.analysis import late_interaction
+from components.jobs import Cancelled
 from components.model.trace import POOLINGS
 from components.retrieval.search.lexical import make_ranker
+from components.retrieval.search.paraphrases import most_similar_pairs
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.views.search import batches
+from dashboard.views.search.request import SearchRequest
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import backend
 
@@ -180,6 +186,139 @@ def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: n
     pairs = [tuple(map(int, numbers.split(" – "))) for numbers in table["numbers"]]
     np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=1e-4)
     assert len(set(pairs)) == 100
+
+
+class Comparison:
+    """The comparison of all pairs, held until it is released or stopped."""
+
+    def __init__(self) -> None:
+        self.runs, self.begun, self.release = 0, threading.Event(), threading.Event()
+
+    def __call__(
+        self, vectors: Any, k: int, texts: Any, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]
+    ) -> Any:
+        self.runs += 1
+        progress(1, 4)
+        self.begun.set()
+        while not self.release.wait(0.01):
+            if is_cancelled():
+                raise Cancelled
+        return most_similar_pairs(vectors, k, texts, progress, is_cancelled)
+
+
+@pytest.fixture
+def comparison(monkeypatch: pytest.MonkeyPatch) -> Iterator[Comparison]:
+    caching.evaluations.clear()
+    one = Comparison()
+    monkeypatch.setattr(batches, "most_similar_pairs", one)
+    yield one
+    one.release.set()
+    for job in caching.evaluations().under_way():
+        assert job.finished.wait(20)
+    caching.evaluations.clear()
+
+
+def test_two_people_wait_for_one_comparison_of_all_pairs(
+    open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for person in ("Ann", "Ben"):
+        monkeypatch.setattr(caching, "person", lambda person=person: person)
+        app = open_page("search", view="pairs")
+    (job,) = caching.evaluations().under_way()
+    assert job.people == {"Ann", "Ben"}
+    assert app.main.get("progress")[0].proto.text.startswith(
+        "Comparing all pairs of Demo news · 1 of 4 blocks of pairs"
+    )
+    assert app.sidebar.get("progress")[0].proto.text.startswith("Comparing all pairs of Demo news · 25 %")
+    comparison.release.set()
+    assert job.finished.wait(20)
+    app.run()
+    assert len(app.table[0].value) == 100
+    first = app.table[0].value
+    app.slider(key="pair_count").set_value(30).run()
+    assert app.table[0].value.equals(first[:30])
+    assert comparison.runs == 1  # fewer pairs are the first of those that are there
+
+
+def test_stop_reaches_the_comparison_of_all_pairs(
+    open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "person", lambda: "Ann")
+    app = open_page("search", view="pairs")
+    (job,) = caching.evaluations().under_way()
+    app.button(key="stop_pairs").click().run()
+    assert job.finished.wait(10)
+    assert job.is_cancelled
+    app.run()
+    assert "Stopped: Comparing all pairs of Demo news." in texts(app)
+    assert not app.table
+    comparison.release.set()
+    app.button(key="again_pairs").click().run()
+    app.run()
+    assert len(app.table[0].value) == 100
+
+
+def test_a_large_corpus_is_compared_on_a_click_only(
+    open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr(caching, "person", lambda: "Ann")
+    app = open_page("search", view="pairs")
+    assert comparison.runs == 0
+    app.button(key="find_pairs").click().run()
+    (job,) = caching.evaluations().under_way()
+    other = open_page("search", view="pairs")  # whoever did not ask does not join
+    assert other.button(key="find_pairs").label == "Compare all 198,135 pairs"
+    app.button(key="stop_pairs").click().run()
+    assert job.finished.wait(10)
+    comparison.release.set()
+    app.run()
+    app.button(key="again_pairs").click().run()  # one click is enough
+    app.run()
+    assert len(app.table[0].value) == 100
+    assert len(other.run().table[0].value) == 100
+    assert comparison.runs == 2
+
+
+def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+    read = batches.reading.read_corpus
+    monkeypatch.setattr(batches.reading, "read_corpus", lambda *given: reads.append(given) or read(*given))
+    caching._few.clear()
+    for _ in range(2):
+        app = open_page("search", view="queries")
+        app.file_uploader(key="queries_file").upload("mine.txt", b"actor wins award\n\nvolcano erupted\n").run().run()
+        assert list(app.dataframe[0].value["query"]) == ["actor wins award", "volcano erupted"]
+    assert len(reads) == 1
+    too_many = "\n".join(f"query {number}" for number in range(batches.MOST_QUERIES + 1)).encode()
+    app.file_uploader(key="queries_file").set_value(("many.txt", too_many, "text/plain")).run()
+    assert "There are 1,001 queries." in texts(app).replace("\\", "")
+    assert list(app.dataframe[0].value["query"]) == ["actor wins award", "volcano erupted"]
+    app.file_uploader(key="queries_file").clear().run()
+    assert not app.error
+    assert len(app.dataframe[0].value) == 6  # those typed
+
+
+def test_the_session_is_read_once_in_a_run(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch, tiny_folder: Callable[[str], Path]
+) -> None:
+    calls = []
+    of_session = SearchRequest.of_session.__func__  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        SearchRequest, "of_session", classmethod(lambda cls, *given: calls.append(given) or of_session(cls, *given))
+    )
+    app = open_page("search", vs="model", m2=str(tiny_folder("bert")))
+    for _ in range(60):
+        if len([item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]) > 1:
+            break
+        time.sleep(0.25)
+        app.run()
+    calls.clear()
+    app.run()
+    assert len(hits(app, 1)) == 10
+    assert len(calls) == 1
 
 
 def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(open_page: Open, tmp_path: Path) -> None:

@@ -116,3 +116,11 @@ def test_mining_can_be_stopped():
     vectors = corpus(10)
     with pytest.raises(Cancelled):
         most_similar_pairs(vectors, is_cancelled=lambda: True)
+
+
+def test_fewer_pairs_are_the_first_of_more_ties_included():
+    vectors = np.random.default_rng(0).integers(-1, 2, (3_000, 3)).astype(np.float32)  # few directions, many ties
+    more = most_similar_pairs(vectors, 200)
+    assert len({pair.cosine for pair in more}) < len(more)
+    for k in (1, 12, 150):
+        assert most_similar_pairs(vectors, k) == more[:k]

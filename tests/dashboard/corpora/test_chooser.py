@@ -1,0 +1,220 @@
+"""Choosing a corpus: uploads are read once, data sets are downloaded as a job that can be stopped and is shared."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.errors import InputError
+from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora import hub_datasets
+from dashboard import caching
+from tests.dashboard.conftest import texts
+
+NAME = "somebody/news"
+CSV = "id,title,text\n1,Über,Ein Satz.\n2,Zwei,Noch ein Satz.\n"
+
+
+def page() -> None:
+    """The chooser by itself, with the sidebar's list of jobs, as app.py draws it."""
+    import streamlit as st
+
+    from dashboard.corpora import chooser, current
+    from dashboard.jobs import listing
+    from dashboard.ui import messages
+
+    listing.expect()
+    jobs_slot = st.sidebar.container()
+    messages.guarded(chooser.choose, "testing")
+    st.markdown(f"In use: {current.corpus().name}")
+    listing.draw(jobs_slot)
+
+
+def chooser(way: str) -> AppTest:
+    app = AppTest.from_function(page, default_timeout=30).run()
+    return app.segmented_control(key="corpus_way").set_value(way).run()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> Iterator[None]:
+    yield
+    for job in caching.datasets().under_way():
+        caching.datasets().stop(job)
+        assert job.finished.wait(10)
+    for kept in (caching.datasets, caching.column_previews, caching._few):
+        kept.clear()
+
+
+# Uploads
+
+
+def test_a_file_is_read_once_for_all_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    previews = counted(monkeypatch, "columns_of")
+    reads = counted(monkeypatch, "read_corpus")
+    for _ in range(2):
+        app = chooser("upload")
+        app.file_uploader(key="corpus_file").upload("mine.csv", CSV.encode()).run()
+        app.selectbox(key="corpus_column").set_value("text").run()
+        app.button(key="use_corpus").click().run()
+        assert not app.error
+        assert "In use: mine.csv" in texts(app)
+        assert app.session_state["corpus"]
+    assert len(previews) == 1
+    assert len(reads) == 1
+
+
+def test_another_encoding_or_column_is_another_reading() -> None:
+    app = chooser("upload")
+    app.file_uploader(key="corpus_file").upload("mine.csv", CSV.encode("latin-1")).run()
+    app.text_input(key="corpus_encoding").set_value("latin-1").run()
+    for column, expected in (("title", ("Über", "Zwei")), ("text", ("Ein Satz.", "Noch ein Satz."))):
+        app.selectbox(key="corpus_column").set_value(column).run()
+        app.button(key="use_corpus").click().run()
+        chosen = caching.corpora().find(app.session_state["corpus"])
+        assert chosen is not None
+        assert chosen.texts == expected
+    app.text_input(key="corpus_encoding").set_value("cp437").run()
+    app.selectbox(key="corpus_column").set_value("title").run()
+    app.button(key="use_corpus").click().run()
+    chosen = caching.corpora().find(app.session_state["corpus"])
+    assert chosen is not None
+    assert chosen.texts == ("▄ber", "Zwei")  # the bytes of latin-1, read as the person said
+
+
+def test_a_file_that_cannot_be_read_is_explained_and_the_corpus_before_stays() -> None:
+    app = chooser("upload")
+    app.file_uploader(key="corpus_file").upload("mine.csv", CSV.encode()).run()
+    app.selectbox(key="corpus_column").set_value("text").run()
+    app.button(key="use_corpus").click().run()
+    app.file_uploader(key="corpus_file").set_value(("bad.parquet", b"no parquet", "")).run()
+    assert app.error
+    assert "Something went wrong" not in texts(app)
+    assert "In use: mine.csv" in texts(app)
+    # The choice of the encoding is still there: it may be what was wrong.
+    assert app.text_input(key="corpus_encoding").value == ""
+    app.file_uploader(key="corpus_file").set_value(("empty.csv", b"text\n", "")).run()
+    app.button(key="use_corpus").click().run()
+    assert app.error
+    assert "In use: mine.csv" in texts(app)
+
+
+def test_a_file_of_the_machine_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    for content in ("One.\nTwo.\n", "Three sentences.\nFour.\nFive.\n"):
+        path.write_text(content)
+        app = chooser("path")
+        app.text_input(key="corpus_path").set_value(str(path)).run()
+        app.button(key="use_corpus").click().run()
+        chosen = caching.corpora().find(app.session_state["corpus"])
+        assert chosen is not None
+        assert list(chosen.texts) == content.splitlines()
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    calls: list[Any] = []
+    original = getattr(reading, name)
+
+    def watched(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(reading, name, watched)
+    return calls
+
+
+# Data sets
+
+
+class Hub:
+    """A data set that is downloaded until it is released, or its download is stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "train.jsonl.gz"
+        lines = [json.dumps({"text": f"Sentence {number}."}) for number in range(5)]
+        self.path.write_bytes(gzip.compress("\n".join(lines).encode()))
+        self.begun, self.release, self.names = threading.Event(), threading.Event(), []
+        self.error: Exception | None = None
+
+    def fetch(
+        self, name: str, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool], limits: Any
+    ) -> tuple[Path, ...]:
+        self.names.append(name)
+        progress(1_500_000, 6_000_000)
+        self.begun.set()
+        while not self.release.wait(0.01):
+            if is_cancelled():
+                raise hub_datasets.DatasetError("cancelled", "The download was cancelled.", "", "")
+        if self.error is not None:
+            raise self.error
+        return (self.path,)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    one = Hub(tmp_path)
+    monkeypatch.setattr(hub_datasets, "fetch_dataset", one.fetch)
+    yield one
+    one.release.set()
+
+
+def downloading(monkeypatch: pytest.MonkeyPatch, person: str, name: str = NAME) -> AppTest:
+    monkeypatch.setattr(caching, "person", lambda: person)
+    app = chooser("hub")
+    app.text_input(key="corpus_dataset").set_value(name).run()
+    return app.button(key="fetch_dataset").click().run()
+
+
+def test_a_data_set_is_downloaded_once_for_two_people(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    downloading(monkeypatch, "Ann")
+    app = downloading(monkeypatch, "Ben", f"https://huggingface.co/datasets/{NAME}")
+    (job,) = caching.datasets().under_way()
+    assert job.people == {"Ann", "Ben"}
+    assert app.main.get("progress")[0].proto.text == "Downloading somebody/news · 1.5 of 6.0 MB"
+    (listed,) = app.sidebar.get("progress")
+    assert listed.proto.text.startswith("Downloading somebody/news · 25 %")
+    hub.release.set()
+    assert job.finished.wait(10)
+    app.run()
+    app.button(key="use_corpus").click().run()
+    assert f"In use: {NAME}" in texts(app)
+    app.run()
+    assert hub.names == [NAME]  # other clicks ask the hub nothing
+    hub.path.unlink()
+    app.run()
+    assert hub.names == [NAME, NAME]  # its files are no longer there
+
+
+def test_stop_reaches_the_download_and_it_can_be_started_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = downloading(monkeypatch, "Ann")
+    (job,) = caching.datasets().under_way()
+    app.button(key="stop_dataset").click().run()
+    assert job.finished.wait(10)
+    assert job.is_cancelled
+    app.run()
+    assert "Stopped: Downloading somebody/news." in texts(app)
+    assert not app.error
+    hub.release.set()
+    app.button(key="again_dataset").click().run()
+    app.button(key="use_corpus").click().run()
+    assert f"In use: {NAME}" in texts(app)
+
+
+def test_a_download_that_fails_is_explained_and_a_click_tries_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.error = InputError("The data set has several subsets.", "One was expected.", "Enter its name.")
+    hub.release.set()
+    app = downloading(monkeypatch, "Ann")
+    assert "The data set has several subsets." in texts(app)
+    assert "In use: Demo news" in texts(app)  # the rest of the page is drawn
+    hub.error = None
+    app.button(key="fetch_dataset").click().run()
+    assert not app.error
+    assert app.button(key="use_corpus")
+    app.button(key="fetch_dataset").click().run()
+    assert len(hub.names) == 3  # the hub may have another version by now

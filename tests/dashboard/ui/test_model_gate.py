@@ -1,0 +1,54 @@
+"""What a page shows while its model is loaded, and when that was stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.jobs import Cancelled
+from components.model.backend import Backend
+from dashboard import caching
+from dashboard.jobs import progress
+from tests.dashboard.conftest import Open, figures, texts
+
+
+def test_loading_can_be_stopped_and_started_again(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, tiny_folder: Callable[[str], Path]
+) -> None:
+    folder, lines, load = str(tiny_folder("bert")), [], Backend.load
+    line = progress.line
+    monkeypatch.setattr(caching, "person", lambda: "Ann")
+    caching.models().jobs.drop(caching.models().jobs.finished())
+
+    def held(spec: Any, store: Any, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> Backend:
+        if spec.key != folder:
+            return load(spec, store, progress=progress, is_cancelled=is_cancelled)
+        progress(1_000_000, 4_000_000)
+        while not is_cancelled():
+            time.sleep(0.01)
+        raise Cancelled
+
+    def watched(job: Any, unit: str = "") -> str:
+        """The line under the bar; once it was drawn with the bytes, Ann presses Stop."""
+        lines.append(line(job, unit))
+        if job.key == folder and "MB" in lines[-1]:
+            threading.Thread(target=caching.models().jobs.stop, args=(job, "Ann")).start()
+        return lines[-1]
+
+    monkeypatch.setattr(Backend, "load", held)
+    monkeypatch.setattr(progress, "line", watched)
+    app = open_page("layers", m=folder)
+    assert any(text.endswith(" · 1.0 of 4.0 MB") for text in lines)
+    assert "Stopped: Loading" in texts(app)
+    assert not app.error
+    assert not figures(app)
+    monkeypatch.setattr(Backend, "load", load)
+    assert app.button(key="retry_model").label == "Start again"
+    app.button(key="retry_model").click().run()
+    assert "Stopped" not in texts(app)
+    assert len(figures(app)) == 1

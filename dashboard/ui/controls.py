@@ -199,6 +199,11 @@ def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", 
     return sentence_of([item.text for item in sentences], setting, label, 0)
 
 
+def options() -> Any:
+    """A button that opens the controls of a view that are needed less often; use it as a context (`with`)."""
+    return st.popover("Options", icon=":material/tune:", width="content")
+
+
 def several(setting: str, label: str, count: int) -> tuple[int, ...]:
     """Some of the numbers 0..count-1; all of them if none is chosen."""
     chosen = state.get(setting)

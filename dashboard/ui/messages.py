@@ -37,7 +37,7 @@ def explain(problem: BaseException, doing: str) -> None:
         return
     st.error(
         f"**Something went wrong while {doing}.** This is an error in the dashboard, not yours. The server's log has "
-        "the details.\n\nChange the sentences or the model, or restore the defaults with “Reset” in the sidebar."
+        "the details.\n\nChange the sentences or the model, or use “Restore all defaults” under “More settings” in the sidebar."
     )
 
 
@@ -66,7 +66,7 @@ def no_sentences() -> bool:
     if state.get("sentences"):
         return False
     st.info(
-        "**No sentence yet.** Type sentences in the sidebar, one per line, or start with an example.",
+        "**No sentence yet.** Type sentences at the top of the page, one per line, or start with an example.",
         icon=":material/edit_note:",
     )
     if st.button("Start with the bank sentences", key="start_example", type="primary"):
@@ -79,7 +79,7 @@ def needs_second_sentence(texts: Sequence[str]) -> bool:
     """Whether there is only one sentence where sentences are compared; if so, a hint is drawn."""
     if len(texts) > 1:
         return False
-    st.info("One sentence has no other to compare with. Add a second one in the sidebar.")
+    st.info("One sentence has no other to compare with. Add a second one at the top of the page.")
     return True
 
 

@@ -154,7 +154,7 @@ def _smaller(view: View, n_blocks: int, n_heads: int, n_tokens: int, head_dim: i
     if not heads:
         st.warning(
             f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MB. Use the matrix or the "
-            "patterns, or lower the maximum length in the sidebar.",
+            "patterns, or lower the maximum length under “More settings”.",
             icon=":material/unfold_more:",
         )
         return [], []

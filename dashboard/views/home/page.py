@@ -19,7 +19,7 @@ def render() -> None:
     st.title("See what happens inside BERT")
     st.markdown(
         "BERT turns every word of a sentence into a vector and changes this vector block by block until it carries the "
-        "word's context. Type your own sentences in the sidebar, open a page, and look at every step in a real model."
+        "word's context. Type your own sentences in the line above, open a page, and look at every step in a real model."
     )
     st.subheader("One word in three sentences", anchor=False)
     messages.guarded(_bank, "drawing the example")

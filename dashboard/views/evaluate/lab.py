@@ -201,7 +201,6 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
                     row_title="",
                     column_title="treatment",
                     digits=digits,
-                    scale=controls.scale(),
                 ),
                 key=key,
                 alt=f"Heatmap of {unit} for five poolings and five treatments",
@@ -272,7 +271,6 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
                     logarithmic=True,
                     # On a phone the labels 256 and 384 would run into each other.
                     ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
-                    scale=controls.scale(),
                 ),
                 key=key,
                 alt=f"{unit} of {pooling} pooling at layer {layer} by the number of dimensions kept",

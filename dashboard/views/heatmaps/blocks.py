@@ -122,9 +122,7 @@ def _diagonal(trace: Trace, special: bool) -> None:
     means = np.nanmean(values, axis=0)
     block = int(np.nanargmin(means))
     figures.figure(
-        curves.block_curves(
-            values, labels, "Similarity of each token before and after a block", scale=controls.scale()
-        ),
+        curves.block_curves(values, labels, "Similarity of each token before and after a block"),
         key="diagonal",
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
         message=f"Block {block} changes the tokens most: their mean cosine before and after it is {means[block]:.3f}.",

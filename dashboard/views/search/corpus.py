@@ -13,7 +13,7 @@ from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import caching, state
 from dashboard.corpora import chooser, current, uploads
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import figures, messages
 from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def corpus(backend: Backend) -> None:
     right.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
     counts, edges = facts.histogram()
     figures.figure(
-        bars.count_bars(edges, counts, "Length of the sentences", controls.scale()),
+        bars.count_bars(edges, counts, "Length of the sentences"),
         key="corpus_lengths",
         alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
         read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "

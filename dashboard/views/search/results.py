@@ -313,7 +313,6 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
             ranked.best,
             f"All {len(corpus):,} scores: {ranked.title}",
             value=ranked.unit,
-            scale=controls.scale(),
         ),
         key=f"spread_{number}",
         alt=f"Histogram of {len(corpus):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",

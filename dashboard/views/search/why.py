@@ -12,7 +12,7 @@ from components.analysis import late_interaction
 from components.charts import matrices
 from components.retrieval.search import words
 from dashboard import caching, state
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.late_interaction import MaxSim
@@ -66,7 +66,6 @@ def why(request: SearchRequest) -> None:
                 columns="sentence token",
                 value="cosine",
                 show_values=len(columns) <= 12,
-                scale=controls.scale(),
             ),
             key="why_matrix",
             alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",

@@ -131,7 +131,7 @@ class Embedder:
         texts: Sequence[str],
         weights: Float32,
         options: EmbedOptions,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
@@ -157,7 +157,7 @@ class Embedder:
         options: EmbedOptions,
         sink: Sink,
         token_budget: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         is_cancelled: Callable[[], bool] = lambda: False,
         forward: _Forward | None = None,
     ) -> EmbedReport:
@@ -177,8 +177,7 @@ class Embedder:
                     sink(part + start, vectors)
                     done += len(part)
                     tokens += sum(len(ids[row]) for row in part)
-                    if progress is not None:
-                        progress(done, len(texts))
+                    progress(done, len(texts))
         return EmbedReport(len(texts), tokens, truncated, time.monotonic() - started)
 
     def _batches(self, lengths: Sequence[int], token_budget: int | None) -> Iterator[Int64]:

@@ -166,7 +166,7 @@ def no_safetensors(name: str) -> ModelError:
 def download(
     repo_id: str,
     revision: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
     """Download a model's files into the hub's cache and return their folder.
@@ -211,7 +211,7 @@ def fetched(
     choose: Callable[[Mapping[str, int]], Iterable[str]],
     repo_type: RepoType,
     revision: str | None,
-    progress: Progress | None,
+    progress: Progress,
     is_cancelled: Callable[[], bool],
 ) -> Iterator[tuple[str, Path]]:
     """Download files of a repository into the hub's cache one after the other: name and path of each, once it is complete.
@@ -240,8 +240,7 @@ def fetched(
                 "Files that were downloaded completely are kept.",
                 f"To download the rest, {words.again}.",
             )
-        if progress is not None:
-            progress(min(bytes_before + done, total), total)
+        progress(min(bytes_before + done, total), total)
 
     for name in names:
         report(0)

@@ -102,7 +102,7 @@ def fetch_dataset(
     name: str,
     split: str | None = None,
     revision: str | None = None,
-    progress: hub.Progress | None = None,
+    progress: hub.Progress = lambda done, total: None,
     is_cancelled: Callable[[], bool] = lambda: False,
     limits: Limits | None = None,
 ) -> tuple[Path, ...]:

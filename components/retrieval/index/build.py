@@ -70,7 +70,7 @@ def build_index(
     folder: Path,
     options: EmbedOptions,
     dtype: str = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> VectorIndex:
     """Embed a corpus into a folder, continue an unfinished build, or open the index that is already there.
@@ -187,7 +187,7 @@ def _embed(
     texts: Sequence[str],
     options: EmbedOptions,
     dtype: DType,
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[int, int], None],
     is_cancelled: Callable[[], bool],
 ) -> tuple[int, int]:
     """Embed the remaining blocks; the numbers of tokens and of truncated sentences in all blocks."""
@@ -196,8 +196,7 @@ def _embed(
     cells = [(layer, pooling) for layer in options.layers for pooling in options.poolings]
     vectors = [np.load(part / vector_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
     norms = [np.load(part / norm_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
-    if progress is not None:
-        progress(min(blocks * BLOCK, len(texts)), len(texts))
+    progress(min(blocks * BLOCK, len(texts)), len(texts))
     for start in range(blocks * BLOCK, len(texts), BLOCK):
 
         def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
@@ -208,8 +207,7 @@ def _embed(
                 norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
 
         def report_progress(done: int, _: int, start: int = start) -> None:
-            if progress is not None:
-                progress(start + done, len(texts))
+            progress(start + done, len(texts))
 
         report = backend.embed_into(
             texts[start : start + BLOCK], options, keep, progress=report_progress, is_cancelled=is_cancelled

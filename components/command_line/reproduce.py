@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.model.trace import POOLING_NAMES
 
 if TYPE_CHECKING:
     from components.retrieval.evaluation.reproduction import Outcome, Row
@@ -125,10 +126,8 @@ _HEAD = f"{'model':<25}{'data':<18}{'pooling':<9}{'measure':<10}{'n':>7}"
 
 
 def _start(row: Row) -> str:
-    from components.retrieval.evaluation.published_figures import POOLING_TITLES, measure_title
-
     name, data = row.model.rpartition("/")[2], _data_title(row.task, row.split)
-    return f"{name:<25}{data:<18}{POOLING_TITLES[row.pooling]:<9}{measure_title(row.measure):<10}{row.n:>7,}"
+    return f"{name:<25}{data:<18}{POOLING_NAMES[row.pooling]:<9}{row.measure.capitalize():<10}{row.n:>7,}"
 
 
 def _data_title(task: str, split: str) -> str:

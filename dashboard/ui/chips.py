@@ -1,6 +1,6 @@
-"""Two small browser components: clickable token chips, and the button that copies the link.
+"""Small browser components: clickable token chips, and the button that copies the link.
 
-Both are Streamlit components (v2): a few lines of JavaScript from assets/web, without a build step or an iframe.
+They are Streamlit components (v2): a few lines of JavaScript from assets/web, without a build step or an iframe.
 Their content is sent as data and set as text, never as markup.
 """
 
@@ -28,22 +28,16 @@ class ChipRow:
     picked: tuple[int, ...] = ()
 
 
-def _web(name: str) -> str:
-    return (ASSETS / "web" / name).read_text(encoding="utf-8")
-
-
 @cache
-def _components() -> dict[str, Any]:
-    chips = st.components.v2.component(
-        "bert_internals_chips", html='<div class="rows"></div>', css=_web("chips.css"), js=_web("chips.js")
+def web_component(name: str, html: str) -> Any:
+    """A component of `html` with the script and the style of assets/web that have this name."""
+    script, style = (ASSETS / "web" / f"{name}.{ending}" for ending in ("js", "css"))
+    return st.components.v2.component(
+        f"bert_internals_{name}",
+        html=html,
+        css=style.read_text(encoding="utf-8") if style.exists() else None,
+        js=script.read_text(encoding="utf-8"),
     )
-    copy_link = st.components.v2.component(
-        "bert_internals_copy_link",
-        html='<button type="button"><span></span></button>',
-        css=_web("copy.css"),
-        js=_web("copy.js"),
-    )
-    return {"chips": chips, "copy_link": copy_link}
 
 
 def chips(
@@ -64,7 +58,7 @@ def chips(
         if on_click is not None:
             on_click(int(index), int(position))
 
-    _components()["chips"](
+    web_component("chips", '<div class="rows"></div>')(
         key=key,
         data={
             "clickable": on_click is not None,
@@ -108,4 +102,6 @@ def copy_link(key: str, enabled: bool) -> None:
     hint = "Copies an address that restores the model and the settings of this page"
     if not enabled:
         hint = "The sentences are too long for a link; download them instead"
-    _components()["copy_link"](key=key, data={"label": "Copy link", "enabled": enabled, "hint": hint})
+    web_component("copy", '<button type="button"><span></span></button>')(
+        key=key, data={"label": "Copy link", "enabled": enabled, "hint": hint}
+    )

@@ -150,7 +150,7 @@ def ranker_ranks(
         own = float(scores[document])
         # The correct answer counts itself; NaN counts against the query.
         ranks[number] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
-        if progress is not None and number % 64 == 0:
+        if number % 64 == 0:
             progress(number, len(queries))
     progress(len(queries), len(queries))
     return ranks

@@ -15,6 +15,7 @@ from components.retrieval.evaluation import pair_runs, pooling_lab
 from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.ui import controls, figures
+from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
 
 if TYPE_CHECKING:
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.sts import ScoredPairs
 
 POOLINGS: dict[LabPooling, str] = {
-    "mean": "Mean",
-    "cls": "[CLS]",
-    "max": "Max",
-    "last4": "Last four",
-    "idf": "Mean by idf",
+    name: (POOLING_NAMES | {"last4": "Last four", "idf": "Mean by idf"})[name] for name in pooling_lab.POOLINGS
 }
 TREATMENTS: dict[Treatment, str] = {
     "cosine": "Cosine",

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import streamlit as st
 
-from dashboard.ready_made import ASSETS
+from dashboard.ui import chips
 
 Span = tuple[int, int]  # first character, last + 1
 SHOWN_CHARACTERS = 600
@@ -32,17 +31,6 @@ class Hit:
     other_rank: int | None = None  # its rank in the other list; 0: not among the hits shown there
     relevant: bool | None = None
     picked: bool = False
-
-
-@cache
-def _component() -> Any:
-    web = ASSETS / "web"
-    return st.components.v2.component(
-        "bert_internals_hits",
-        html='<ol class="hits"></ol>',
-        css=(web / "hits.css").read_text(encoding="utf-8"),
-        js=(web / "hits.js").read_text(encoding="utf-8"),
-    )
 
 
 def hit_list(
@@ -74,7 +62,7 @@ def hit_list(
         if mark is not None and on_mark is not None:
             on_mark(int(mark[0]), None if mark[1] < 0 else bool(mark[1]))
 
-    _component()(
+    chips.web_component("hits", '<ol class="hits"></ol>')(
         key=key,
         data={
             "scale": scale,

@@ -52,7 +52,6 @@ def statistics(sentences: Sequence[TokenizedSentence], unknown_id: int | None) -
 class Losses:
     """What differs in a text after encoding and decoding."""
 
-    decoded: str
     case: bool  # capital letters became lower case
     accents: bool  # marks above or below letters were removed
     spacing: bool  # spaces were added, merged, removed, or replaced by another kind
@@ -82,7 +81,6 @@ def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) ->
         restored = restored.replace(piece, " ")
     typed = " ".join(known)
     return Losses(
-        decoded=decoded,
         case=_capitals(typed) > _capitals(restored),
         accents=_marks(typed) > _marks(restored),
         spacing=_spaces_differ(known, restored),

@@ -341,7 +341,8 @@ def explain(problem: Exception, repo_id: str, repo_type: RepoType = "model") -> 
     if isinstance(problem, errors.RepositoryNotFoundError | errors.RevisionNotFoundError | errors.HFValidationError):
         return words.error(
             "not_found",
-            f"The hub has no public {words.noun} {repo_id!r}, or not in this revision.",
+            f"The hub has no public {words.noun} {repo_id!r}"
+            + (", or not in this revision." if isinstance(problem, errors.RevisionNotFoundError) else "."),
             f"The name of a public {words.noun} was expected, such as {words.example}.",
             "Check the spelling: owner, a slash, and the name, with capital letters as on the hub.",
         )

@@ -185,7 +185,7 @@ def matrix(model_input: AttentionInput) -> None:
         values, labels, special_mask, second = merged.matrix, list(merged.labels), merged.special, merged.second
     positions = np.arange(len(labels))
     if special != "shown":
-        values = analysis.without_special(values, special_mask, renormalise=False)
+        values = analysis.without_special(values, special_mask)
         positions, second = positions[~special_mask], second[~special_mask]
     part = analysis.select_pair(values, second, model_input.direction)
     shares = part.matrix

@@ -42,7 +42,7 @@ def patterns(model_input: AttentionInput) -> None:
     """Every head's score on a pattern, as a map and a ranked table; a click opens the head."""
     scored = _scored(model_input)
     pattern = cast("Pattern", controls.choice("pattern", "Heads that attend to", {key: NAMES[key] for key in PATTERNS}))
-    scores = scored.of(pattern)
+    scores = scored.scores[pattern]
     if np.isnan(scores).all():
         everything = model_input.direction == "all"
         texts = "" if everything else f" from {FILTERS[model_input.direction]}"
@@ -117,7 +117,7 @@ def _message(scored: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
 
 
 def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
-    score = scored.of(pattern)[block, head]
+    score = scored.scores[pattern][block, head]
     share = "–" if np.isnan(score) else f"{100 * score:.0f} %"
     of_what = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern]}"
     return f"Block {block}, head {head}: {share} {of_what}. Click to open it."

@@ -51,9 +51,8 @@ def input_and_output(backend: Backend) -> None:
     notes = []
     drawn = _pictures_that_fit([change.matrix for change in changes])
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
-        change, side = changes[index], ("left", "right")[index]
+        change, side, block = changes[index], ("left", "right")[index], (first, second)[index]
         labels = _labels(trace.sentences[0], change.positions)
-        block = change.block
         with column:
             _cosines(
                 change.matrix,

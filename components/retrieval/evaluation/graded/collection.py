@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 from components.errors import InputError
 from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.corpora.readers.table import BROWSER_LIMITS, BadRow, Limits, browser_limits, unreadable
+from components.retrieval.corpora.readers.table import BROWSER_LIMITS, Limits, browser_limits, unreadable
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.graded.files import (
     Entries,
@@ -37,7 +37,6 @@ from components.retrieval.evaluation.graded.files import (
 )
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
-EXAMPLES = 5
 _COMMAND = "evaluate FOLDER"
 
 
@@ -55,7 +54,6 @@ class GradedReport:
     queries_without_relevant: int = 0
     bad_documents: int = 0  # without an id or text, or with the id of an earlier one
     bad_queries: int = 0
-    examples: tuple[str, ...] = ()  # of bad rows: "qrels.tsv, line 3: 2 fields instead of 3"
     files: Mapping[Part, str] = field(default_factory=dict)  # empty for the demo
 
     @property
@@ -204,7 +202,6 @@ def _matched(
             "Check that the three files belong together.",
         )
     kept = [key for key in queries.texts if key in grades]
-    read: dict[Part, Entries | Judgements] = {"corpus": corpus, "queries": queries, "judgements": judgements}
     report = GradedReport(
         judgements.lines,
         sum(map(len, grades.values())),
@@ -216,7 +213,6 @@ def _matched(
         len(queries.texts) - len(kept),
         len(corpus.bad),
         len(queries.bad),
-        _examples([(parts[part], read[part].bad) for part in parts]),
         MappingProxyType(dict(parts)),
     )
     return GradedSet(
@@ -226,8 +222,3 @@ def _matched(
         tuple(MappingProxyType(grades[key]) for key in kept),
         report,
     )
-
-
-def _examples(bad: Sequence[tuple[str, Sequence[BadRow]]]) -> tuple[str, ...]:
-    """The first bad rows of each file, as text."""
-    return tuple(f"{name}, line {row.row}: {row.reason}" for name, rows in bad for row in rows[:EXAMPLES])

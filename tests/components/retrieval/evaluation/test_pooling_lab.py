@@ -47,7 +47,14 @@ PAIRS = ScoredPairs(
 
 
 def lab_vectors(
-    backend, documents, queries, scored_pairs, layer, max_length=None, progress=None, is_cancelled=lambda: False
+    backend,
+    documents,
+    queries,
+    scored_pairs,
+    layer,
+    max_length=None,
+    progress=lambda done, total: None,
+    is_cancelled=lambda: False,
 ):
     """One layer's vectors, from no more layers than last4 takes."""
     backend.embed_options((layer,), precision="float32")  # refuses a layer the model does not have, and names it

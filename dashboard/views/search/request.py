@@ -45,7 +45,7 @@ class SearchRequest:
             query=state.get("query"),
             k=state.get("k"),
             similarity=state.get("similarity"),
-            compare_with=state.get("beside"),
+            compare_with=state.get("compare_with"),
             layer=state.get("layer"),
             pooling=state.get("pooling"),
             max_length=controls.length_for(backend) or backend.own_max_length,

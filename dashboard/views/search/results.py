@@ -125,7 +125,7 @@ def _query_controls() -> None:
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
     with right:
         controls.pick(
-            "beside",
+            "compare_with",
             "Compare with",
             COMPARISONS,
             "A second ranking of the same corpus: by another layer or pooling, by the second model of the sidebar, by a word "

@@ -31,7 +31,6 @@ def layer_curves(
     y_title: str = "cosine similarity",
     y_range: tuple[float, float] | None = None,
     mark_extremes: bool = True,
-    height: int = 440,
 ) -> go.Figure:
     """One line for each row of `values` [curve, layer 0..L].
 
@@ -57,7 +56,7 @@ def layer_curves(
     theme.layer_axis(figure, len(layers))
     figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
     theme.legend_below(figure, -0.2, shown=True)
-    return theme.finish(figure, title, height)
+    return theme.finish(figure, title, 440)
 
 
 MANY_LINES = 64

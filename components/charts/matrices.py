@@ -16,9 +16,9 @@ MAX_TICKS = 40
 
 
 def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
-    """Labels that differ even for equal tokens: position, then token. Plain text, as typed."""
+    """Labels of a sentence's tokens (or those at some positions), also of equal ones: position, then token. Plain text."""
     numbers = range(len(tokens)) if positions is None else positions
-    return [f"{position} {token[:24]}" for position, token in zip(numbers, tokens, strict=True)]
+    return [f"{position} {tokens[position][:24]}" for position in numbers]
 
 
 def token_matrix(

@@ -227,14 +227,11 @@ class Embedder:
         log.warning(
             "out of memory with %d sentences: continuing with %d tokens per batch", len(rows), self._token_budget
         )
-        self._release()
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
             yield from self._run(part, ids, options, is_cancelled, forward)
-
-    def _release(self) -> None:
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()
 
     def _forward(
         self, ids: Sequence[Sequence[int]], options: EmbedOptions, weights: torch.Tensor | None = None

@@ -115,25 +115,9 @@ class LabCell:
     spearman: float | None
     pearson: float | None
 
-    @property
-    def recall_at_1(self) -> float:
-        """Recall@1, 0..1."""
-        return float(metrics.recall(self.ranks, 1).mean())
-
-    @property
-    def recall_at_10(self) -> float:
-        """Recall@10, 0..1."""
-        return float(metrics.recall(self.ranks, 10).mean())
-
-    @property
-    def mrr(self) -> float:
-        """The mean of 1 / rank, 0..1."""
-        return float(metrics.reciprocal_rank(self.ranks).mean())
-
-    @property
-    def ndcg_at_10(self) -> float:
-        """nDCG@10, 0..1."""
-        return float(metrics.ndcg(self.ranks).mean())
+    def mean(self, measure: str) -> float:
+        """The mean over queries of a measure of `metrics.MEASURES` ("Recall@1", "MRR", ...), 0..1."""
+        return float(metrics.MEASURES[measure](self.ranks).mean())
 
 
 def most_pairs(backend: Backend, scored_pairs: ScoredPairs | None = None) -> int:

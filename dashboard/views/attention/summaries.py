@@ -180,8 +180,8 @@ def flow(model_input: AttentionInput) -> None:
     if not part.matrix.size:
         st.info("There is nothing to show: one of the texts has no tokens of its own.")
         return
-    rows = matrices.axis_labels([model_input.pieces[position] for position in part.queries], part.queries)
-    columns = matrices.axis_labels([model_input.pieces[position] for position in part.keys], part.keys)
+    rows = matrices.axis_labels(model_input.pieces, part.queries)
+    columns = matrices.axis_labels(model_input.pieces, part.keys)
     figures.matrix(
         part.matrix,
         rows,
@@ -201,7 +201,7 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     """Norm-based attention of a block, of all heads together or of one head, and its title."""
     inside = model_input.inside()
     if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
-        values = attention_flow.summed_norms([model_input.attentions[block]], [inside.value_contributions(block)])[0]
+        values = attention_flow.summed_norms(model_input.attentions[block], inside.value_contributions(block))
         return values, f"Norm-based attention, block {block}"
     head = controls.number("head", "Head", 0, model_input.attentions.shape[1] - 1, 0)
     norms = attention_flow.weighted_norms(

@@ -94,7 +94,7 @@ def _no_tokens() -> None:
 
 
 def _labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
-    return matrices.axis_labels([sentence.tokens[position].piece for position in positions], positions)
+    return matrices.axis_labels([token.piece for token in sentence.tokens], positions)
 
 
 def _cosines(

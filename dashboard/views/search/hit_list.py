@@ -41,7 +41,6 @@ def hit_list(
     on_mark: Callable[[int, bool | None], None] | None,
     pick_hint: str,
     answer: str = "",
-    decimals: int = 3,
     scale: float = 1.0,
 ) -> None:
     """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` are called before the next run.
@@ -69,19 +68,19 @@ def hit_list(
             "markable": on_mark is not None,
             "pickHint": pick_hint,
             "answer": answer,
-            "rows": [_row(hit, (hit.score - low) / score_range, decimals) for hit in hits],
+            "rows": [_row(hit, (hit.score - low) / score_range) for hit in hits],
         },
         on_picked_change=picked,
         on_marked_change=marked,
     )
 
 
-def _row(hit: Hit, bar: float, decimals: int) -> dict[str, Any]:
+def _row(hit: Hit, bar: float) -> dict[str, Any]:
     return {
         "rank": hit.rank,
         "index": hit.index,
         "parts": _parts(hit.text, hit.shared),
-        "score": f"{hit.score:.{decimals}f}",
+        "score": f"{hit.score:.3f}",
         "bar": round(bar, 4),
         "tag": " · ".join(part for part in (f"no. {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),

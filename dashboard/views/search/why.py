@@ -50,12 +50,8 @@ def why(request: SearchRequest) -> None:
         shared = words.common(spans, text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
         _best_table(similarity, query_tokens, hit)
-        rows = matrices.axis_labels(
-            [query_tokens.tokens[p].piece for p in similarity.query_positions], similarity.query_positions
-        )
-        columns = matrices.axis_labels(
-            [hit.tokens[p].piece for p in similarity.document_positions], similarity.document_positions
-        )
+        rows = matrices.axis_labels([token.piece for token in query_tokens.tokens], similarity.query_positions)
+        columns = matrices.axis_labels([token.piece for token in hit.tokens], similarity.document_positions)
         figures.figure(
             matrices.token_matrix(
                 similarity.matrix,

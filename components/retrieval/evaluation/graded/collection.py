@@ -15,7 +15,6 @@ methods of their time, so that a new method can be underrated (Buckley et al. 20
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +24,7 @@ from types import MappingProxyType
 from components.errors import InputError
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.table import BROWSER_LIMITS, Limits, browser_limits, unreadable
-from components.retrieval.corpora.texts import Texts
+from components.retrieval.corpora.texts import Texts, hash_of
 from components.retrieval.evaluation.graded.files import (
     Entries,
     Judgements,
@@ -96,12 +95,8 @@ class GradedSet:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of texts and grades with their number, order and boundaries, but not of the name."""
-        digest = hashlib.sha256()
-        for texts in (self.documents, self.queries):
-            digest.update(json.dumps([len(text) for text in texts]).encode())
-            digest.update("".join(texts).encode("utf-8", "surrogatepass"))
-        digest.update(json.dumps([sorted(grades.items()) for grades in self.grades]).encode())
-        return digest.hexdigest()
+        grades = [sorted(each.items()) for each in self.grades]
+        return hashlib.sha256(f"{hash_of(self.documents)} {hash_of(self.queries)} {grades}".encode()).hexdigest()
 
 
 def read_graded(

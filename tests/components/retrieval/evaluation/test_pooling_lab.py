@@ -275,10 +275,10 @@ def test_every_treatment_equals_scikit_learn(count):
         np.testing.assert_array_equal(cell.ranks, expected)
         assert cell.spearman == pytest.approx(stats.spearmanr(predicted, scores).statistic, abs=1e-6)
         assert cell.pearson == pytest.approx(stats.pearsonr(predicted, scores).statistic, abs=1e-4)
-        assert cell.recall_at_1 == pytest.approx((expected == 1).mean())
-        assert cell.recall_at_10 == pytest.approx((expected <= 10).mean())
-        assert cell.mrr == pytest.approx((1 / expected).mean())
-        assert cell.ndcg_at_10 == pytest.approx(np.where(expected <= 10, 1 / np.log2(1 + expected), 0).mean())
+        assert cell.mean("Recall@1") == pytest.approx((expected == 1).mean())
+        assert cell.mean("Recall@10") == pytest.approx((expected <= 10).mean())
+        assert cell.mean("MRR") == pytest.approx((1 / expected).mean())
+        assert cell.mean("nDCG@10") == pytest.approx(np.where(expected <= 10, 1 / np.log2(1 + expected), 0).mean())
 
 
 def test_whitened_documents_have_identity_covariance():

@@ -41,6 +41,8 @@ class Baseline:
     raw: Band
     centred: Band
     centre: Float32  # mean vector of the sample, [layer, dim]
+    pairs: int
+    sample: int  # vectors in the sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ def _baseline(vectors: Float32, first: np.ndarray, second: np.ndarray) -> Baseli
         shifted = centred(states[None], centre[layer][None])[0]
         raw.append(cosine(states[first], states[second]))
         centred_cosines.append(cosine(shifted[first], shifted[second]))
-    return Baseline(_band(np.array(raw)), _band(np.array(centred_cosines)), centre)
+    return Baseline(_band(np.array(raw)), _band(np.array(centred_cosines)), centre, len(first), vectors.shape[1])
 
 
 def _band(values: Float64) -> Band:

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.curves import layer_curves
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
@@ -259,18 +260,8 @@ def agreement_curves(
     y_title: str,
 ) -> go.Figure:
     """Correlations [pooling, layer] as curves, and values without layers (`flat`) as thin horizontal lines."""
+    figure = layer_curves(values, labels, title, y_title=y_title, mark_extremes=False)
     layers = list(range(values.shape[1]))
-    figure = go.Figure()
-    for number, (row, label) in enumerate(zip(values, labels, strict=True)):
-        figure.add_scatter(
-            x=layers,
-            y=np.asarray(row, np.float32),
-            mode="lines+markers",
-            line={"color": theme.PALETTE[number], "width": 3},
-            marker={"size": 7},
-            name=theme.plain(label),
-            hovertemplate=f"{theme.plain(label)}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
-        )
     for number, (name, value) in enumerate(flat):
         figure.add_scatter(
             x=layers,
@@ -284,8 +275,6 @@ def agreement_curves(
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
-    theme.layer_axis(figure, len(layers))
-    figure.update_yaxes(title=y_title, zeroline=False)
     return _with_legend(figure, title, 440, len(labels) + len(flat))
 
 

@@ -108,6 +108,7 @@ def test_the_token_band_equals_a_direct_computation(tiny_runs):
         [form for form, _, _ in tokens], [owners.index(owner) for _, owner, _ in tokens], pairs, seed
     )
     yardstick = measure(tiny_runs, pairs, seed).tokens
+    assert (yardstick.pairs, yardstick.sample) == (pairs, len(tokens))
 
     centre = np.mean([vectors for _, _, vectors in tokens], axis=0)  # [layer, dim]
     np.testing.assert_allclose(yardstick.centre, centre, atol=1e-6)
@@ -124,6 +125,7 @@ def test_the_sentence_bands_equal_a_direct_computation(tiny_runs, pooling, speci
     vectors = np.concatenate([pool(run, pooling, special) for run in tiny_runs], axis=1).astype(np.float64)
     first, second = draw_pairs(list("abcd"), list(range(4)), 30, SEED)
     yardstick = measure(tiny_runs, 30).sentences[pooling, special]
+    assert (yardstick.pairs, yardstick.sample) == (30, 4)
     np.testing.assert_allclose(yardstick.centre, vectors.mean(axis=1), atol=1e-6)
     cosines = [[cosine(layer[a], layer[b]) for a, b in zip(first, second, strict=True)] for layer in vectors]
     assert_band_is(yardstick.raw, cosines, 1e-9)

@@ -111,12 +111,12 @@ def is_reachable(fresh: bool = False) -> bool:
         return answer
 
 
-def cached_folder(repo_id: str, revision: str | None = None) -> Path | None:
+def cached_folder(repo_id: str) -> Path | None:
     """The folder of a repository if it is completely on this machine, else None. Uses no network."""
     from huggingface_hub import errors, try_to_load_from_cache
 
     try:
-        config = try_to_load_from_cache(repo_id, "config.json", cache_dir=cache_dir(), revision=revision)
+        config = try_to_load_from_cache(repo_id, "config.json", cache_dir=cache_dir())
     except errors.HFValidationError:  # no repository can have this name; a download explains this
         return None
     if not isinstance(config, str):

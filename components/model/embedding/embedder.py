@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,10 +69,8 @@ class EmbedOptions:
 class EmbedReport:
     """Counts of one run."""
 
-    sentences: int
     tokens: int  # after truncation, special tokens included
     truncated: int  # sentences that lost tokens
-    seconds: float
 
 
 class Embedder:
@@ -166,7 +163,6 @@ class Embedder:
         `progress(done, total)` counts sentences and is called after each batch. Raises Cancelled if `is_cancelled()`
         is true before a batch; errors of `sink` are passed on. `forward` computes the vectors of a batch.
         """
-        started = time.monotonic()
         done = tokens = truncated = 0
         for start in range(0, len(texts), BLOCK):
             block = [options.prompt + text for text in texts[start : start + BLOCK]]
@@ -178,7 +174,7 @@ class Embedder:
                     done += len(part)
                     tokens += sum(len(ids[row]) for row in part)
                     progress(done, len(texts))
-        return EmbedReport(len(texts), tokens, truncated, time.monotonic() - started)
+        return EmbedReport(tokens, truncated)
 
     def _batches(self, lengths: Sequence[int], token_budget: int | None) -> Iterator[Int64]:
         """Rows in batches of similar length, longest first, each within a budget of tokens including padding.

@@ -259,7 +259,7 @@ SETTINGS: tuple[Setting, ...] = (
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
     _number("k", "k", 10, 100, SEARCH, least=1),
     _choice("similarity", "sim", SIMILARITIES, SEARCH),
-    _choice("beside", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
+    _choice("compare_with", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
     _number("layer2", "l2", None, 1_000, SEARCH),
     replace(_choice("pooling2", "pool2", EVERY_POOLING, SEARCH), default=None),  # None: the model's own pooling
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH),

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.analysis.pooling import Pooling, pool
+from components.analysis.pooling import pool
 from components.analysis.similarity import centred
 from components.arrays import Float32, Float64, cosine, read_only
-from components.model.trace import Trace
+from components.model.trace import Pooling, Trace
 
 SEED = 20_240
 PAIRS = 2_000

@@ -29,7 +29,6 @@ from components.model.trace import TokenizedSentence
 
 Pattern = Literal["previous", "next", "itself", "first", "separators", "same_word", "punctuation", "broad"]
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
-Measure = Literal["entropy", "distance"]
 
 # The definition of each pattern, for people.
 MEANING: Mapping[Pattern, str] = MappingProxyType(
@@ -63,22 +62,12 @@ class HeadPatterns:
     entropy: Float64  # mean over queries, in nats: 0 for one key, log(tokens) for evenly spread attention
     distance: Float64  # mean of |query - key|, in tokens, weighted by attention
 
-    def of(self, name: Pattern | Measure) -> Float64:
-        """Scores of a pattern, or the entropy or distance, [block, head]. Raises ValueError for another name."""
-        if name == "entropy":
-            return self.entropy
-        if name == "distance":
-            return self.distance
-        if name not in self.scores:
-            raise ValueError(f"unknown pattern {name!r}; expected one of {', '.join(PATTERNS)}, entropy, distance")
-        return self.scores[name]
+    def top(self, name: Pattern, k: int = 5) -> tuple[RankedHead, ...]:
+        """The k heads with the highest score, highest first; on a tie the lower block, then the lower head, comes first.
 
-    def top(self, name: Pattern | Measure, k: int = 5) -> tuple[RankedHead, ...]:
-        """The k heads with the highest value, highest first; on a tie the lower block, then the lower head, comes first.
-
-        Heads without a value are left out.
+        Heads without a score are left out.
         """
-        values = self.of(name)
+        values = self.scores[name]
         heads = values.shape[1]
         order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
         ranked = [

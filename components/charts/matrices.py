@@ -16,9 +16,9 @@ MAX_TICKS = 40
 
 
 def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
-    """Labels that differ even for equal tokens: position, then token. Plain text, as typed."""
+    """Labels of a sentence's tokens (or those at some positions), also of equal ones: position, then token. Plain text."""
     numbers = range(len(tokens)) if positions is None else positions
-    return [f"{position} {token[:24]}" for position, token in zip(numbers, tokens, strict=True)]
+    return [f"{position} {tokens[position][:24]}" for position in numbers]
 
 
 def token_matrix(
@@ -33,7 +33,6 @@ def token_matrix(
     limits: tuple[float, float] | None = None,
     diverging: bool = False,
     show_values: bool = False,
-    scale: float = 1.0,
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty.
 
@@ -61,7 +60,7 @@ def token_matrix(
         title=rows, type="category", showgrid=False, autorange="reversed", **_ticks(row_names), constrain="domain"
     )
     # Never so low that the numbers of the colour scale overlap.
-    return theme.finish(figure, title, max(330, min(760, 230 + 20 * min(len(row_labels), MAX_TICKS))), scale)
+    return theme.finish(figure, title, max(330, min(760, 230 + 20 * min(len(row_labels), MAX_TICKS))))
 
 
 def _ticks(labels: Sequence[str]) -> dict[str, object]:
@@ -101,7 +100,7 @@ def shrink(values: np.ndarray, factor: int) -> np.ndarray:
     )
 
 
-def key_bars(values: np.ndarray, labels: Sequence[str], title: str, scale: float = 1.0) -> go.Figure:
+def key_bars(values: np.ndarray, labels: Sequence[str], title: str) -> go.Figure:
     """One value per key token [key], as bars."""
     names = [theme.plain(label, 26) for label in labels]
     figure = go.Figure(
@@ -114,4 +113,4 @@ def key_bars(values: np.ndarray, labels: Sequence[str], title: str, scale: float
     )
     figure.update_xaxes(title="key", type="category", tickangle=-60, **_ticks(names))
     figure.update_yaxes(title="attention")
-    return theme.finish(figure, title, 320, scale)
+    return theme.finish(figure, title, 320)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,10 +69,8 @@ class EmbedOptions:
 class EmbedReport:
     """Counts of one run."""
 
-    sentences: int
     tokens: int  # after truncation, special tokens included
     truncated: int  # sentences that lost tokens
-    seconds: float
 
 
 class Embedder:
@@ -131,7 +128,7 @@ class Embedder:
         texts: Sequence[str],
         weights: Float32,
         options: EmbedOptions,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
@@ -157,7 +154,7 @@ class Embedder:
         options: EmbedOptions,
         sink: Sink,
         token_budget: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         is_cancelled: Callable[[], bool] = lambda: False,
         forward: _Forward | None = None,
     ) -> EmbedReport:
@@ -166,7 +163,6 @@ class Embedder:
         `progress(done, total)` counts sentences and is called after each batch. Raises Cancelled if `is_cancelled()`
         is true before a batch; errors of `sink` are passed on. `forward` computes the vectors of a batch.
         """
-        started = time.monotonic()
         done = tokens = truncated = 0
         for start in range(0, len(texts), BLOCK):
             block = [options.prompt + text for text in texts[start : start + BLOCK]]
@@ -177,9 +173,8 @@ class Embedder:
                     sink(part + start, vectors)
                     done += len(part)
                     tokens += sum(len(ids[row]) for row in part)
-                    if progress is not None:
-                        progress(done, len(texts))
-        return EmbedReport(len(texts), tokens, truncated, time.monotonic() - started)
+                    progress(done, len(texts))
+        return EmbedReport(tokens, truncated)
 
     def _batches(self, lengths: Sequence[int], token_budget: int | None) -> Iterator[Int64]:
         """Rows in batches of similar length, longest first, each within a budget of tokens including padding.
@@ -228,14 +223,11 @@ class Embedder:
         log.warning(
             "out of memory with %d sentences: continuing with %d tokens per batch", len(rows), self._token_budget
         )
-        self._release()
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
             yield from self._run(part, ids, options, is_cancelled, forward)
-
-    def _release(self) -> None:
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()
 
     def _forward(
         self, ids: Sequence[Sequence[int]], options: EmbedOptions, weights: torch.Tensor | None = None

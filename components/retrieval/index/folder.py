@@ -55,6 +55,15 @@ class IndexInfo:
     columns_hash: str = ""  # of their names and contents
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def identity(self) -> str:
+        """16 hexadecimal digits that name the content of an index, equal for equal content, columns included."""
+        content = f"{self.corpus_hash} {self.columns_hash}".strip()
+        text = json.dumps(
+            [FORMAT, self.model, self.revision, asdict(self.options), content, self.dtype], sort_keys=True
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
 
 @dataclass(frozen=True, eq=False)
 class VectorIndex:
@@ -101,15 +110,6 @@ def resolve_dtype(dtype: str, sentences: int, dim: int, options: EmbedOptions) -
         )
     size = 4 * sentences * dim * len(options.layers) * len(options.poolings)
     return "float16" if dtype == "float16" or (dtype == "auto" and size > FLOAT32_BYTES) else "float32"
-
-
-def identity(
-    model: str, revision: str, options: EmbedOptions, corpus_hash: str, columns_hash: str, dtype: DType
-) -> str:
-    """16 hexadecimal digits that name the content of an index, equal for equal content."""
-    content = f"{corpus_hash} {columns_hash}".strip()
-    text = json.dumps([FORMAT, model, revision, asdict(options), content, dtype], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def write_manifest(folder: Path, info: IndexInfo, leave_out: Sequence[str] = ()) -> None:

@@ -51,9 +51,8 @@ def input_and_output(backend: Backend) -> None:
     notes = []
     drawn = _pictures_that_fit([change.matrix for change in changes])
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
-        change, side = changes[index], ("left", "right")[index]
+        change, side, block = changes[index], ("left", "right")[index], (first, second)[index]
         labels = _labels(trace.sentences[0], change.positions)
-        block = change.block
         with column:
             _cosines(
                 change.matrix,
@@ -95,7 +94,7 @@ def _no_tokens() -> None:
 
 
 def _labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
-    return matrices.axis_labels([sentence.tokens[position].piece for position in positions], positions)
+    return matrices.axis_labels([token.piece for token in sentence.tokens], positions)
 
 
 def _cosines(
@@ -122,9 +121,7 @@ def _diagonal(trace: Trace, special: bool) -> None:
     means = np.nanmean(values, axis=0)
     block = int(np.nanargmin(means))
     figures.figure(
-        curves.block_curves(
-            values, labels, "Similarity of each token before and after a block", scale=controls.scale()
-        ),
+        curves.block_curves(values, labels, "Similarity of each token before and after a block"),
         key="diagonal",
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
         message=f"Block {block} changes the tokens most: their mean cosine before and after it is {means[block]:.3f}.",

@@ -53,7 +53,6 @@ def parameters(backend: Backend) -> None:
             [part.part for part in parts],
             [part.count for part in parts],
             f"Where the {backend.facts.parameters:,} parameters are",
-            scale=controls.scale(),
         ),
         key="parameters",
         alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
@@ -161,7 +160,7 @@ def vector(backend: Backend, trace: Trace) -> None:
     second.metric("Mean of its values", f"{values.mean():.4f}")
     third.metric("Value furthest from 0", f"{values[np.argmax(np.abs(values))]:.3f}")
     figures.figure(
-        bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values", scale=controls.scale()),
+        bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values"),
         key="vector",
         alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
         read="One bar per dimension, orange above zero and blue below; the three largest are labelled with their number. "
@@ -207,9 +206,7 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
     cosines = parts_analysis.part_cosines(trace, list(chosen), pairs)
     labels = [f"{a + 1} {names[a]} – {b + 1} {names[b]}" for a, b in pairs]
     figures.figure(
-        bars.cosine_bars(
-            cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts", controls.scale()
-        ),
+        bars.cosine_bars(cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts"),
         key="part_cosines",
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "

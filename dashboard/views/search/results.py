@@ -124,7 +124,7 @@ def query_controls() -> None:
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
     with right:
         controls.pick(
-            "beside",
+            "compare_with",
             "Compare with",
             COMPARISONS,
             "A second ranking of the same corpus: by another layer or pooling, by the second model of the sidebar, by a word "
@@ -312,7 +312,6 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
             ranked.best,
             f"All {len(corpus):,} scores: {ranked.title}",
             value=ranked.unit,
-            scale=controls.scale(),
         ),
         key=f"spread_{number}",
         alt=f"Histogram of {len(corpus):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",

@@ -21,10 +21,10 @@ from components.jobs import Cancelled, Job, Lane, Queue
 from components.model.backend import Backend
 from components.model.embedding.embedder import BLOCK
 from components.retrieval.corpora.corpus import Corpus, ReadReport
-from components.retrieval.index import build
+from components.retrieval.index import build, cache
 from components.retrieval.index.build import build_index, needed_bytes
 from components.retrieval.index.cache import IndexCache, cache_folder, cache_limit
-from components.retrieval.index.folder import MANIFEST, open_index
+from components.retrieval.index.folder import MANIFEST, open_index, read_manifest
 from components.retrieval.search.query import query_vectors
 from tests.places import ROOT
 from tests.tiny import WORDS, save_tiny
@@ -292,6 +292,21 @@ def test_two_sessions_share_one_build(backend, options, tmp_path):
     assert backend.forward_passes - before == passes
     more = backend.embed_options((1,), ("cls",), precision="float32")
     assert fresh.find(backend, corpus, more) is None
+
+
+def test_a_manifest_is_read_again_only_after_it_changed(backend, options, tmp_path, monkeypatch):
+    for seed in range(3):
+        build_index(backend, sentences(20, seed), tmp_path / f"index {seed}", options)
+    read = []
+    monkeypatch.setattr(cache, "read_manifest", lambda path: read.append(path.name) or read_manifest(path))
+    indexes = IndexCache(folder=tmp_path, limit=1 << 30)
+    unknown = sentences(20, seed=9)
+    assert [indexes.find(backend, unknown, options) for _ in range(3)] == [None] * 3
+    assert read == ["index 0", "index 1", "index 2"]
+    os.utime(tmp_path / "index 1" / MANIFEST, (1, 1))
+    assert indexes.find(backend, unknown, options) is None
+    assert read[3:] == ["index 1"]
+    assert indexes.find(backend, sentences(20, seed=2), options) is not None
 
 
 def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path):

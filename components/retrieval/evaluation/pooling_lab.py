@@ -321,7 +321,10 @@ def _cell(
 
 
 def _pair_products(first: Float32, second: Float32) -> Float64:
-    """Dot products of each pair, divided by the largest, [pair]. This changes no correlation, and `correlations` rounds."""
+    """Dot products of each pair, divided by the largest, [pair].
+
+    This changes no correlation, and makes the difference below which `correlations` takes values to be equal a relative one.
+    """
     products = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     return products / (np.abs(products).max(initial=0) or 1)
 

@@ -23,7 +23,8 @@ def _view(models: list[Backend], view: str) -> None:
 
 navigation.show(
     "layers",
-    "At layer 0 a word has nearly the same vector in every sentence. Block by block, the surrounding words change it, "
+    "At layer 0 a word has nearly the same vector in every sentence, and exactly the same one at the same position. Block by "
+    "block, the surrounding words change it, "
     "and the vectors of whole sentences change too. Each curve shows how similar two vectors are at each layer.",
     VIEWS,
     _view,

@@ -46,7 +46,8 @@ COMPARISONS = {"none": "Nothing", "setting": "Another setting", "model": "Second
 COMPARISON_NOTES = {
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
-    "lsa": "LSA: TF-IDF reduced to the main directions in which words occur together, so that related words count too.",
+    "lsa": "LSA: TF-IDF in at most 100 dimensions that keep most of it, roughly the main directions in which words occur "
+    "together, so that related words count too.",
     "bm25": "BM25: rare words count more, each repetition counts less, and long sentences score lower.",
     "jm": "Jelinek-Mercer: the log-probability of drawing the query from the words of the sentence mixed with those of the "
     "corpus. Nearer 0 is better.",

@@ -325,7 +325,6 @@ def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
             "can move although its neighbours in the model stay",
             "if a token moves",
         ),
-        ("search", {"vs": "lsa"}, "roughly the main directions", "reduced to the main directions"),
     ],
 )
 def test_pages_claim_no_more_than_is_true(

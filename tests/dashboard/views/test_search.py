@@ -276,6 +276,12 @@ def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
     assert "the same score" not in texts(many)
 
 
+def test_lsa_is_called_an_approximation(open_page: Open, demo_vectors: np.ndarray) -> None:
+    shown = texts(open_page("search", vs="lsa"))
+    assert "roughly the main directions in which words occur together" in shown
+    assert "reduced to the main directions" not in shown
+
+
 def test_ties_are_said(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", l="0", pool="cls")  # the same vector for every sentence
     assert "630 sentences have the same score" in texts(app)

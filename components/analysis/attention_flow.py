@@ -6,8 +6,9 @@ mean over heads; several blocks mix as the product of these. Row q says from whi
 
 Norms (Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3): attention adds alpha f(x) to the
 query's vector, where f(x) = (x W_V + b_V) W_O is the key's transformed value in this head. Its length
-||alpha f(x)|| is the amount the key adds, and in BERT the keys with large weights ([CLS], [SEP], punctuation) often
-have short f(x). For all heads together the vectors are summed before the length is computed, because they can cancel.
+||alpha f(x)|| is the size of the key's contribution, and in BERT the keys with large weights ([CLS], [SEP], punctuation)
+often have short f(x). For all heads together the vectors are summed before the length is computed, because they can
+cancel. So can the contributions of several keys: what they add up to may be shorter than any of them.
 
 What they do not show: rollout treats residual and attention as equally strong, and all heads and values as equal,
 so that it becomes more uniform with depth in every model. Norms cover only one block's attention: residual,

@@ -5,7 +5,8 @@ more than in others (Ethayarajh 2019). The baseline: seeded pairs of non-special
 different sentences of a fixed sample, with mean and 5-95 % band at each layer. Subtracting the sample's mean vector
 from all vectors removes their common direction (centred cosine).
 
-It is an estimate from one small English sample: text in another language or field has another baseline.
+It is an estimate from one small English sample: text in another language or field has another baseline. Its tokens have
+different forms: the same word in two sentences may lie above the band only because its word vector is the same.
 """
 
 from __future__ import annotations

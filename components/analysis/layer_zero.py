@@ -1,8 +1,8 @@
 """The parts of layer 0: the word, position and segment vectors that a token's first vector is the sum of.
 
 layer 0 = LayerNorm(word + position [+ segment]) (Devlin et al. 2019, figure 2). The same word in two
-sentences has the same word part, but usually another position part: at layer 0 its two vectors are therefore
-similar, but not equal.
+sentences has the same word part, but usually another position part: at layer 0 its two vectors are then similar, but
+not equal. At the same position they are identical.
 """
 
 from __future__ import annotations

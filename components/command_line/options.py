@@ -35,7 +35,8 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> N
     parser.add_argument(
         "--precision",
         default=precision,
-        help=f"float32, bfloat16, or auto for the faster of the two on this machine (default: {precision})",
+        help="float32, bfloat16, or auto for the faster of the two on this machine, with float32 for [CLS] below the last "
+        f"layer (default: {precision})",
     )
     parser.add_argument(
         "--max-length", type=int, help="truncate sentences to this many tokens (default: the model's own maximum)"

@@ -169,7 +169,7 @@ def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Seque
     engine = documents.engine(layer, pooling)
 
     def search(query: str) -> None:
-        top(engine.scores(backend.embed([query], options=options)[0, 0, 0]), 10)
+        engine.search(backend.embed([query], options=options)[0, 0], 10)
 
     return _median_milliseconds(search, queries)
 

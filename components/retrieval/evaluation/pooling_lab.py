@@ -13,7 +13,7 @@ Treatments of the pooled vectors, all compared by cosine but one:
            preserves distances)
 - pca      minus the documents' mean, projected on their d directions of largest variance (Pearson 1901)
 - whitened the same, and each direction divided by its standard deviation, so that the documents' vectors have mean 0
-           and covariance 1: directions that all sentences share count no more than others (Su et al. 2021,
+           and covariance 1: centring removes what all share, and dividing makes all variances equal (Su et al. 2021,
            "Whitening sentence representations for better semantics and faster retrieval")
 
 PCA and whitening are fitted on the documents alone and applied to queries and scored sentences too. To make the three
@@ -305,7 +305,10 @@ def _cell(
 
 
 def _pair_products(first: Float32, second: Float32) -> Float64:
-    """Dot products of each pair, divided by the largest, [pair]. This changes no correlation, and `correlations` rounds."""
+    """Dot products of each pair, divided by the largest, [pair].
+
+    This changes no correlation, and makes the difference below which `correlations` takes values to be equal a relative one.
+    """
     products = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     return products / (np.abs(products).max(initial=0) or 1)
 

@@ -23,6 +23,7 @@ from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.evaluation.layer_grid import LayerGrid
+from components.retrieval.search.exact import SAME
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -107,11 +108,17 @@ def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPai
 
 
 def correlations(predicted: Float64, gold: Sequence[float]) -> tuple[float | None, float | None]:
-    """Spearman's and Pearson's correlation; None where all values of a side are equal."""
-    rounded = np.round(predicted, 9)  # cosines of equal vectors differ in the last digit
-    if len(gold) < 2 or np.ptp(rounded) == 0 or np.ptp(np.asarray(gold)) == 0:
+    """Spearman's and Pearson's correlation; None where all values of a side are equal.
+
+    Predicted values are equal if they differ by less than 1e-12, as cosines of equal vectors do in their last digits.
+    Those of [CLS] at low layers differ by 1e-7 and less, so that rounding them would change their order.
+    """
+    order = np.argsort(predicted, kind="stable")
+    levels = np.empty(len(order), np.int64)  # the number of each value among the different ones, the lowest first
+    levels[order] = np.cumsum(np.diff(predicted[order], prepend=predicted[order[:1]]) > SAME)
+    if len(gold) < 2 or not levels.any() or np.ptp(np.asarray(gold)) == 0:
         return None, None
-    return float(stats.spearmanr(rounded, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
+    return float(stats.spearmanr(levels, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
 
 
 def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:

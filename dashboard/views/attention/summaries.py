@@ -171,11 +171,15 @@ def flow(model_input: AttentionInput) -> None:
         values, title = _norms(model_input, block)
         unit = "norm"
         read = (
-            "How much each key adds to each query: the norm of attention times the transformed value vector, in one head or "
-            "summed over all heads ([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] "
-            "often have small norms although attention to them is high."
+            "The length of what each key contributes to each query: the norm of attention times the transformed value "
+            "vector, in one head or summed over all heads "
+            "([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often have small norms "
+            "although attention to them is high."
         )
-        not_shown = "The effect of the residual and the LayerNorm that follow."
+        not_shown = (
+            "What is left of a contribution: those of several keys can point in opposite directions and cancel. The effect of "
+            "the residual and the LayerNorm that follow is not included either."
+        )
     part = select_pair(values, model_input.sentence, model_input.direction)
     if not part.matrix.size:
         st.info("There is nothing to show: one of the texts has no tokens of its own.")

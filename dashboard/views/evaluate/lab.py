@@ -42,8 +42,8 @@ layer and the three layers below. *Mean by idf* is a mean in which pieces that o
 **Treatments.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot* (product): vectors are not scaled, so long
 vectors win more often. *Random*: a random projection to fewer numbers, determined by the seed. *PCA*: a projection on the
 directions in which the corpus varies most. *White* (whitening): the same directions, each divided by its standard deviation,
-so that directions in which all sentences vary count no more than others. PCA and whitening are fitted on the sentences that
-are searched, never on the queries.
+so that the sentences vary equally in all of them. PCA and White first subtract the sentences' mean vector (centring), which
+removes what all sentences share. PCA and whitening are fitted on the sentences that are searched, never on the queries.
 """
 
 

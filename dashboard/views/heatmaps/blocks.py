@@ -154,8 +154,9 @@ def inside(backend: Backend) -> None:
         logarithmic=True,  # the norm of [CLS] is often twenty times that of the others
         key="inside_norms",
         alt=f"Bars: norms of residual, attention output and feed-forward output of block {block} for each token",
-        read="The residual is the token's vector before the block. The other two are added to it, each followed by a "
-        "LayerNorm. The axis is logarithmic: each grid line is ten times the one below.",
+        read="The residual is the token's vector before the block. The output of attention is added to it, and the sum goes "
+        "through a first LayerNorm; the output of feed-forward is added to what that LayerNorm gives, and the sum goes through "
+        "a second one. The axis is logarithmic: each grid line is ten times the one below.",
         not_shown="Whether the added vector points along the token's vector or across it: see the next figure.",
     )
     figures.part_bars(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,7 +27,8 @@ def layers(models: Sequence[Backend]) -> None:
     traces = [controls.current_trace(model) for model in models]
     st.markdown(
         "**CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures whether two layers arrange the same "
-        "tokens in the same way, apart from rotation and scale: 1 means the same arrangement, 0 unrelated arrangements."
+        "tokens in the same way, apart from rotation and scale: 1 means the same arrangement, 0 that there is no linear "
+        "relation between them."
     )
     messages.truncations(models, traces)
     key = tuple((trace.model, trace.revision, trace.input_ids.tobytes()) for trace in traces)
@@ -46,7 +48,7 @@ def layers(models: Sequence[Backend]) -> None:
             if compared.judgement != "enough":
                 st.warning(
                     f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
-                    f"they would reach {np.nanmax(compared.chance):.2f}. Add sentences until there are a few hundred tokens.",
+                    f"they would reach {np.nanmax(compared.chance):.2f}. {_needed_tokens(compared)}",
                     icon=":material/straighten:",
                 )
             figures.figure(
@@ -69,6 +71,19 @@ def layers(models: Sequence[Backend]) -> None:
         "Neighbouring layers are mostly similar. A dark corner means that the last layers arrange tokens in another way "
         "than the first layers.",
         "Which layer is better for a task. With few tokens CKA is also high by chance alone.",
+    )
+
+
+def _needed_tokens(compared: cka.LayerCKA) -> str:
+    """What a person can do about too few tokens."""
+    if compared.needed is None:
+        return "Add sentences."
+    needed = 100 * math.ceil(compared.needed / 100)  # an estimate
+    if needed <= cka.MOST_TOKENS:
+        return f"About {needed:,} tokens bring this below {cka.FEW:.1f}: add sentences."
+    return (
+        f"About {needed:,} tokens would bring this below {cka.FEW:.1f}, but at most {cka.MOST_TOKENS:,} are compared. Judge "
+        "the values by their distance from this level, which “Data of this figure” has for each pair of layers."
     )
 
 

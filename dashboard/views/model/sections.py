@@ -178,7 +178,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     st.markdown(
         "Layer 0 is the sum of a **word** vector, a **position** vector"
         + (" and a **segment** vector" if trace.embedding_parts.segment is not None else "")
-        + ", normalised to one scale (LayerNorm). If a word occurs twice, only the position vector differs."
+        + ", normalised to one scale (LayerNorm). If a word occurs in two sentences, only the position vector can differ."
     )
     row = controls.sentence(trace.sentences)
     chosen = controls.positions(trace.sentences, backend.spec.key)
@@ -210,7 +210,8 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
         key="part_cosines",
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
-        "cosine of the word parts is 1. The position parts differ, so the cosine of layer 0 is close to 1 but not exactly 1.",
+        "cosine of the word parts is 1. At the same position layer 0 is identical; at another position the position parts "
+        "differ, so that the cosine of layer 0 is close to 1 but not exactly 1.",
         not_shown="The context: at layer 0 no token has information about other tokens yet."
         + (f" The first {MOST_PAIRS} of {len(all_pairs)} pairs are shown." if len(all_pairs) > len(pairs) else ""),
         table=lambda: pd.DataFrame(

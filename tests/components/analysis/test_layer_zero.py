@@ -116,3 +116,9 @@ def test_a_trace_without_parts_is_refused():
         part_norms(bare, 0)
     with pytest.raises(ValueError, match="no embedding parts"):
         part_cosines(bare, [1, 1], [(0, 1)])
+
+
+def test_a_word_at_the_same_position_has_the_same_layer_zero(embedded):
+    trace = embedded.trace(["the bank closed early today", "a bank", "money in the bank"])
+    np.testing.assert_array_equal(trace.hidden_states[0, 0, 2], trace.hidden_states[0, 1, 2])
+    assert (trace.hidden_states[0, 0, 2] != trace.hidden_states[0, 2, 4]).any()

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.retrieval.evaluation.ranks import NEAR, SAME, exact_directions, float32_directions
+from components.retrieval.evaluation.ranks import float32_directions
+from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
 TIED = 1e-6  # scores of a word ranking are equal if they differ by less than this share of the query's largest
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB, and the same for their sorted copy

@@ -72,6 +72,17 @@ def test_every_layer_and_pooling_equals_plain_torch(embedded, demo):
     assert (first == 150).all()  # the same vector for every sentence retrieves nothing
 
 
+def test_cosines_that_differ_by_little_keep_their_order():
+    """[CLS] at low layers: differences of 1e-10 are an order, those of 1e-15 are none."""
+    gold = [3.0, 1.0, 2.0, 5.0, 4.0]
+    assert correlations(0.99 + 1e-10 * np.array(gold), gold)[0] == pytest.approx(1, abs=1e-12)
+    assert correlations(0.99 + 1e-15 * np.array(gold), gold) == (None, None)
+    tied = np.array([0.5, 0.2, 0.5 + 1e-15, 0.9, 0.7])
+    expected = stats.spearmanr([0.5, 0.2, 0.5, 0.9, 0.7], gold).statistic
+    assert correlations(tied, gold)[0] == pytest.approx(expected, abs=1e-12)
+    assert correlations(np.empty(0), []) == (None, None)
+
+
 def test_it_equals_sentence_transformers_evaluator(embedded, demo):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.index import build, cache
 from components.retrieval.index.build import build_index, needed_bytes
 from components.retrieval.index.cache import IndexCache, cache_folder, cache_limit
-from components.retrieval.index.folder import MANIFEST, open_index, read_manifest
+from components.retrieval.index.folder import MANIFEST, open_index, read_manifest, resolve_dtype
 from components.retrieval.search.query import query_vectors
 from tests.places import ROOT
 from tests.tiny import WORDS, save_tiny
@@ -247,6 +248,17 @@ def test_a_query_is_embedded_as_the_index_was(backend, options, tmp_path):
     other = Backend.load("embedded")
     with pytest.raises(InputError, match="cannot be compared"):
         query_vectors(other, ["x"], index.info)
+
+
+def test_large_indexes_are_float16_except_for_cls_in_float32(backend):
+    means, every = (
+        backend.embed_options((0, 2), poolings, precision="float32") for poolings in (("mean",), ("mean", "cls"))
+    )
+    assert resolve_dtype("auto", 1_000, 384, means) == resolve_dtype("auto", 1_000, 384, every) == "float32"
+    assert resolve_dtype("auto", 10_000_000, 384, means) == "float16"
+    assert resolve_dtype("auto", 10_000_000, 384, every) == "float32"
+    assert resolve_dtype("float16", 10_000_000, 384, every) == "float16"
+    assert resolve_dtype("auto", 10_000_000, 384, replace(every, precision="bfloat16")) == "float16"
 
 
 def test_sizes_are_known_before(backend):

@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 TEST_READY := $(VENV)/.test-ready
 
+# Tests run on up to four cores at once, whole files at a time, each process with one thread for its numbers.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+
 .PHONY: run test test-fast test-gpu lint format bench reproduce browser screenshots clean
 
 run: $(RUN_READY)
@@ -15,10 +18,10 @@ run: $(RUN_READY)
 		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false
 
 test: $(TEST_READY) browser
-	$(BIN)/python -m pytest -m "not gpu and not benchmark"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark"
 
 test-fast: $(TEST_READY)
-	$(BIN)/python -m pytest -m "not gpu and not benchmark and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not browser"
 
 test-gpu: $(TEST_READY)
 	$(BIN)/python -m pytest tests/gpu -m gpu

@@ -63,7 +63,9 @@ def show(
     `draw(models(), view)` draws a view; an error message uses `doing` to name what failed. With `needs_sentences`,
     a session without sentences gets the empty state instead. `foot` draws below every view.
     """
-    if needs_sentences and messages.no_sentences():
+    if needs_sentences and not state.get("sentences"):
+        st.title(next(question for key, _, _, question in PATH if key == page), anchor=False)
+        messages.no_sentences()
         return
 
     @st.fragment

@@ -18,10 +18,10 @@ def take_edits() -> None:
     on a page's link arrives together with the text.
     """
     edit = st.session_state[EDITOR].get("edit") if EDITOR in st.session_state else None
-    if not edit or edit == st.session_state.get("_edit"):
+    if not isinstance(edit, dict) or edit == st.session_state.get("_edit"):
         return
     st.session_state["_edit"] = edit
-    text = str(edit["text"])[: 4 * MAX_CHARACTERS]
+    text = str(edit.get("text", ""))
     st.session_state["_typed"] = text
     state.put("sentences", settings.clean_sentences(text.splitlines()))
 

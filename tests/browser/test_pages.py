@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qs, quote, urlparse
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit, figure, settle
 
@@ -15,10 +15,6 @@ BANK = {
     "1 bank – 3 bank": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
     "2 bank – 3 bank": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
 }
-
-
-def editor_of(page: Page) -> Locator:
-    return page.get_by_role("textbox", name="Sentences, one per line")
 
 
 def has_bank_curves(page: Page) -> None:
@@ -109,16 +105,6 @@ def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:
     expect(page.locator("button.chip.picked")).to_have_text(["bank", "bank", "money"])
 
 
-def test_back_to_another_page_keeps_the_sentences(visit: Visit) -> None:
-    page = visit("/tokens?s=a+river+bank&s=a+money+bank")
-    page.get_by_role("link", name=re.compile("Next: Model")).click()
-    page.wait_for_url("**/model*")
-    settle(page)
-    page.go_back()
-    settle(page)
-    expect(editor_of(page)).to_have_value("a river bank\na money bank")
-
-
 def test_a_hostile_link_shows_its_text_and_fetches_nothing(visit: Visit) -> None:
     page = visit(
         "/tokens?m=" + quote("![x](http://evil.example/a.png)") + "&n=" + quote("[click](http://evil.example)")
@@ -144,30 +130,6 @@ def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> 
     expect(picked).to_have_count(2)
 
 
-def test_copy_link_copies_the_address(visit: Visit) -> None:
-    page = visit("/layers?t=3&t=3&t=2")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Link copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
-
-
-def test_sentences_are_typed_and_stay_from_page_to_page(visit: Visit) -> None:
-    page = visit("/tokens")
-    editor = editor_of(page)
-    editor.fill("A red kite.\nA kite in the wind.")
-    editor.press("Control+Enter")
-    expect(page.get_by_role("button", name="wind", exact=True)).to_be_visible()
-    page.get_by_role("link", name=re.compile("^.*Next: Model")).click()
-    page.wait_for_url("**/model*")
-    settle(page)
-    expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Layers").click()
-    page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 kite – 2 kite')"
-    )
-
-
 def test_markup_in_sentences_is_inert_on_every_page(visit: Visit) -> None:
     nasty = '<img src=x onerror="window.pwned=1"> <script>window.pwned=1</script> **bold** $x$ [a](javascript:1)'
     for path in ("/tokens", "/tokens?view=tensors", "/tokens?view=decoding", "/model?view=zero", "/layers"):
@@ -188,20 +150,6 @@ def test_the_vector_and_parameter_bars_are_drawn(visit: Visit) -> None:
     slider.press("ArrowLeft")
     page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('layer 5')")
     assert page.locator(".js-plotly-plot .barlayer .point").count() >= 384
-
-
-def test_projector_mode_hides_the_sidebar_and_comes_back(visit: Visit) -> None:
-    page = visit("/layers")
-    size = "() => parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)"
-    before = page.evaluate(size)
-    page.get_by_role("button", name="Projector").click()
-    leave = page.get_by_role("button", name="Leave projector mode")
-    expect(leave).to_be_visible()
-    expect(editor_of(page)).to_have_count(0)
-    expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
-    assert page.evaluate(size) > 1.2 * before
-    leave.click()
-    expect(editor_of(page)).to_have_value(re.compile("^We will rob a bank"))
 
 
 @pytest.mark.parametrize(
@@ -234,25 +182,3 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     header, first = text.splitlines()[:2]
     assert header.startswith("pair,layer 0,layer 1")
     assert first.startswith("1 bank – 2 bank,0.96")
-
-
-def test_text_typed_just_before_a_click_on_a_page_is_kept(visit: Visit) -> None:
-    page = visit("/tokens")
-    for number, link in enumerate(["Layers", "Model", "Tokens"]):
-        editor_of(page).fill(f"my own bank {number}\nsecond bank {number}")
-        page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=link, exact=True).click(delay=120)
-        page.wait_for_url(f"**/{link.lower()}*")
-        settle(page)
-        expect(editor_of(page)).to_have_value(f"my own bank {number}\nsecond bank {number}")
-        page.wait_for_url(f"**s=my+own+bank+{number}*")
-
-
-def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:
-    page = visit("/tokens?s=hello+there")
-    editor_of(page).fill("")
-    editor_of(page).press("Control+Enter")
-    expect(page.get_by_text("No sentence yet.")).to_be_visible()
-    page.wait_for_function("() => location.search === '?s='")
-    page.reload()
-    expect(page.get_by_text("No sentence yet.")).to_be_visible()
-    expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")

@@ -41,6 +41,13 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         assert job.finished.wait(150), job  # the first map of all compiles UMAP
 
 
+def type_sentences(app: AppTest, text: str) -> AppTest:
+    """The page after its editor sent this text, as the browser sends it."""
+    version = app.session_state.filtered_state.get("_text_version", 0)
+    app.session_state["sentence_editor"] = {"edit": {"version": version, "text": text}}
+    return app.run()
+
+
 def figures(app: AppTest) -> list[dict[str, Any]]:
     """The page's figures as plotly dictionaries, arrays decoded."""
     return [_decoded(json.loads(chart.proto.spec)) for chart in app.get("plotly_chart")]

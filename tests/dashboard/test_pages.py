@@ -16,7 +16,7 @@ from components.arrays import cosine
 from dashboard import caching, ready_made, settings
 from dashboard.ui import figures as feedback
 from dashboard.ui import sidebar
-from tests.dashboard.conftest import Open, chips, figures, texts, traces
+from tests.dashboard.conftest import Open, chips, figures, texts, traces, type_sentences
 from tests.tiny import save_tiny
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
@@ -38,9 +38,9 @@ def backend() -> Any:
         ("tokens", "How does text become numbers?"),
         ("model", "What is inside the model?"),
         ("layers", "How does a word's vector change?"),
-        ("heatmaps", "What does each block do to each token?"),
-        ("attention", "Which token looks at which?"),
-        ("map", "Where do tokens lie?"),
+        ("heatmaps", "What does a block do to each token?"),
+        ("attention", "Which token attends to which?"),
+        ("map", "How do blocks rearrange the tokens?"),
         ("search", "Which sentences come closest?"),
     ],
 )
@@ -357,7 +357,7 @@ def test_layer_zero_parts(open_page: Open) -> None:
 
 def test_sentences_and_model_stay_when_the_page_changes(open_page: Open) -> None:
     app = open_page("tokens")
-    app.text_area(key="w_sentences").set_value("a river bank\n\n  \na money bank").run()
+    type_sentences(app, "a river bank\n\n  \na money bank")
     for page in ("model", "layers", "home", "tokens"):
         app.switch_page(f"views/{page}/page.py").run()
         assert app.session_state["sentences"] == ("a river bank", "a money bank")
@@ -386,6 +386,8 @@ def test_reorder_remove_and_reset(open_page: Open) -> None:
     app.button(key="remove_sentence").click().run()
     assert app.session_state["sentences"] == (BANK[1], BANK[2])
     app.toggle(key="w_centred").set_value(True).run()
+    app.session_state["more_settings"] = True
+    app.run()
     app.button(key="reset").click().run()
     assert app.query_params == {}
     assert "1 bank – 3 bank" in traces(app)
@@ -416,7 +418,7 @@ def test_no_sentence_is_an_empty_state_with_a_way_out(open_page: Open, page: str
 )
 def test_limits_are_said_and_the_page_lives_on(open_page: Open, sentences: str, words: str) -> None:
     app = open_page("layers")
-    app.text_area(key="w_sentences").set_value(sentences).run()
+    type_sentences(app, sentences)
     assert words in texts(app).replace("\\", "")
     assert not app.exception
     app.selectbox(key="w_set_own").set_value("bank").run()
@@ -584,9 +586,9 @@ def test_a_length_too_small_falls_back_with_a_notice(open_page: Open) -> None:
 
 def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:
     app = open_page("tokens")
-    app.text_area(key="w_sentences").set_value("\n".join(f"sentence number {n} " * 8 for n in range(60))).run()
+    type_sentences(app, "\n".join(f"sentence number {n} " * 8 for n in range(60)))
     raw = next(item.proto.json for item in app.get("bidi_component") if "Copy link" in item.proto.json)
-    assert json.loads(raw)["enabled"] is False
+    assert json.loads(raw)["link"]["enabled"] is False
     assert "s" not in app.query_params
 
 
@@ -597,13 +599,15 @@ def test_a_csv_holds_no_formulas() -> None:
 
 
 @pytest.mark.parametrize("page", settings.PAGES)
-def test_the_sidebar_shows_what_the_page_uses(open_page: Open, page: str) -> None:
+def test_a_page_shows_the_controls_of_what_it_uses(open_page: Open, page: str) -> None:
     app = open_page(page)
-    keys = {item.key for kind in ("selectbox", "text_area") for item in getattr(app.sidebar, kind)}
+    models = {item.key for item in app.sidebar.selectbox}
+    assert ("w_model2" in models) == (page in {"tokens", "layers", "heatmaps", "search", "evaluate"})
+    assert "w_model" in models
     uses_sentences = page not in {"search", "evaluate"}
-    assert ("w_sentences" in keys, "w_set" in keys) == (uses_sentences, uses_sentences)
-    assert ("w_model2" in keys) == (page in {"tokens", "layers", "heatmaps", "search", "evaluate"})
-    assert "w_model" in keys
+    assert ("w_set" in {item.key for item in app.main.selectbox}) == uses_sentences
+    editors = [item for item in app.get("bidi_component") if "One sentence per line" in item.proto.json]
+    assert len(editors) == uses_sentences
 
 
 def test_what_a_page_does_not_use_stays_for_the_others(open_page: Open, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ VIEWS = {
     "tokens": navigation.View(
         "A word",
         "How does a word's vector change?",
-        "At layer 0 a word has nearly the same vector in every sentence. Block by block, the other words change it.",
+        "At layer 0 a word has nearly the same vector in every sentence, and exactly the same one at the same position. Then "
+        "each block mixes in the other words.",
     ),
     "sentences": navigation.View(
         "A whole sentence",

@@ -1,0 +1,194 @@
+"""The frame of every page as drawn: the bar of sentences, links between pages, the history, projector mode, colours."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import Server, Visit, Watch, settle, start_server, stop_server
+
+EDITOR = "One sentence per line"
+# Imported by Python at its start: every run of a page begins with a pause.
+SLOW = """
+import threading, time
+from importlib.abc import MetaPathFinder
+
+def slow_down():
+    import streamlit.runtime.scriptrunner.script_runner as runner
+    run = runner.ScriptRunner._run_script
+    def paused(self, *arguments):
+        time.sleep(0.5)
+        return run(self, *arguments)
+    runner.ScriptRunner._run_script = paused
+
+def wait():
+    import sys
+    while "streamlit.web.server.server" not in sys.modules:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    slow_down()
+
+threading.Thread(target=wait, daemon=True).start()
+"""
+
+
+def editor_of(page: Page) -> Locator:
+    """The editor, with the bar unfolded."""
+    editor = page.get_by_role("textbox", name=EDITOR)
+    if not editor.is_visible():
+        page.locator(".st-key-sentence_bar summary").click()
+    expect(editor).to_be_visible()
+    return editor
+
+
+def go(page: Page, title: str) -> None:
+    """Click a page's link in the sidebar with no time between press and release."""
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=title, exact=True).click(no_wait_after=True)
+
+
+def test_the_page_follows_while_a_person_types(visit: Visit) -> None:
+    page = visit("/tokens?s=the+cat")
+    editor = editor_of(page)
+    editor.press("Control+End")
+    editor.press_sequentially(" sat on a kite", delay=30)
+    expect(page.get_by_role("button", name="kite", exact=True)).to_be_visible()
+    expect(editor).to_be_focused()
+    editor.press_sequentially(" flying", delay=30)
+    expect(page.get_by_role("button", name="flying", exact=True)).to_be_visible()
+    expect(editor).to_have_value("the cat sat on a kite flying")
+    expect(page.locator(".st-key-sentence_bar summary")).to_contain_text("the cat sat on a kite flying")
+
+
+def test_sentences_stay_from_page_to_page(visit: Visit) -> None:
+    page = visit("/tokens")
+    editor_of(page).fill("A red kite.\nA kite in the wind.")
+    expect(page.get_by_role("button", name="wind", exact=True)).to_be_visible()
+    page.get_by_role("link", name=re.compile("^.*Next: Model")).click()
+    page.wait_for_url("**/model*")
+    settle(page)
+    expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
+
+
+def type_and_go(page: Page, times: int) -> None:
+    """Type, and click another page's link at once, again and again: neither text nor page change may be lost."""
+    editor_of(page)
+    for number in range(times):
+        title = ("Layers", "Model", "Tokens")[number % 3]
+        editor = editor_of(page)
+        editor.press("Control+End")
+        editor.press_sequentially(f" {number}x")
+        go(page, title)
+        page.wait_for_url(f"**/{title.lower()}?*+{number}x*")
+    settle(page)
+    expect(page.get_by_role("textbox", name=EDITOR)).to_have_value(re.compile(" 0x.* 1x.* " + f"{times - 1}x$", re.S))
+
+
+def test_a_click_right_after_typing_is_not_lost(visit: Visit) -> None:
+    type_and_go(visit("/tokens"), 20)
+
+
+@pytest.fixture
+def slow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose every run of a page begins with a pause."""
+    folder = tmp_path_factory.mktemp("slow")
+    (folder / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
+    running = start_server(folder / "log.txt", PYTHONPATH=str(folder))
+    yield running
+    stop_server(running)
+
+
+def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(browser: Browser, slow_server: Server) -> None:
+    watch = Watch()
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    watch.attach(context)
+    page = context.new_page()
+    page.goto(slow_server.url + "/tokens")
+    settle(page)
+    started = time.monotonic()
+    go(page, "Model")
+    page.wait_for_url("**/model")
+    assert time.monotonic() - started > 0.5
+    type_and_go(page, 6)
+    context.close()
+    assert watch.outside == []
+
+
+def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
+    page = visit("/tokens?s=a+river+bank&s=a+money+bank")
+    before = page.evaluate("history.length")
+    for number, title in enumerate(["Model", "Layers", "Heatmaps"], start=1):
+        go(page, title)
+        page.wait_for_url(f"**/{title.lower()}?s=a+river*")
+        settle(page)
+        assert page.evaluate("history.length") == before + number
+    for title in ("layers", "model", "tokens"):
+        page.go_back()
+        page.wait_for_url(f"**/{title}?s=a+river*")
+        settle(page)
+        expect(editor_of(page)).to_have_value("a river bank\na money bank")
+
+
+def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
+    page = visit("/tokens")
+    before = page.evaluate("history.length")
+    page.get_by_text("Input tensors", exact=True).click()
+    page.wait_for_url("**view=tensors*")
+    assert page.evaluate("history.length") == before + 1
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")
+
+
+def test_copy_link_copies_the_address(visit: Visit) -> None:
+    page = visit("/layers?t=3&t=3&t=2")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = page.get_by_role("button", name="Copy link")
+    button.click()
+    expect(button).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+
+
+def test_projector_mode_hides_the_sidebar_keeps_the_bar_and_comes_back(visit: Visit) -> None:
+    page = visit("/tokens")
+    size = "() => parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)"
+    page.wait_for_function(f"() => ({size})() < 30")
+    before = page.evaluate(size)
+    page.get_by_role("button", name="Projector").click()
+    leave = page.get_by_role("button", name="Leave")
+    expect(leave).to_be_visible()
+    expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
+    page.wait_for_function(f"() => ({size})() > {1.2 * before}")
+    editor_of(page).fill("a lecture about kites")
+    expect(page.get_by_role("button", name="lecture", exact=True)).to_be_visible()
+    leave.click()
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page.get_by_role("button", name="lecture", exact=True)).to_be_visible()
+
+
+def test_the_colours_change_on_every_page(visit: Visit) -> None:
+    page = visit("/tokens")
+    background = "() => getComputedStyle(document.querySelector('.stApp') ?? document.body).backgroundColor"
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+    page.get_by_role("button", name="Dark colours").click()
+    page.wait_for_function(f"() => ({background})() === 'rgb(18, 22, 28)'")
+    settle(page)
+    go(page, "Layers")
+    page.wait_for_url("**/layers*")
+    page.reload()
+    settle(page)
+    assert page.evaluate(background) == "rgb(18, 22, 28)"
+    page.get_by_role("button", name="Light colours").click()
+    page.wait_for_function(f"() => ({background})() === 'rgb(255, 255, 255)'")
+
+
+def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:
+    page = visit("/tokens?s=hello+there")
+    editor_of(page).fill("")
+    expect(page.get_by_text("No sentence yet.")).to_be_visible()
+    page.wait_for_function("() => location.search === '?s='")
+    page.reload()
+    expect(page.get_by_text("No sentence yet.")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")

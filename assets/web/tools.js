@@ -70,7 +70,8 @@ function typedBeforeClicked() {
     if (!event.isTrusted || !link || opensElsewhere || link.origin !== window.location.origin) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    setTimeout(() => link.click(), 0);
+    const same = `a[href="${CSS.escape(link.getAttribute("href"))}"]`; // the page may draw its links anew in between
+    setTimeout(() => (link.isConnected ? link : document.querySelector(same))?.click(), 0);
   };
   window.addEventListener("click", follow, { capture: true });
 }

@@ -41,9 +41,14 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         assert job.finished.wait(150), job  # the first map of all compiles UMAP
 
 
+def setting(app: AppTest, name: str) -> Any:
+    """A value of the session; None if it is not set."""
+    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - it has no get
+
+
 def type_sentences(app: AppTest, text: str) -> AppTest:
     """The page after its editor sent this text, as the browser sends it."""
-    version = app.session_state.filtered_state.get("_text_version", 0)
+    version = setting(app, "_text_version") or 0
     app.session_state["sentence_editor"] = {"edit": {"version": version, "text": text}}
     return app.run()
 

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import ready_made
-from tests.dashboard.conftest import Open, type_sentences
+from tests.dashboard.conftest import Open, setting, type_sentences
 
 
 def editor(app: AppTest) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def test_text_that_arrives_with_a_page_change_is_applied(open_page: Open) -> Non
 @pytest.mark.parametrize("sent", [{"edit": "text"}, {"edit": None}, {"edit": ["a"]}, {"other": 1}, {}])
 def test_what_no_editor_sends_changes_nothing(open_page: Open, sent: dict[str, Any]) -> None:
     app = open_page("tokens")
-    before = app.session_state.filtered_state.get("sentences")
+    before = setting(app, "sentences")
     app.session_state["sentence_editor"] = sent
     app.run()
     assert not app.exception
-    assert app.session_state.filtered_state.get("sentences") == before
+    assert setting(app, "sentences") == before
 
 
 def test_markup_in_a_sentence_is_inert_in_the_bar(open_page: Open) -> None:

@@ -70,8 +70,13 @@ function typedBeforeClicked() {
     if (!event.isTrusted || !link || opensElsewhere || link.origin !== window.location.origin) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    const same = `a[href="${CSS.escape(link.getAttribute("href"))}"]`; // the page may draw its links anew in between
-    setTimeout(() => (link.isConnected ? link : document.querySelector(same))?.click(), 0);
+    const same = `a[href="${CSS.escape(link.getAttribute("href"))}"]`;
+    const open = (tries) => {
+      const shown = link.isConnected ? link : document.querySelector(same); // the page may just draw its links anew
+      if (shown) shown.click();
+      else if (tries > 0) setTimeout(() => open(tries - 1), 50);
+    };
+    setTimeout(() => open(40), 0);
   };
   window.addEventListener("click", follow, { capture: true });
 }

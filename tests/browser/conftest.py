@@ -136,9 +136,10 @@ def visit(browser: Browser, server: Server, request: pytest.FixtureRequest) -> I
     """Opens a page of the dashboard and waits until it is drawn; afterwards nothing bad may have happened."""
     watch, contexts = Watch(), []
 
-    def opened(path: str = "/", dark: bool = False, phone: bool = False) -> Page:
+    def opened(path: str = "/", dark: bool = False, phone: bool = False, size: tuple[int, int] = (1440, 900)) -> Page:
+        width, height = (390, 844) if phone else size
         context = browser.new_context(
-            viewport={"width": 390, "height": 844} if phone else {"width": 1440, "height": 900},
+            viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
         )
         contexts.append(context)

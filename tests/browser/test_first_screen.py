@@ -1,0 +1,77 @@
+"""Where each view's first figure stands: on the first screen of a laptop, of a phone and of a projector."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Visit, settle
+
+# What each view shows first: a figure, or what takes its place.
+VIEWS = {
+    "/": ".js-plotly-plot",
+    "/tokens": ".row",
+    "/tokens?view=tensors": ".bi-grids",
+    "/model": ".js-plotly-plot",
+    "/model?view=vectors": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+    "/model?view=zero": ".js-plotly-plot",
+    "/layers": ".js-plotly-plot",
+    "/layers?view=sentences": ".js-plotly-plot",
+    "/heatmaps": ".js-plotly-plot",
+    "/heatmaps?view=inside": ".js-plotly-plot",
+    "/heatmaps?view=tokens": ".js-plotly-plot",
+    "/heatmaps?view=layers": ".js-plotly-plot",
+    "/heatmaps?view=sentences": ".js-plotly-plot",
+    "/attention": "iframe",
+    "/attention?view=model": "iframe",
+    "/attention?view=matrix": ".js-plotly-plot",
+    "/attention?view=glance": "canvas",
+    "/attention?view=patterns": ".js-plotly-plot",
+    "/attention?view=flow": ".js-plotly-plot",
+    "/map?by=pca": ".js-plotly-plot",
+    "/map?view=through&by=pca": ".js-plotly-plot",
+    "/search": ".hits li",
+    "/evaluate": ".js-plotly-plot",
+    "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+    "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+}
+BOX = """(selector) => {
+    const main = document.querySelector('[data-testid=stMain]');
+    const all = (root) => [...root.querySelectorAll('*')].flatMap(
+        (element) => [element, ...(element.shadowRoot ? all(element.shadowRoot) : [])]);
+    const shown = all(main).filter((element) => element.matches(selector) && element.getBoundingClientRect().height > 20);
+    if (!shown.length || document.querySelector('[data-testid=stProgress]')) return null;
+    const box = shown[0].getBoundingClientRect();
+    return {top: box.top, bottom: box.bottom};
+}"""
+
+
+def first_figure(page: Page, selector: str) -> dict[str, float]:
+    page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000)
+    settle(page)
+    page.wait_for_timeout(300)
+    return page.evaluate(BOX, selector)
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_the_first_figure_is_on_the_first_screen_of_a_laptop(visit: Visit, path: str) -> None:
+    box = first_figure(visit(path), VIEWS[path])
+    print(path, box)  # noqa: T201
+    assert box["top"] <= 330
+    if "search" not in path and "tokens" not in path:  # lists go on below the first screen
+        assert box["bottom"] <= 900
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_the_first_figure_begins_on_the_first_screen_of_a_phone(visit: Visit, path: str) -> None:
+    box = first_figure(visit(path, phone=True), VIEWS[path])
+    print(path, box)  # noqa: T201
+    assert box["top"] <= 600
+
+
+@pytest.mark.parametrize("path", [path for path in VIEWS if "search" not in path and "tokens" not in path])
+def test_the_first_figure_is_whole_on_a_projector(visit: Visit, path: str) -> None:
+    page = visit(path + ("&" if "?" in path else "?") + "proj=1", size=(1920, 1080))
+    box = first_figure(page, VIEWS[path])
+    print(path, box)  # noqa: T201
+    assert box["bottom"] <= 1080

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import settings, state
-from dashboard.ui import browser, sentence_bar
+from dashboard.corpora import current
+from dashboard.ui import browser, messages, sentence_bar
 
 
 def draw(page: str) -> None:
@@ -15,7 +16,7 @@ def draw(page: str) -> None:
         if state.is_used("sentences", page):
             sentence_bar.draw()
         else:
-            st.space("stretch")
+            _corpus(page)
         browser.tools(
             "page_tools",
             can_link=has_room,
@@ -33,3 +34,13 @@ def draw(page: str) -> None:
         )
     if not has_room:
         st.caption("The sentences are too long for a link, and reloading the page loses them: save them as a file.")
+
+
+def _corpus(page: str) -> None:
+    """Which corpus a page searches or evaluates; an empty space on a page that uses none."""
+    if not state.is_used("corpus", page):
+        st.space("stretch")
+        return
+    corpus = current.in_use()
+    count = f"{len(corpus):,} sentence{'' if len(corpus) == 1 else 's'}"
+    st.markdown(f":material/database: **{messages.escape(corpus.name[:60])}** · {count}", width="stretch")

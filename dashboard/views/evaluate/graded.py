@@ -114,7 +114,8 @@ def _collection() -> GradedSet | None:
 
 
 def _uploaded() -> GradedSet | None:
-    files = st.file_uploader(
+    files = uploads.uploader(
+        "graded",
         "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv) and the judgements (qrels)",
         accept_multiple_files=True,
         key="graded_files",

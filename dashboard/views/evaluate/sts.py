@@ -68,8 +68,8 @@ def _pairs() -> ScoredPairs | None:
             "difficult on purpose: this is a demonstration, not a benchmark."
         )
         return pairs
-    file = st.file_uploader(
-        "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
+    file = uploads.uploader(
+        "sts", "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
     pairs = uploads.kept(
         "sts",

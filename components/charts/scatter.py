@@ -245,7 +245,7 @@ def _labels(points: np.ndarray, texts: PointTexts, scale: float) -> list[Any]:
     rows, at_once = central(points)
     names = [texts.short[row].casefold() for row in rows]
     is_first = np.array([number < at_once and names.index(name) == number for number, name in enumerate(names)])
-    parts = [("labels", rows[is_first], {})]
+    parts: list[tuple[str, np.ndarray, dict[str, str]]] = [("labels", rows[is_first], {})]
     if points.shape[1] == 2:
         parts.append(("more labels", rows[~is_first], {"color": "rgba(128,128,128,0)"}))
     kind = go.Scatter3d if points.shape[1] == 3 else go.Scatter

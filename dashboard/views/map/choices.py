@@ -133,7 +133,7 @@ def ready(job: Job) -> bool:
         doing="reading tokens",
         stop_key="tokens_stop",
         again_key="tokens_again",
-        unit="sentences",
+        unit="sentences that contain them",
     )
 
 

@@ -392,7 +392,7 @@ def test_a_link_finds_a_corpus_that_is_still_kept(open_page: Open) -> None:
         time.sleep(0.25)
         app.run()
     assert rows_of(app)[0] == 0
-    assert "three.txt" in "".join(caption.value.replace("\\", "") for caption in app.caption)
+    assert "three.txt" in texts(app).replace("\\", "")
 
 
 def hits_or_none(app: Any) -> bool:

@@ -234,7 +234,7 @@ def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd
                 "number": int(row),
                 "people": pairs.scores[row],
                 unit: float(predicted[row]),
-                "error of the run": f"{abs(off[row]) / len(off):.0%} "
+                "error of the run": f"{100 * abs(off[row]) / len(off):.0f} % "
                 + ("too similar" if off[row] > 0 else "too different"),
                 "first": pairs.first[row],
                 "second": pairs.second[row],

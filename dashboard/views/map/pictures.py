@@ -142,16 +142,16 @@ def through(backend: Backend) -> None:
                 "layer": layers,
                 "trustworthiness": [trust.trustworthiness for trust in trusts],
                 "in words": [trust.words for trust in trusts],
-                "neighbours in common": [trust.overlap for trust in trusts],
-                "by chance": [trust.chance for trust in trusts],
+                "neighbours in common": [100 * trust.overlap for trust in trusts],
+                "by chance": [100 * trust.chance for trust in trusts],
             }
         ),
         hide_index=True,
         key="map_trust",
         column_config={
             "trustworthiness": st.column_config.NumberColumn(format="%.3f"),
-            "neighbours in common": st.column_config.NumberColumn(format="percent"),
-            "by chance": st.column_config.NumberColumn(format="percent"),
+            "neighbours in common": st.column_config.NumberColumn(format="%.1f %%"),
+            "by chance": st.column_config.NumberColumn(format="%.1f %%"),
         },
     )
 

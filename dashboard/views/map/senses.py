@@ -272,13 +272,11 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
     with panel:
         key = (backend.spec.key, backend.revision, labelled.content_hash)
         table = pd.DataFrame(caching.sense_overview(key, backend, labelled))
-        percent = st.column_config.NumberColumn(format="percent")
+        shares = ["accuracy at best layer", "accuracy at layer 0", "most frequent sense"]
         st.dataframe(
-            table,
+            table.assign(**{name: 100 * table[name] for name in shares}),
             hide_index=True,
             key="all_words_table",
-            column_config={
-                name: percent for name in ("accuracy at best layer", "accuracy at layer 0", "most frequent sense")
-            },
+            column_config={name: st.column_config.NumberColumn(format="%.1f %%") for name in shares},
         )
         figures.download(table, "all-words")

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from components.charts import evaluation as charts
 from components.charts import theme
 from components.charts.evaluation import (
     MARKED,
@@ -243,3 +244,16 @@ def test_a_projector_gets_larger_type():
         lambda scale: predicted_against_people(np.ones(1), np.ones(1), ["a"], "T", unit="u", scale=scale),
     ):
         assert draw(1.5).layout.font.size == 1.5 * theme.FONT_SIZE
+
+
+def test_axes_of_curves_that_are_all_100_per_cent_show_per_cents():
+    """Plotly alone would show a sliver around the value, such as 99 to 101 %."""
+    flat = [charts.Curve(name, np.full(5, 100.0)) for name in ("a", "b")]
+    figure = charts.curves_over(flat, range(1, 6), "Recall", x_title="k", y_title="Recall@k (%)")
+    assert figure.layout.yaxis.range == (0, 105)
+    rising = charts.curves_over([charts.Curve("a", np.arange(5.0))], range(1, 6), "R", x_title="k", y_title="y")
+    assert rising.layout.yaxis.range is None
+    costs = [charts.Cost(name, 100.0, milliseconds, 1.0) for name, milliseconds in (("a", 1.0), ("b", 20.0))]
+    low, high = charts.quality_and_cost(costs, "Cost", "Recall@1").layout.yaxis.range
+    assert low < 99
+    assert 100 < high < 105

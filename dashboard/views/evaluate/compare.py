@@ -35,7 +35,8 @@ def compare(backend: Backend) -> None:
     """The table of runs, a figure, and the queries."""
     pairs = choices.current_pairs()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_compare"):
-        measure_slot, reference_slot = st.container(width=200), st.container(width=340)
+        scale = controls.scale()
+        measure_slot, reference_slot = st.container(width=round(170 * scale)), st.container(width=round(320 * scale))
         panel = choices.runs_panel()
     request = choices.run_request(backend, len(pairs), panel)
     above = st.container()  # for the table: it needs the runs that are requested and loaded below it

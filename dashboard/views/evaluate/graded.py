@@ -52,7 +52,7 @@ def relevance(backend: Backend) -> None:
     """The measures of the runs, and precision over recall."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_graded"):
         source = _source()
-        measure_slot = st.container(width=160)
+        measure_slot = st.container(width=round(150 * controls.scale()))
         panel = choices.runs_panel()
     graded = _collection(source)
     if graded is None:

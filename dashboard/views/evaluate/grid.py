@@ -32,7 +32,8 @@ def grid(backend: Backend) -> None:
     """The heatmap, and the chosen cell in detail."""
     pairs = choices.current_pairs()
     ranks = evaluation.pair_indexes(EmbedRequest.of_session(backend, exact=True), pairs, "grid").ranks
-    left, middle, right = st.columns([2, 1, 2])
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_grid")
+    left, middle = row.container(width=round(160 * controls.scale())), row.container(width=round(90 * controls.scale()))
     with left:
         measure = choices.measure()
     values = ranks.each(lambda row: 100 * metrics.MEASURES[measure](row).mean())
@@ -46,7 +47,7 @@ def grid(backend: Backend) -> None:
             key="w_layer_cell",
             help=caching.glossary()["layer"],
         )
-    with right:
+    with row:
         pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings, backend.own_pooling)
     _message(ranks, values, measure)
     left, right = st.columns([1, 1], gap="large")

@@ -121,9 +121,9 @@ def lab(backend: Backend) -> None:
         )
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_lab"):
-        with st.container(width=220):
+        with st.container(width=round(200 * controls.scale())):
             layer = controls.layer(backend.facts.layers)
-        with st.container(width=320):
+        with st.container(width=round(280 * controls.scale())):
             most = min(backend.facts.hidden_size, len(pairs) - 1)
             dims = controls.number("lab_dims", "Dimensions after a projection", 2, most, min(DIMENSIONS, most))
         panel = controls.options()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
-SLIDER_WIDTH = 104  # pixels
+FIRST_WIDTH, SECOND_WIDTH = 100, 132  # of the sliders, in pixels; the second has a help sign
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
     "to list its token; to select several, use the lasso or the box of the figure's toolbar."
@@ -55,9 +55,9 @@ def ends(backend: Backend) -> None:
     last = backend.facts.layers
     options = choices.options(len(token_set), place)
     with place.main:
-        with st.container(width=SLIDER_WIDTH):
+        with st.container(width=round(FIRST_WIDTH * controls.scale())):
             first_layer = controls.number("map_first", "First layer", 0, last, 0)
-        with st.container(width=SLIDER_WIDTH):
+        with st.container(width=round(SECOND_WIDTH * controls.scale())):
             second_layer = controls.layer(last, "Second layer")
     with place.panel:
         joint = controls.switch("map_joint", "One map of both", "Places the vectors of both layers in one map.")
@@ -111,6 +111,7 @@ def through(backend: Backend) -> None:
         f"Layers 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",  # short: Play stands beside it
         selected=_positions(drawn_rows, selection.selected(token_set, "_moving_selection")),
         renderer=renderer,
+        height=_tall(),
         scale=controls.scale(),
     )
     trusts = [maps[layer].trust for layer in layers]
@@ -154,6 +155,11 @@ def through(backend: Backend) -> None:
             "by chance": st.column_config.NumberColumn(format="%.1f %%"),
         },
     )
+
+
+def _tall() -> int:
+    """The height of a single map in pixels, so that it is whole on the first screen; a projector enlarges it."""
+    return 580 if controls.scale() == 1 else 510
 
 
 def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer | None]:
@@ -204,6 +210,7 @@ def _one(
         selected=_positions(drawn, rows),
         renderer=renderer,
         symbol=("circle", "diamond")[number],
+        height=510,
         scale=controls.scale(),
     )
     figures.figure(
@@ -244,7 +251,7 @@ def _joint(
         f"Layers {layers[0]} and {layers[1]} in one map, {METHOD_NAMES[options.method]}",
         selected=[*selected, *(position + len(drawn) for position in selected)],
         renderer=renderer,
-        height=580,
+        height=_tall(),
         scale=controls.scale(),
     )
     figures.figure(

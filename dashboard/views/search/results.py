@@ -122,7 +122,7 @@ def query_controls() -> DeltaGenerator:
             placeholder="Type a few words: hits appear as you type",
             label_visibility="collapsed",
         )
-        with st.container(width=218):
+        with st.container(width=round(218 * controls.scale())):
             controls.pick("beside", "Compare with", COMPARISONS, label_visibility="collapsed")
         panel = controls.options()
     st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None

@@ -46,4 +46,5 @@ def _corpus(page: str, corpus: Corpus) -> None:
         st.space("stretch")
         return
     count = wording.counted(len(corpus), "sentence")
-    st.markdown(f":material/database: **{messages.escape(corpus.name[:60])}** · {count}", width="stretch")
+    with st.container(key="corpus_line"):
+        st.markdown(f":material/database: **{messages.escape(corpus.name[:60])}** · {count}")

@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
 from components.model.catalog import spec_of  # noqa: E402
 from dashboard import caching, navigation, ready_made, state  # noqa: E402
+from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 
@@ -44,7 +45,7 @@ def main() -> None:
     style()
     listing.expect()
     jobs_slot = sidebar.draw(key)
-    page_header.draw(key)
+    page_header.draw(key, current.in_use())
     messages.notices()
     page.run()
     listing.draw(jobs_slot)  # last: by now the page has started its jobs

@@ -77,8 +77,11 @@ def show(
         with header:
             st.title(views[view].question, anchor=False)
             st.caption(views[view].intro)
+        refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         messages.guarded(partial(draw, loaded, view), doing)
+        with refused:
+            controls.refuse_unavailable(page, loaded)
         state.write_address(page)
 
     body()

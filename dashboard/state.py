@@ -81,9 +81,8 @@ def read_address(page: str, history: bool = False) -> None:
                 linked.add(get(setting.name))
         except (ValueError, UserError) as problem:
             st.session_state.pop(setting.name, None)
-            if used:
-                value = ", ".join(address[setting.short])[:60]
-                notice(f"The link's value for “{setting.short}” ({value!r}) was ignored: {str(problem).rstrip('.')}.")
+            value = ", ".join(address[setting.short])[:60]
+            notice(f"The link's value for “{setting.short}” ({value!r}) was ignored: {str(problem).rstrip('.')}.")
     for key in address.keys() - known:
         notice(f"This page does not use the link's “{key[:30]}”.")
     st.session_state["_address"] = address

@@ -43,7 +43,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const bar = make("span", "bar");
     bar.style.width = `${Math.max(0, Math.min(1, row.bar)) * 100}%`;
     track.append(bar);
-    foot.append(track, make("span", "score", row.score), make("span", "tag", row.tag));
+    const why = button("why", row.picked ? "Close" : "Why?", data.pickHint, `w${row.index}`, row.picked, text.onclick);
+    why.setAttribute("aria-label", `${data.pickHint} (rank ${row.rank})`);
+    foot.append(track, make("span", "score", row.score), why, make("span", "tag", row.tag));
     body.append(text, foot);
     line.append(rank, body);
     if (data.markable) {

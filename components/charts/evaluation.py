@@ -170,8 +170,18 @@ def curves_over(
             connectgaps=True,  # a run may have no value at some points of another one
         )
     figure.update_xaxes(title=x_title, zeroline=False, **_ticks(x, logarithmic, ticks))
-    figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
+    figure.update_yaxes(
+        title=y_title, range=y_range or _range_if_flat([curve.values for curve in curves]), zeroline=False
+    )
     return _with_legend(figure, title, height, len(curves))
+
+
+def _range_if_flat(values: Sequence[np.ndarray]) -> tuple[float, float] | None:
+    """From 0 to a little above the one value of all curves, where plotly would show a sliver around it; else None."""
+    known = np.concatenate([np.asarray(row, float)[np.isfinite(row)] for row in values]) if len(values) else np.zeros(0)
+    if not len(known) or float(np.ptp(known)) > 1e-6 or known[0] < 0:
+        return None
+    return 0.0, 1.05 * float(known[0]) or 1.0
 
 
 def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title: str) -> go.Figure:
@@ -220,7 +230,7 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figu
     qualities = [cost.quality for cost in costs] or [0.0]
     # Room for the names at the outermost points.
     margin = max(0.25, 0.12 * float(np.log10(max(times) / min(times))))
-    span = max(4.0, float(np.ptp(qualities)))
+    span = max(10.0, float(np.ptp(qualities)))
     figure.update_xaxes(
         title="milliseconds per query (logarithmic)",
         type="log",
@@ -228,7 +238,9 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figu
         dtick="D2" if max(times) / min(times) < 30 else 1,
     )
     figure.update_yaxes(
-        title=f"{quality} (%)", zeroline=False, range=[min(qualities) - 0.16 * span, max(qualities) + 0.16 * span]
+        title=f"{quality} (%)",
+        zeroline=False,
+        range=[min(qualities) - 0.16 * span, min(max(qualities) + 0.16 * span, 103.0)],
     )
     figure = _with_legend(figure, title, 460, max(2, len(costs)))
     return figure.update_layout(legend_itemsizing="constant")

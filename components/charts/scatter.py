@@ -15,7 +15,9 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
-LABELLED = 80  # points: up to this number each is labelled
+LABELLED = 80  # points: up to this number each is labelled; with more, the most central ones
+MOST_LABELS = 600  # labels of a larger map, most of which show only when the map is enlarged
+CELLS = (7, 14)  # columns and rows of the grid for the labels that show at once: about a label's shape
 SVG_POINTS = 1_500  # points: more are drawn by WebGL
 TEXT_ON_HOVER = 12_000  # points: with more, the hover shows the token without its sentence
 GROUPS = 12  # colours in a legend; all further groups share one
@@ -65,6 +67,9 @@ def token_map(
     figure = go.Figure()
     for trace in _traces(points, texts, colours, selected, renderer, symbol, scale):
         figure.add_trace(trace)
+    if len(points) > LABELLED:
+        for trace in _labels(points, texts, scale):
+            figure.add_trace(trace)
     return _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], extent or fitting(points), height)
 
 
@@ -76,7 +81,7 @@ def moving_map(
     *,
     selected: Sequence[int] = (),
     renderer: Renderer = "svg",
-    height: int = 620,
+    height: int = 580,
     scale: float = 1.0,
 ) -> go.Figure:
     """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes."""
@@ -89,18 +94,19 @@ def moving_map(
     )  # fmt: skip
     rows = [np.asarray(trace.customdata) for trace in figure.data]
     axes = "xyz"[:dims]
-    kind = figure.data[0].type
+    kinds = [trace.type for trace in figure.data]
     figure.frames = [
         go.Frame(
             name=str(layer),
             data=[
-                {"type": kind, **{axis: maps[layer][own, column] for column, axis in enumerate(axes)}} for own in rows
+                {"type": kind, **{axis: maps[layer][own, column] for column, axis in enumerate(axes)}}
+                for kind, own in zip(kinds, rows, strict=True)
             ],
             traces=list(range(len(rows))),
         )
         for layer in layers
     ]
-    redraw = kind != "scatter"  # only SVG points can be animated; the others are redrawn
+    redraw = set(kinds) != {"scatter"}  # only SVG points can be animated; the others are redrawn
     transition = {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"}
     play = {
         "frame": {"duration": _STEP_MS, "redraw": redraw},
@@ -117,9 +123,9 @@ def moving_map(
                 "type": "buttons",
                 "direction": "left",
                 "showactive": False,
-                "x": 0,
-                "xanchor": "left",
-                "pad": {"b": round(76 * scale), "r": 8},
+                "x": 1,  # beside the title
+                "xanchor": "right",
+                "pad": {"b": round(82 * scale)},
                 "bgcolor": "rgba(128,128,128,0.12)",
                 "buttons": [
                     {"label": "▶ Play", "method": "animate", "args": [None, play]},
@@ -146,8 +152,11 @@ def moving_map(
             }
         ],
     )
-    # By default the title would be in the middle of this margin, over the buttons.
-    figure.update_layout(margin_t=figure.layout.margin.t + 124, title_y=0.99, title_yanchor="top")
+    # By default the title would be in the middle of this margin, over the slider.
+    figure.update_layout(
+        margin_t=figure.layout.margin.t + 82,
+        title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 12}},
+    )
     return figure
 
 
@@ -207,6 +216,55 @@ def _traces(
             )
         )
     return result
+
+
+def central(points: np.ndarray) -> tuple[np.ndarray, int]:
+    """The rows of points [token, 2 or 3] to label, the most important first; and how many of them have room at once.
+
+    A grid is laid over the first two dimensions. Each cell with points gets a label: that of the point nearest to the
+    mean of the cell's points, the fullest cell first. Finer grids then add labels for a map that is enlarged.
+    """
+    flat = points[:, :2]
+    low = flat.min(axis=0)
+    size = np.maximum(np.ptp(flat, axis=0), 1e-12)
+    chosen: dict[int, None] = {}  # in order
+    at_once = 0
+    for finer in (1, 2, 4, 8):
+        cells = np.array(CELLS) * finer
+        column, row = np.minimum((flat - low) / size * cells, cells - 1).astype(int).T
+        _, cell, counts = np.unique(column * cells[1] + row, return_inverse=True, return_counts=True)
+        means = np.stack([np.bincount(cell, flat[:, axis]) / counts for axis in (0, 1)], axis=1)
+        order = np.lexsort((np.square(flat - means[cell]).sum(axis=1), cell))
+        nearest = order[np.searchsorted(cell[order], np.arange(len(counts)))]
+        chosen |= dict.fromkeys(nearest[np.argsort(-counts, kind="stable")].tolist())
+        at_once = at_once or len(chosen)
+    return np.array(list(chosen)[:MOST_LABELS], dtype=int), at_once
+
+
+def _labels(points: np.ndarray, texts: PointTexts, scale: float) -> list[Any]:
+    """The labels of a large map; those without room are transparent, and the page shows them after a zoom."""
+    rows, at_once = central(points)
+    names = [texts.short[row].casefold() for row in rows]
+    is_first = np.array([number < at_once and names.index(name) == number for number, name in enumerate(names)])
+    parts: list[tuple[str, np.ndarray, dict[str, str]]] = [("labels", rows[is_first], {})]
+    if points.shape[1] == 2:
+        parts.append(("more labels", rows[~is_first], {"color": "rgba(128,128,128,0)"}))
+    kind = go.Scatter3d if points.shape[1] == 3 else go.Scatter
+    return [
+        kind(
+            name=name,
+            mode="text",
+            text=[theme.plain(texts.short[row], 24) for row in part],
+            textposition="top center",
+            textfont={"size": 11 * scale, **font},
+            customdata=part.astype(np.int32),
+            hoverinfo="skip",
+            showlegend=False,
+            **{axis: points[part, column] for column, axis in enumerate("xyz"[: points.shape[1]])},
+        )
+        for name, part, font in parts
+        if len(part)
+    ]
 
 
 def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.ndarray, dict[str, Any]]]:

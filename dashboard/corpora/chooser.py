@@ -20,8 +20,10 @@ from dashboard.ui import messages
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.retrieval.corpora.columns import ColumnPreview
+    from components.retrieval.corpora.corpus import Corpus
 
 AUTOMATIC = "(chosen automatically)"
+UPLOAD = "corpus_upload"  # the kind of upload
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +35,8 @@ class _Source:
     content: Callable[[], Path | bytes | tuple[Path, ...]]
 
 
-def choose() -> None:
-    """Draw the choice of a corpus, and make the chosen one the session's."""
+def choose() -> Corpus | None:
+    """Draw the choice of a corpus, and make it the session's on a click; returns one that was read but is not in use."""
     sources = {"demo": "Demo corpus", "upload": "Upload a file", "hub": "Hugging Face dataset"}
     if settings.free_models_allowed():
         sources["path"] = "File on this machine"
@@ -50,23 +52,41 @@ def choose() -> None:
     )
     if source_kind not in sources or source_kind == "demo":  # a browser may send what was not offered
         if state.get("corpus"):
-            st.info(f"**{messages.escape(current.corpus().name)}** is in use.")
-            st.button("Use the demo corpus", key="use_demo", on_click=current.choose, args=(None,))
-        return
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{messages.escape(current.corpus().name)}** is in use.", width="content")
+                if st.button("Use the demo corpus", key="use_demo"):
+                    _use(None)
+        return None
     # A path is offered only where the operator allows it.
     source = {"upload": _uploaded, "hub": _dataset, "path": _file}[source_kind]()
-    if source is not None:
-        _read(source)
+    is_upload = source_kind == "upload"
+    corpus = _read(source, is_upload) if source is not None else _read_before() if is_upload else None
+    if corpus is None or current.key_of(corpus) == state.get("corpus"):
+        return None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Use this corpus", key="use_corpus", type="primary"):
+            _use(corpus)
+        st.caption(f"Below: **{messages.escape(corpus.name)}**, which is not in use yet.", width="content")
+    return corpus
+
+
+def _use(corpus: Corpus | None) -> None:
+    current.choose(corpus)
+    st.rerun()  # the whole page: its first line names the corpus
 
 
 def _uploaded() -> _Source | None:
-    limits = reading.browser_limits()
-    file = st.file_uploader(
-        f"A file: .txt, .csv, .tsv, .jsonl, .json, .parquet, also .gz; up to {limits.bytes / 1e6:,.0f} MB",
-        key="corpus_file",
-        max_upload_size=max(1, limits.bytes // 1_000_000),
-    )
+    file = uploads.uploader(UPLOAD, "A file: .txt, .csv, .tsv, .jsonl, .json, .parquet, also .gz", key="corpus_file")
     return None if file is None else _Source(file.name, uploads.key_of(file), file.getvalue)
+
+
+def _read_before() -> Corpus | None:
+    """The corpus of an upload that was read before its view was left."""
+    kept = st.session_state.get(f"_{UPLOAD}")
+    corpus: Corpus | None = caching.read_corpora().find(kept) if kept else None
+    if corpus is not None:
+        uploads.earlier(UPLOAD, corpus.name)
+    return corpus
 
 
 def _file() -> _Source | None:
@@ -113,14 +133,14 @@ def _dataset() -> _Source | None:
     return _Source(name, " ".join(map(str, paths)), lambda: paths) if is_ready else None
 
 
-def _read(source: _Source) -> None:
-    """Draw the choice of encoding and text column, and read the corpus on a click."""
+def _read(source: _Source, is_upload: bool) -> Corpus | None:
+    """Draw the choice of encoding and text column, and read the corpus; None while it is not clear how."""
     row = st.container(horizontal=True)
     typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
     encoding = typed.strip() or None
     columns = uploads.read_once(caching.column_previews(), (source.key, encoding), lambda: _preview(source, encoding))
     if columns is None:
-        return
+        return None
     text_columns = [column for column in columns if column.is_text] or columns
     names = {column.name: f"{column.name}: {str(next(iter(column.examples), ''))[:60]}" for column in text_columns}
     chosen = row.selectbox(
@@ -129,16 +149,21 @@ def _read(source: _Source) -> None:
         format_func=lambda option: names.get(option, option),
         key="corpus_column",
     )
-    column = None if chosen == AUTOMATIC else chosen
-    if st.button("Use this corpus", key="use_corpus", type="primary"):
-        with st.spinner("Reading …"):
-            corpus = uploads.read_once(
-                caching.read_corpora(),
-                (source.key, encoding, column),
-                lambda: reading.read_corpus(source.content(), source.name, column, encoding),
-            )
-        if corpus is not None:
-            current.choose(corpus)
+    guessed = [column.name for column in text_columns if column.is_guess or len(text_columns) == 1]
+    if chosen == AUTOMATIC and len(guessed) != 1:
+        st.info("Several columns could be the text. Choose the column with the sentences.", icon=":material/table:")
+        return None
+    column = guessed[0] if chosen == AUTOMATIC else chosen
+    key = (source.key, encoding, column)
+    with st.spinner("Reading …"):
+        corpus = uploads.read_once(
+            caching.read_corpora(),
+            key,
+            lambda: reading.read_corpus(source.content(), source.name, column, encoding),
+        )
+    if is_upload:
+        st.session_state[f"_{UPLOAD}"] = key
+    return corpus
 
 
 def _preview(source: _Source, encoding: str | None) -> tuple[ColumnPreview, ...]:

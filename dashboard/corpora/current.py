@@ -31,6 +31,12 @@ def demo() -> Corpus:
     return replace(read, name="Demo news")
 
 
+def in_use() -> Corpus:
+    """The session's corpus, or the demo if its own is no longer kept; unlike `corpus`, it draws and changes nothing."""
+    key = state.get("corpus")
+    return (caching.corpora().find(key) if key else None) or demo()
+
+
 def corpus() -> Corpus:
     """The session's corpus; the demo, with a warning, if the session's own is no longer kept."""
     key = state.get("corpus")

@@ -7,12 +7,14 @@ all sessions (see dashboard/caching.py), and can be found only by somebody who h
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
 from components.errors import UserError
+from components.retrieval.corpora.corpus import browser_limits
 from dashboard.ui import messages
 
 if TYPE_CHECKING:
@@ -33,7 +35,37 @@ def kept(
     key = added(cache, file, read) if file else None
     if key is not None:
         st.session_state[f"_{kind}"] = key
-    return cache.find(st.session_state.get(f"_{kind}", ""))
+    result = cache.find(st.session_state.get(f"_{kind}", ""))
+    if result is not None and not file:
+        earlier(kind, file_names(st.session_state[f"_{kind}"]))
+    return result
+
+
+def uploader(kind: str, label: str, *, key: str, **arguments: Any) -> Any:
+    """An uploader of files of a kind; returns its file or files.
+
+    Streamlit empties an uploader when its view is left. What was read stays in use: only a person who removes the
+    file from the uploader, or presses "Remove" in `earlier`, ends that.
+    """
+
+    def changed() -> None:
+        if not st.session_state[key]:
+            forget(kind)
+
+    limit = max(1, browser_limits().bytes >> 20)  # Streamlit's MB are 2**20 bytes, like those of the limits
+    return st.file_uploader(label, key=key, on_change=changed, max_upload_size=limit, **arguments)
+
+
+def earlier(kind: str, names: str) -> None:
+    """Say that files which were uploaded before this view was left are still in use, and offer to remove them."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f":material/draft: **{messages.escape(names)}**, uploaded before, is kept.", width="content")
+        st.button("Remove", key=f"remove_{kind}", on_click=forget, args=(kind,), type="tertiary")
+
+
+def file_names(key: str) -> str:
+    """The names of the files under a key of `key_of`."""
+    return ", ".join(re.split(r" [0-9a-f]{64}(?: |$)", key)[:-1])
 
 
 def added(cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any], T]) -> str | None:

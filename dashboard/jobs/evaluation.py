@@ -91,18 +91,33 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
     return PairIndexes(documents, queries, ranks)
 
 
-def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int, pooling: Pooling, where: str) -> Run:
-    """The record of one layer and pooling, with the time per query. Raises NoResult while that is measured."""
+def time_per_query(backend: Backend, pairs: Pairs, indexes: PairIndexes, where: str) -> tuple[float, str] | None:
+    """Milliseconds per query by vectors, and when they were measured; None while that is under way."""
+    try:
+        return result(
+            ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
+            f"Measuring the time per query of {backend.spec.title}",
+            lambda report_progress, is_cancelled: (
+                pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts),
+                run_record.now(),
+            ),
+            f"speed_{where}",
+        )
+    except NoResult:
+        return None
+
+
+def vector_run(
+    backend: Backend,
+    pairs: Pairs,
+    indexes: PairIndexes,
+    layer: int,
+    pooling: Pooling,
+    measured: tuple[float, str] | None,
+) -> Run:
+    """The record of one layer and pooling; `measured` is from `time_per_query`."""
     info = indexes.documents.info
-    milliseconds, made = result(
-        ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
-        "Timing some queries",
-        lambda report_progress, is_cancelled: (
-            pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts),
-            run_record.now(),
-        ),
-        f"speed_{where}",
-    )
+    milliseconds, made = measured or (None, run_record.now())
     return Run(
         name=f"{backend.spec.title}, layer {layer}, {POOLING_NAMES[pooling]}",
         system={"kind": "vectors", "model": info.model, "revision": info.revision, "layer": layer, "pooling": pooling},

@@ -17,6 +17,28 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 
+def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
+    """Restore the default of layers, blocks and heads that the models do not have, and say so.
+
+    A control refuses such a value when it is drawn; this covers a page's settings that the open view does not draw.
+    """
+    facts = [model.facts for model in (models if isinstance(models, Sequence) else [models])]
+    layers, heads = max(item.layers for item in facts), max(item.heads for item in facts)
+    texts = []
+    for names, label, most in (
+        (("layer", "layer2", "map_first", "sense_layer"), "Layer", layers),
+        (("block", "first_block", "second_block", "flow_block"), "Block", layers - 1),
+        (("head",), "Head", heads - 1),
+    ):
+        for name in names:
+            value = state.get(name)
+            if state.is_used(name, page) and value is not None and value > most:
+                texts.append(f"{label} {value} is not available in this model. Choose from 0 to {most}.")
+                state.put(name, state.default(name))
+    if texts:
+        st.warning(messages.escape(" ".join(dict.fromkeys(texts))), icon=":material/link_off:")
+
+
 def scale() -> float:
     """The size factor of type and figures: 1, or more in projector mode."""
     return 1.35 if state.get("projector") else 1.0

@@ -23,8 +23,11 @@ log = logging.getLogger(__name__)
 
 def notices() -> None:
     """Show the current notices. They may quote the link, so nothing in them may act as markup."""
-    for text in state.current_notices():
-        st.warning(escape(text), icon=":material/link_off:")
+    texts = list(dict.fromkeys(state.current_notices()))
+    if not texts:
+        return
+    lines = [escape(text) for text in texts]
+    st.warning(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines), icon=":material/link_off:")
 
 
 def explain(problem: BaseException, doing: str) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from dashboard import settings, state
-from dashboard.ui import browser, sentence_bar
+from dashboard.ui import browser, messages, sentence_bar, wording
+
+if TYPE_CHECKING:
+    from components.retrieval.corpora.corpus import Corpus
 
 
-def draw(page: str) -> None:
-    """Draw the line."""
+def draw(page: str, corpus: Corpus) -> None:
+    """Draw the line; `corpus` is the session's."""
     has_room = state.address_of(page)[1]
     with st.container(horizontal=True, key="page_header", gap="small"):
         if state.is_used("sentences", page):
             sentence_bar.draw()
         else:
-            st.space("stretch")
+            _corpus(page, corpus)
         browser.tools(
             "page_tools",
             can_link=has_room,
@@ -33,3 +38,13 @@ def draw(page: str) -> None:
         )
     if not has_room:
         st.caption("The sentences are too long for a link, and reloading the page loses them: save them as a file.")
+
+
+def _corpus(page: str, corpus: Corpus) -> None:
+    """Which corpus a page searches or evaluates; an empty space on a page that uses none."""
+    if not state.is_used("corpus", page):
+        st.space("stretch")
+        return
+    count = wording.counted(len(corpus), "sentence")
+    with st.container(key="corpus_line"):
+        st.markdown(f":material/database: **{messages.escape(corpus.name[:60])}** · {count}")

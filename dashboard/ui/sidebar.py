@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 _NONE = "(none)"
+_SECOND_USED = {  # pages of which only some views use the second model
+    "search": "“Hits” uses it, with “Compare: second model”.",
+    "evaluate": "“Compare runs” and “Graded relevance” use it.",
+}
 
 
 def draw(page: str) -> Any:
@@ -61,6 +65,8 @@ def _models(page: str) -> None:
             accept_new_options=free,
             help=help_text + (" You can also type a Hugging Face hub id or the path of a folder." if free else ""),
         )
+        if name == "model2" and page in _SECOND_USED:
+            st.caption(_SECOND_USED[page])
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
             st.error(messages.escape(problem))

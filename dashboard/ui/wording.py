@@ -25,3 +25,8 @@ def duration(seconds: float) -> str:
 def size(count: float) -> str:
     """Bytes in words: "3 MB", "1.20 GB"."""
     return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{count / 1e9:.2f} GB"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: "1 query", "1,200 queries"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -17,9 +17,16 @@ def plots(page: Page) -> list[dict[str, Any]]:
     """What the browser holds of each figure: types, places, selections, the slider's step."""
     return page.evaluate(
         """() => [...document.querySelectorAll('.js-plotly-plot')].map((plot) => ({
-            types: plot._fullData.map((trace) => trace.type),
+            types: plot._fullData.filter((trace) => trace.mode !== 'text').map((trace) => trace.type),
+            labels: [...plot.querySelectorAll('.textpoint text')].filter((label) => {
+                const style = getComputedStyle(label);
+                return style.display !== 'none' && style.fillOpacity !== '0';
+            }).map((label) => {
+                const {left, right, top, bottom} = label.getBoundingClientRect();
+                return [left, right, top, bottom];
+            }),
             rows: plot._fullData.flatMap((trace) => [...(trace.customdata || [])]),
-            x: plot._fullData.flatMap((trace) => [...(trace.x || [])]),
+            x: plot._fullData.filter((trace) => trace.mode !== 'text').flatMap((trace) => [...(trace.x || [])]),
             selected: plot._fullData.flatMap((trace) =>
                 (trace.selectedpoints || []).map((at) => trace.customdata[at])),
             step: plot.layout.sliders?.[0]?.active ?? null,
@@ -123,6 +130,32 @@ def test_umap_replaces_pca_by_itself(visit: Visit) -> None:
     )
     wait_for_maps(page, 2)
     assert [plot["title"] for plot in plots(page)] == ["Layer 0, UMAP", "Layer 6, UMAP"]
+
+
+def overlap(one: list[float], other: list[float]) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+
+
+def test_a_large_map_has_labels_that_do_not_overlap_and_more_after_a_zoom(visit: Visit) -> None:
+    page = visit("/map?src=corpus&n=500&by=pca")
+    wait_for_maps(page, 2)
+    page.wait_for_timeout(1_500)  # the labels are thinned after the drawing
+    before = plots(page)[0]["labels"]
+    assert len(before) > 5
+    assert not any(overlap(one, other) for at, one in enumerate(before) for other in before[:at])
+    plot = page.locator(".js-plotly-plot").first
+    plot.hover()
+    for _ in range(3):
+        plot.locator("[data-title='Zoom in']").click()
+        page.wait_for_timeout(400)
+    page.wait_for_timeout(1_000)
+    hidden = page.evaluate(
+        """() => [...document.querySelector('.js-plotly-plot').querySelectorAll('.textpoint text')]
+            .filter((label) => label.dataset.more === 'true' && getComputedStyle(label).display !== 'none').length"""
+    )
+    assert hidden > 0  # labels that had no room before
+    after = plots(page)[0]["labels"]
+    assert not any(overlap(one, other) for at, one in enumerate(after) for other in after[:at])
 
 
 def test_a_large_map_is_drawn_by_webgl(visit: Visit) -> None:

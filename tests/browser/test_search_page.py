@@ -57,7 +57,7 @@ def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
 def test_a_click_on_a_hit_says_why(visit: Visit) -> None:
     page = visit("/search?q=volcano+erupted")
     expect(hits(page)).to_have_count(10, timeout=60_000)
-    hits(page).nth(1).locator("button.text").click()
+    hits(page).nth(1).get_by_text("Why?", exact=True).click()
     expect(page.get_by_text("Why no.", exact=False)).to_be_visible(timeout=30_000)
     page.wait_for_function(
         "() => [...document.querySelectorAll('.js-plotly-plot')].some((plot) => plot._fullData[0].type === 'heatmap')"

@@ -20,6 +20,17 @@ def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
     return tuple(match.span() for match in _WORD.finditer(text) if not query_words.isdisjoint(words(match[0])))
 
 
+def highlighted(query: str, text: str) -> tuple[tuple[int, int], ...]:
+    """Those of the `shared_words` that carry meaning: not "the" or "at", unless the query has no other words."""
+    from bm25s.stopwords import STOPWORDS_EN_PLUS  # imported here: it brings all of bm25s
+
+    spans = shared_words(query, text)
+    stop_words = frozenset(STOPWORDS_EN_PLUS)
+    if stop_words.issuperset(words(query)):
+        return spans
+    return tuple(span for span in spans if text[slice(*span)].lower() not in stop_words)
+
+
 def common(spans: Sequence[tuple[int, int]], text: str) -> tuple[str, ...]:
     """The distinct words at some spans, in lower case."""
     return tuple(dict.fromkeys(text[start:end].lower() for start, end in spans))

@@ -20,10 +20,12 @@ from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import controls, messages, model_gate
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.wording import POOLING_NAMES, counted
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.pair_runs import Pairs
@@ -101,24 +103,33 @@ class RunRequest:
                     ready.append((code, name, outcome))
             except NoResult as missing:
                 if missing.waiting:
-                    rest = ", ".join(messages.escape(self.names[later]) for later in self.codes[number + 1 :])
+                    # Not joined by commas, which the names have too.
+                    rest = " · ".join(f"“{messages.escape(self.names[later])}”" for later in self.codes[number + 1 :])
                     if rest:
-                        st.caption(f"Then: {rest}.")
+                        st.caption(f"The next runs: {rest}")
                     break
         return ready, {model: model_sides for model, model_sides in sides.items() if model_sides is not None}
 
 
 def current_pairs() -> Pairs:
-    """The pairs of the session's corpus. Raises InputError if it has no queries, or only one."""
+    """The pairs of the session's corpus.
+
+    Raises NoResult after asking for the column with the queries if that is not clear; InputError for a single pair.
+    """
     corpus = current.corpus()
     column = query_column(corpus)
-    if column is None:
-        others = ", ".join(corpus.columns)
-        raise InputError(
-            f"{corpus.name} has {'sentences and the columns ' + others if others else 'only sentences'}.",
-            "A column with a query for each sentence was expected.",
-            "Choose such a column, or another corpus, under “Data”.",
+    if column is None and not corpus.columns:
+        st.info(
+            f"**{messages.escape(corpus.name)} has only sentences.** To measure retrieval, each sentence needs a query: "
+            f"choose a file with two columns, such as sentence and {QUERY_COLUMN}.",
+            icon=":material/table:",
         )
+        st.button("Choose other data", key="choose_data", on_click=state.put, args=("evaluate_view", "pairs"))
+        raise NoResult
+    if column is None:
+        _column_choice(corpus, None)
+        st.info("Choose the column that holds a query for each sentence.", icon=":material/table:")
+        raise NoResult
     key = f"{state.get('corpus')} {column}"
     pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
     if len(pairs) < 2:
@@ -144,11 +155,12 @@ def query_column(corpus: Corpus) -> str | None:
 
 def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
     """What is evaluated, and what was left out."""
-    text = f"**{messages.escape(pairs.name)}**: {len(pairs):,} queries"
+    text = f"**{messages.escape(pairs.name)}**: {counted(len(pairs), 'query', 'queries')}"
     text += " (headlines)" if not state.get("corpus") else ""
     text += ", each with one correct answer among as many sentences."
     if pairs.left_out:
-        text += f" {pairs.left_out:,} rows have no query and are left out."
+        have, are = ("has", "is") if pairs.left_out == 1 else ("have", "are")
+        text += f" {counted(pairs.left_out, 'row')} {have} no query and {are} left out."
     st.caption(text + advice)
     if pairs.repeated:
         st.warning(
@@ -164,11 +176,14 @@ def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
 
 def data(backend: Backend) -> None:
     """The choice of a corpus, and of the column with the queries."""
-    chooser.choose()
+    unused = chooser.choose()
+    if unused is not None:
+        rows = range(min(8, len(unused)))
+        texts = {"text": list(unused.texts[: len(rows)])}
+        st.dataframe(pd.DataFrame(texts | figures.corpus_columns(texts, unused.columns, rows)), key="unused_rows")
+        return
     corpus = current.corpus()
-    st.subheader(messages.escape(corpus.name), anchor=False)
-    names = list(corpus.columns)
-    if not names:
+    if not corpus.columns:
         st.warning(
             f"**{messages.escape(corpus.name)} has only sentences.** To measure retrieval, each sentence needs a query. Choose "
             f"a file with two columns (such as sentence and {QUERY_COLUMN}), or with lists of two texts.",
@@ -176,24 +191,33 @@ def data(backend: Backend) -> None:
         )
         return
     column = query_column(corpus)
+    if column is not None:
+        _column_choice(corpus, column)
+    pairs = current_pairs()
+    st.markdown("**The first pairs**")
+    table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
+    st.table(table.map(messages.escape), hide_index=True)
+    about(pairs, advice="")
+
+
+def _column_choice(corpus: Corpus, column: str | None) -> None:
+    """Choose the column with the queries; `column` is the current one."""
     controls.bind(
         "query_column",
         st.selectbox,
         "Column with the queries",
-        options=names,
+        options=list(corpus.columns),
         to_widget=lambda _: column,
         after_change=lambda: state.put("opened", None),
         placeholder="Choose a column",
         help=f"The text column “{messages.escape(corpus.report.text_column)}” holds the sentences that are ranked.",
+        width=320,
     )
-    if column is None:
-        st.info("Choose the column that holds a query for each sentence.")
-        return
-    pairs = current_pairs()
-    about(pairs, advice="")
-    st.markdown("**The first pairs**")
-    table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
-    st.table(table.map(messages.escape), hide_index=True)
+
+
+def runs_panel() -> DeltaGenerator:
+    """A button that opens the choice of runs."""
+    return st.popover("Choose runs", icon=":material/playlist_add:", width="content")
 
 
 def measure() -> str:
@@ -201,8 +225,11 @@ def measure() -> str:
     return CODES[controls.pick("measure", "Measure", CODES, MEASURE_HELP)]
 
 
-def run_request(backend: Backend, queries: int) -> RunRequest:
-    """The runs to compare, chosen from every layer and pooling of the models and from the word rankings."""
+def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunRequest:
+    """The runs to compare, chosen from every layer and pooling of the models and from the word rankings.
+
+    The choice is drawn in `place`.
+    """
     second = model_gate.second_model()
     models = {"m": EmbedRequest.of_session(backend, exact=True)}
     if second is not None:
@@ -224,7 +251,7 @@ def run_request(backend: Backend, queries: int) -> RunRequest:
         state.put("runs", codes)
     controls.bind(
         "runs",
-        st.multiselect,
+        place.multiselect,
         "Runs",
         options=names,
         default=codes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,9 @@ from components.charts import evaluation as charts
 from components.retrieval.evaluation import metrics
 from dashboard import state
 from dashboard.jobs import evaluation
-from dashboard.jobs.evaluation import PairIndexes
+from dashboard.jobs.evaluation import NoResult, PairIndexes
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
 from dashboard.views.evaluate.queries import Entry
@@ -32,10 +34,13 @@ MOST_K = 100
 def compare(backend: Backend) -> None:
     """The table of runs, a figure, and the queries."""
     pairs = choices.current_pairs()
-    choices.about(pairs)
-    request = choices.run_request(backend, len(pairs))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_compare"):
+        scale = controls.scale()
+        measure_slot, reference_slot = st.container(width=round(170 * scale)), st.container(width=round(320 * scale))
+        panel = choices.runs_panel()
+    request = choices.run_request(backend, len(pairs), panel)
+    above = st.container()  # for the table: it needs the runs that are requested and loaded below it
     entries, indexes = _entries(request, pairs)
-    above = st.container()  # for the table: it needs the runs that are loaded below it
     with st.container(key="load_place"):
         run_table.loading()
     entries += [Entry(run, f"loaded.{run.key}", f"{run.name} (loaded)", live=False) for run in run_table.loaded()]
@@ -44,16 +49,16 @@ def compare(backend: Backend) -> None:
             st.info(choices.NO_RUN, icon=":material/add:")
         return
     comparable = [number for number, entry in enumerate(entries) if entry.run.data.content_hash == pairs.content_hash]
-    with above:
-        left, right = st.columns(2)
-        with left:
-            measure = choices.measure()
-        with right:
-            reference, is_best = _reference(entries, comparable, measure)
-        runs = [entry.run for entry in entries]
+    with measure_slot:
+        measure = choices.measure()
+    with reference_slot:
+        reference, is_best = _reference(entries, comparable, measure)
+    runs = [entry.run for entry in entries]
+    with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
         table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         _message(entries, compared, measure)
         run_table.show(table)
+        choices.about(pairs)
         run_table.exports(runs, table)
     _figure(runs, [entry.short for entry in entries], measure)
     queries.queries(
@@ -66,11 +71,14 @@ def compare(backend: Backend) -> None:
 
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
+    times: dict[str, tuple[float, str] | None] = {}  # by model; None while it is measured
 
     def by_vectors(backend: Backend, indexes: PairIndexes, code: VectorCode, name: str) -> Run | None:
         if (code.layer, code.pooling) not in indexes.ranks:
             return None
-        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling, code.model)
+        if code.model not in times:
+            times[code.model] = evaluation.time_per_query(backend, pairs, indexes, code.model)
+        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling, times[code.model])
 
     ready, indexes = request.gather(
         lambda kind: evaluation.word_run(request.backend, pairs, kind),
@@ -91,7 +99,7 @@ def _compared(
             reference,
             is_best,
         ),
-        f"Comparing {len(runs)} runs",
+        f"Comparing {counted(len(runs), 'run')}",
         lambda report_progress, is_cancelled: run_table.results(runs, measure, reference, is_best, names),
         "comparison",
         short=True,

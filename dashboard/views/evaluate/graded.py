@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,7 +22,9 @@ from components.retrieval.search.lexical import TITLES
 from dashboard import caching, settings
 from dashboard.corpora import current, uploads
 from dashboard.jobs import evaluation, rankers
+from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, run_table
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
 
@@ -39,33 +42,56 @@ MEASURE_HELP = (
     "nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order. P@10: the share of the first "
     "ten that is relevant. Recall@k: the share of the relevant documents that is among the first k. All are in per cent."
 )
+DEMO_GRADES = (
+    "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
+)
 LEVELS = [level / 10 for level in range(11)]
 
 
 def relevance(backend: Backend) -> None:
     """The measures of the runs, and precision over recall."""
-    graded = _collection()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_graded"):
+        source = _source()
+        measure_slot = st.container(width=round(150 * controls.scale()))
+        panel = choices.runs_panel()
+    graded = _collection(source)
     if graded is None:
         return
+    with measure_slot:
+        measure = CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
+    request = choices.run_request(backend, len(graded.queries), panel)
+    above, waiting = st.container(), st.container()
+    _about(graded)
+    with waiting:
+        ranks = _runs(request, graded)
+    if not ranks:
+        if not request.codes:
+            st.info(choices.NO_RUN, icon=":material/add:")
+        return
+    with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
+        _compared(graded, ranks, measure)
+    _figure(ranks)
+
+
+def _about(graded: GradedSet) -> None:
     relevant = sum(map(len, graded.grades))
     st.caption(
-        f"**{messages.escape(graded.name)}**: {len(graded.queries):,} queries, {len(graded.documents):,} documents, "
-        f"{relevant:,} relevant pairs with grades up to {max(max(grades.values()) for grades in graded.grades)}."
+        f"**{messages.escape(graded.name)}**: {counted(len(graded.queries), 'query', 'queries')}, "
+        f"{counted(len(graded.documents), 'document')}, {counted(relevant, 'relevant pair')} with grades up to "
+        f"{max(max(grades.values()) for grades in graded.grades)}."
+        + (f" {DEMO_GRADES}" if not graded.report.files else "")
         + (f" Files: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
     )
     if graded.report.left_out:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
-    request = choices.run_request(backend, len(graded.queries))
-    ranks = _runs(request, graded)
-    if not ranks:
-        if not request.codes:
-            st.info(choices.NO_RUN, icon=":material/add:")
-        return
-    measure = _measure()
+
+
+def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> None:
+    """The message and the table of the finished runs. Raises NoResult while they are compared."""
     table, unsure = evaluation.result(
         ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
-        f"Comparing {len(ranks)} runs",
+        f"Comparing {counted(len(ranks), 'run')}",
         lambda report_progress, is_cancelled: _table(ranks, measure),
         "graded_comparison",
         short=True,
@@ -76,21 +102,20 @@ def relevance(backend: Backend) -> None:
         f"(95 % interval {row['95 % interval']})."
         + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
-    numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in graded_metrics.MEASURES}
+    numbers = {name: st.column_config.NumberColumn(format="%.2f %%") for name in graded_metrics.MEASURES}
     st.dataframe(table, hide_index=True, key="graded_table", column_config=numbers)
     figures.download(table.round(3), "graded")
-    _figure(ranks)
 
 
-def _collection() -> GradedSet | None:
+def _source() -> str:
     sources = {"demo": "Demo news by topic", "file": "Your files"}
     if settings.free_models_allowed():
         sources["path"] = "Folder on this machine"
-    source = controls.choice("graded_source", "Collection", sources)
+    return controls.choice("graded_source", "Collection", sources)
+
+
+def _collection(source: str) -> GradedSet | None:
     if source == "demo":
-        st.markdown(
-            "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
-        )
         return caching.graded_sets().get("demo", lambda: collection.demo_graded(current.demo()))
     if source == "file":
         return _uploaded()
@@ -114,7 +139,8 @@ def _collection() -> GradedSet | None:
 
 
 def _uploaded() -> GradedSet | None:
-    files = st.file_uploader(
+    files = uploads.uploader(
+        "graded",
         "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv) and the judgements (qrels)",
         accept_multiple_files=True,
         key="graded_files",
@@ -179,11 +205,6 @@ def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
         ),
         f"graded_{kind}",
     )
-
-
-def _measure() -> str:
-    with st.container(key="graded_measure_choice", width=260):
-        return CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
 
 
 def _hash(outcome: RelevantRanks) -> str:

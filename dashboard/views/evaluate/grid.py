@@ -31,9 +31,9 @@ MOST_K = 100
 def grid(backend: Backend) -> None:
     """The heatmap, and the chosen cell in detail."""
     pairs = choices.current_pairs()
-    choices.about(pairs)
     ranks = evaluation.pair_indexes(EmbedRequest.of_session(backend, exact=True), pairs, "grid").ranks
-    left, middle, right = st.columns([2, 1, 2])
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_grid")
+    left, middle = row.container(width=round(160 * controls.scale())), row.container(width=round(90 * controls.scale()))
     with left:
         measure = choices.measure()
     values = ranks.each(lambda row: 100 * metrics.MEASURES[measure](row).mean())
@@ -47,16 +47,17 @@ def grid(backend: Backend) -> None:
             key="w_layer_cell",
             help=caching.glossary()["layer"],
         )
-    with right:
+    with row:
         pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings, backend.own_pooling)
     _message(ranks, values, measure)
-    if "own" in ranks.poolings:
-        messages.head_note([backend], "own")
     left, right = st.columns([1, 1], gap="large")
     with left:
         _heatmap(backend, ranks, values, measure, values.position(layer, pooling))
     with right:
         _curve(ranks, pairs, layer, pooling, values.best)
+    choices.about(pairs)
+    if "own" in ranks.poolings:
+        messages.head_note([backend], "own")
     figures.reading(
         "One forward pass per text gives every layer and pooling. For each cell, every query ranks all "
         f"{len(pairs):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first block; "
@@ -65,7 +66,9 @@ def grid(backend: Backend) -> None:
         "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). A cell that is the best here does a "
         "little worse on new queries.",
     )
-    st.markdown(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, with 95 % bootstrap intervals")
+    st.markdown(
+        f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % bootstrap intervals"
+    )
     st.table(_measures_table(ranks.of(layer, pooling)), hide_index=True)
     published.pairs()
 
@@ -79,8 +82,7 @@ def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
     )
     within = int(np.count_nonzero(values.values >= 100 * estimate.low)) - 1
     if within:
-        cells = f"{within} other cell{' lies' if within == 1 else 's lie'}"
-        text += f" {cells} within that interval: which one is best may be chance."
+        text += f" {within} other cell{' lies' if within == 1 else 's lie'} within it: the best may be chance."
     st.markdown(text)
 
 

@@ -11,16 +11,21 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import evaluation as charts
-from components.retrieval.evaluation import pair_runs, pooling_lab
+from components.retrieval.evaluation import metrics, pair_runs, pooling_lab
 from dashboard import caching, state
 from dashboard.jobs import evaluation
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, sts
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from components.jobs import Cache, IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.trace import Pooling
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabCell, LabLayers, LabPooling, LabVectors, Treatment
     from components.retrieval.evaluation.sts import ScoredPairs
@@ -103,31 +108,38 @@ def lab(backend: Backend) -> None:
     """Two heatmaps over poolings and treatments, and two curves over the number of dimensions."""
     all_pairs, scored = choices.current_pairs(), sts.demo_pairs()
     pairs = pair_runs.first_pairs(all_pairs, pooling_lab.most_pairs(backend, scored))
-    choices.about(pairs)
     if len(pairs) < FEWEST_PAIRS:
         st.info(
-            f"**{len(pairs)} pairs are too few for the lab.** It needs at least {FEWEST_PAIRS}: two sentences differ in only "
-            "one direction, so there are no projections to compare. Choose another corpus under “Data”.",
+            f"**{counted(len(pairs), 'pair')} {'is' if len(pairs) == 1 else 'are'} too few for the lab.** It needs at least "
+            f"{FEWEST_PAIRS}: two sentences differ in only one direction, so there are no projections to compare. Choose "
+            "another corpus under “Data”.",
             icon=":material/science:",
         )
         return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_lab"):
+        with st.container(width=round(200 * controls.scale())):
+            layer = controls.layer(backend.facts.layers)
+        with st.container(width=round(280 * controls.scale())):
+            most = min(backend.facts.hidden_size, len(pairs) - 1)
+            dims = controls.number("lab_dims", "Dimensions after a projection", 2, most, min(DIMENSIONS, most))
+        panel = controls.options()
+    with panel:
+        help_text = "Determines the random projection. Another seed shows how much of its result is chance."
+        seed = int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
+    work = Lab(backend, pairs, scored, caching.lab_vectors())
+    try:
+        cells = _cells(work, layer, dims, seed)
+    except NoResult:
+        if len(all_pairs) == len(pairs):
+            _first_cells(backend, pairs, layer)
+        raise
+    _grids(backend, cells, layer, dims)
+    choices.about(pairs)
     if len(all_pairs) > len(pairs):
         st.info(
             f"The lab uses only the first {len(pairs):,} of the {len(all_pairs):,} pairs, both as queries and as sentences: it "
             "keeps the vectors of all layers in memory."
         )
-    left, middle, right = st.columns([3, 3, 2])
-    with left:
-        layer = controls.layer(backend.facts.layers)
-    with middle:
-        most = min(backend.facts.hidden_size, len(pairs) - 1)
-        dims = controls.number("lab_dims", "Dimensions after a projection", 2, most, min(DIMENSIONS, most))
-    with right:
-        help_text = "Determines the random projection. Another seed shows how much of its result is chance."
-        seed = int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
-    work = Lab(backend, pairs, scored, caching.lab_vectors())
-    cells = _cells(work, layer, dims, seed)
-    _grids(backend, cells, layer, dims)
     with st.expander("What the poolings and treatments mean", icon=":material/help:"):
         st.markdown(EXPLAINED)
     _few_dimensions(work, cells, layer, seed)
@@ -168,6 +180,44 @@ def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCe
     )
 
 
+def _first_cells(backend: Backend, pairs: Pairs, layer: int) -> None:
+    """What is known while the lab embeds: the cells of "Layers and poolings" with cosines, if those are computed."""
+    request = EmbedRequest.of_session(backend, exact=True)
+    documents = request.document_options()
+    sides = ((pairs.documents, documents), (pairs.queries, request.query_options(documents)))
+    jobs = [caching.indexes().find(backend, texts, options, request.dtype) for texts, options in sides]
+    if any(job is None or job.result is None for job in jobs):
+        return
+    ranks = evaluation.pair_indexes(request, pairs, "lab_first").ranks
+    values = np.full((len(POOLINGS), len(TREATMENTS)), np.nan)
+    for row, pooling in enumerate(POOLINGS):
+        if (layer, pooling) in ranks:
+            values[row, 0] = 100 * metrics.MEASURES["Recall@1"](ranks.of(layer, cast("Pooling", pooling))).mean()
+    figures.figure(
+        _grid_figure(values, f"Recall@1 (%), layer {layer}", "Recall@1 (%)", 1),
+        key="lab_first",
+        alt="Heatmap of Recall@1 for the poolings that are known so far",
+        table=lambda: pd.DataFrame(values.round(2), columns=list(TREATMENTS.values())).assign(
+            pooling=list(POOLINGS.values())
+        ),
+    )
+    st.caption("The other cells follow when the sentences are embedded.")
+
+
+def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.Figure:
+    """A value for each pooling (the first at the top) and treatment."""
+    return charts.measure_grid(
+        values[::-1],
+        list(POOLINGS.values())[::-1],
+        list(TREATMENTS.values()),
+        title,
+        unit=unit,
+        row_title="",
+        column_title="treatment",
+        digits=digits,
+    )
+
+
 def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
     by_name = {(cell.pooling, cell.treatment): cell for cell in cells}
     recall = np.array([[100 * by_name[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
@@ -189,16 +239,7 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
     ):
         with column:
             figures.figure(
-                charts.measure_grid(
-                    values[::-1],
-                    list(POOLINGS.values())[::-1],
-                    list(TREATMENTS.values()),
-                    f"{unit}, layer {layer}, {kept} dims",
-                    unit=unit,
-                    row_title="",
-                    column_title="treatment",
-                    digits=digits,
-                ),
+                _grid_figure(values, f"{unit}, layer {layer}, {kept} dims", unit, digits),
                 key=key,
                 alt=f"Heatmap of {unit} for five poolings and five treatments",
                 table=partial(_table, cells),

@@ -75,7 +75,8 @@ def queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: d
 
 def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> None:
     # The hardest first: those with the highest geometric mean of the runs' ranks.
-    ordered = rows[np.argsort(-np.log(ranks[:, rows]).mean(axis=0), kind="stable")]
+    mean_ranks = np.exp(np.log(ranks).mean(axis=0))  # [query]
+    ordered = rows[np.argsort(-mean_ranks[rows], kind="stable")]
     first = [int(row) for row in ordered[:MOST_ROWS]]
 
     def table(rows: Sequence[int] | Int64) -> pd.DataFrame:
@@ -84,6 +85,7 @@ def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
             "query": [pairs.queries.texts[row] for row in rows],
             "correct answer": [pairs.documents.texts[row] for row in rows],
         }
+        columns["mean rank"] = mean_ranks[rows].round(1)
         for number, entry in enumerate(entries, start=1):
             columns[f"{number}  {entry.short}"] = ranks[number - 1, rows]
         return pd.DataFrame(columns)
@@ -99,6 +101,9 @@ def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
             "number": st.column_config.NumberColumn(width=70),
             "query": st.column_config.TextColumn(width=260),
             "correct answer": st.column_config.TextColumn(width=260),
+            "mean rank": st.column_config.NumberColumn(
+                width=90, format="%.1f", help="The geometric mean of the runs' ranks, by which the queries are ordered"
+            ),
         },
     )
     if len(rows) > MOST_ROWS:

@@ -102,8 +102,10 @@ def paired(run: Run, other: Run) -> bool:
 
 def show(table: pd.DataFrame) -> None:
     """Draw the table."""
-    numbers = [name for name in table.columns if name in metrics.MEASURES or name == "difference"]
-    config = {name: st.column_config.NumberColumn(format="%.2f") for name in numbers}
+    config = {
+        name: st.column_config.NumberColumn(format="%.2f %%") for name in table.columns if name in metrics.MEASURES
+    }
+    config["difference"] = st.column_config.NumberColumn(format="%.2f", help="In percentage points")
     config["ms per query"] = st.column_config.NumberColumn(format="%.2f", help="Median of some queries, one at a time")
     config["index MB"] = st.column_config.NumberColumn(format="%.2f", help="Size of what is stored about the sentences")
     config["p (Holm)"] = st.column_config.TextColumn(help=HOLM)

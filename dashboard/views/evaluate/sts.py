@@ -24,7 +24,7 @@ from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.rankers import WordRanking
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, published
 
 if TYPE_CHECKING:
@@ -44,32 +44,47 @@ def demo_pairs() -> ScoredPairs:
 
 def similarity(backend: Backend) -> None:
     """Correlations over the layers, the scatter plot of one run, and its largest errors."""
-    pairs = _pairs()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_similarity"):
+        source = controls.choice("sts_source", "Pairs", SOURCES)
+        kind = controls.choice(
+            "correlation",
+            "Agreement",
+            CORRELATIONS,
+            "Spearman compares the order of the pairs; Pearson measures how well a straight line fits. 1: full agreement, "
+            "0: none.",
+        )
+    pairs = demo_pairs() if source == "demo" else _upload()
     if pairs is None:
         return
     grid = _grid(backend, pairs)
-    kind = controls.choice(
-        "correlation",
-        "Agreement",
-        CORRELATIONS,
-        "Spearman compares the order of the pairs; Pearson measures how well a straight line fits. 1: full agreement, 0: none.",
-    )
+    figure_slot = st.container()  # above the progress of the word rankings
     words = _word_scores(backend, pairs)
-    _curves(backend, grid, words, pairs, kind)
+    with figure_slot:
+        _curves(backend, grid, words, pairs, kind)
+    if "own" in grid.spearman.poolings:
+        messages.head_note([backend], "own")
+    _about(pairs, source)
     _one_run(grid, words, pairs, backend)
     published.similarity()
 
 
-def _pairs() -> ScoredPairs | None:
-    if controls.choice("sts_source", "Pairs", SOURCES) == "demo":
-        pairs: ScoredPairs | None = demo_pairs()
-        st.caption(
-            f"{len(demo_pairs().first)} pairs, scored from 0 (unrelated) to 5 (the same meaning) by their authors. Some are "
-            "difficult on purpose: this is a demonstration, not a benchmark."
+def _about(pairs: ScoredPairs, source: str) -> None:
+    text = f"{counted(len(pairs.first), 'pair')}"
+    if source == "demo":
+        text += (
+            ", scored from 0 (unrelated) to 5 (the same meaning) by their authors. Some are difficult on purpose: this is a "
+            "demonstration, not a benchmark"
         )
-        return pairs
-    file = st.file_uploader(
-        "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
+    text += "."
+    if pairs.bad_rows:
+        text += f" {counted(pairs.bad_rows, 'row')} without two sentences and a number "
+        text += "was left out." if pairs.bad_rows == 1 else "were left out."
+    st.caption(text)
+
+
+def _upload() -> ScoredPairs | None:
+    file = uploads.uploader(
+        "sts", "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
     pairs = uploads.kept(
         "sts",
@@ -79,11 +94,6 @@ def _pairs() -> ScoredPairs | None:
     )
     if pairs is None:
         st.caption("Scores may have any range: only agreement counts. Files of the STS benchmark work.")
-        return None
-    text = f"{len(pairs.first):,} pairs."
-    if pairs.bad_rows:
-        text += f" {pairs.bad_rows:,} rows without two sentences and a number were left out."
-    st.caption(text)
     return pairs
 
 
@@ -128,8 +138,6 @@ def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], p
     correlations = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
     of_words = {name: value for name, value in correlations.items() if value is not None}
     title = CORRELATIONS[kind]
-    if "own" in values.poolings:
-        messages.head_note([backend], "own")
     figures.figure(
         charts.agreement_curves(
             values.values.T,
@@ -223,7 +231,7 @@ def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd
                 "number": int(row),
                 "people": pairs.scores[row],
                 unit: float(predicted[row]),
-                "error of the run": f"{abs(off[row]) / len(off):.0%} "
+                "error of the run": f"{100 * abs(off[row]) / len(off):.0f} % "
                 + ("too similar" if off[row] > 0 else "too different"),
                 "first": pairs.first[row],
                 "second": pairs.second[row],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.analysis.maps import numba_work
 from components.analysis.maps.projection import FEW, MapOptions, Method, Metric, check_count
@@ -36,29 +37,47 @@ TABLE_NAMES = {  # columns of the page's own tables
 }
 
 
-def tokens(backend: Backend) -> TokenSet | None:
+class Row(NamedTuple):
+    """Where a view's controls are drawn: in the row above the figure, or under its "Options"."""
+
+    main: DeltaGenerator
+    panel: DeltaGenerator
+
+
+def row() -> Row:
+    """The row above a figure, which the functions below fill."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_map"):
+        main = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_map_main")
+        return Row(main, controls.options())
+
+
+def tokens(backend: Backend, place: Row) -> TokenSet | None:
     """The chosen tokens; None while those of a corpus are being read (progress is drawn)."""
-    left, right = st.columns([2, 3], vertical_alignment="bottom")
-    with left:
-        source = controls.choice("map_source", "Tokens of", {"sentences": "Your sentences", "corpus": "A corpus"})
+    with place.main:
+        source = controls.choice("map_source", "Tokens of", {"sentences": "Sentences", "corpus": "Corpus"})
     if source == "sentences":
-        with right:
+        with place.panel:
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
         if messages.no_sentences():
             return None
-        trace = controls.current_trace(backend)
-        messages.truncation(trace.sentences)
-        return of_trace(trace, special)
+        return of_trace(controls.current_trace(backend), special)
     corpus = current.corpus()
-    with right:
+    with place.panel:
         count = _sample_size()
     job = request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, max_tokens=count)
     if not ready(job):
         return None
-    sampled, total = len(job.result.tokens), job.result.candidates
-    sample = f"All {total:,} tokens" if sampled == total else f"A random sample of {sampled:,} of {total:,} tokens"
-    st.caption(f"{sample} of **{messages.escape(corpus.name)}**. Choose another corpus on the Search page.")
     return corpus_tokens(job, corpus.texts, label_columns(corpus))
+
+
+def about(backend: Backend, token_set: TokenSet) -> None:
+    """Which tokens the map shows, and what is missing; drawn below the figure."""
+    if state.get("map_source") == "sentences":
+        messages.truncation(controls.current_trace(backend).sentences)
+        return
+    shown, total = len(token_set), token_set.candidates
+    sample = f"All {total:,} tokens" if shown == total else f"A random sample of {shown:,} of {total:,} tokens"
+    st.caption(f"{sample} of **{messages.escape(current.corpus().name)}**. Choose another corpus on the Search page.")
 
 
 def request_tokens(
@@ -114,20 +133,19 @@ def ready(job: Job) -> bool:
         doing="reading tokens",
         stop_key="tokens_stop",
         again_key="tokens_again",
-        unit="sentences",
+        unit="sentences that contain them",
     )
 
 
-def options(count: int) -> MapOptions:
+def options(count: int, place: Row) -> MapOptions:
     """The method and its options. Unless a method was chosen, few tokens are mapped by PCA."""
     chosen = state.get("map_method")
     method = ("pca" if count <= FEW else "umap") if chosen == "auto" else chosen
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with place.main:
         help_text = caching.glossary()["projection"]
         controls.choice("map_method", "Map by", METHOD_NAMES, help_text, to_widget=lambda _: method)
+    with place.panel:
         dims = controls.choice("map_dims", "Dimensions", {"2": "2-D", "3": "3-D"})
-        panel = st.popover("Options", icon=":material/tune:")
-    with panel:
         neighbors = controls.number(
             "map_neighbors",
             "Neighbours (in t-SNE: perplexity)",
@@ -146,21 +164,26 @@ def options(count: int) -> MapOptions:
         )
         metric = controls.choice("map_metric", "Neighbours by", {"cosine": "Cosine", "euclidean": "Euclidean distance"})
         seed = controls.number("map_seed", "Seed", 0, 9_999, 0, "The same seed gives the same picture.")
-    if count <= FEW and chosen == "auto":
-        st.caption(
-            f"With {FEW} tokens or fewer, PCA shows as much as the other methods and distorts less. You can try them too."
-        )
+        if count <= FEW and chosen == "auto":
+            st.caption(
+                f"With {FEW} tokens or fewer, PCA shows as much as the other methods and distorts less. "
+                "You can try them too."
+            )
     check_count(count, cast(Method, method))
     return MapOptions(cast(Method, method), int(dims), neighbors, min_dist / 100, cast(Metric, metric), seed)
 
 
-def drawing(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]) -> tuple[Drawing, MapOptions] | None:
-    """The maps and their options: PCA replaces a slower method until that is finished, and a notice says so.
+def drawing(
+    token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]
+) -> tuple[DeltaGenerator, tuple[Drawing, MapOptions] | None]:
+    """Where to draw the figure, and the maps with their options; None while there is nothing to draw.
 
-    None while there is nothing to draw: the progress or the error is drawn instead.
+    PCA replaces a slower method until that is finished. A notice below the figure says so; it shows the progress or
+    the error.
     """
+    figure_slot = st.container()
     with st.container(key="map_notice"):  # in every run, so that the elements below keep their positions
-        return _drawing(token_set, options, spaces)
+        return figure_slot, _drawing(token_set, options, spaces)
 
 
 def _drawing(
@@ -208,8 +231,11 @@ def _progress(chosen: Drawing, pca: Drawing, method: Method, has_pca: bool) -> N
     )
 
 
-def colours(token_set: TokenSet, layer_allowed: bool) -> str:
-    """What colours show: "layer", "sentence", "token", "word", "position", "special", "frequency", or a label."""
+def colours(token_set: TokenSet, place: Row, layer_allowed: bool = False, is_joint: bool = False) -> str:
+    """What colours show: "layer", "sentence", "token", "word", "position", "special", "frequency", or a label.
+
+    By default the layer in a joint map; else the first label, or the sentence, or for a single sentence the word.
+    """
     names = {"layer": "Layer"} if layer_allowed else {}
     names |= {
         "sentence": "Sentence",
@@ -222,8 +248,10 @@ def colours(token_set: TokenSet, layer_allowed: bool) -> str:
     names |= {label: label for label in token_set.labels}
     if state.get("map_colour") not in names:
         state.put("map_colour", "")  # a label of another set of tokens, or a wrong link
-    first = "layer" if layer_allowed else next(iter(token_set.labels), "sentence")
-    return controls.pick("map_colour", "Colour by", names, to_widget=lambda chosen: chosen or first)
+    own = "sentence" if len({token.sentence for token in token_set.tokens}) > 1 else "word"
+    first = "layer" if is_joint else next(iter(token_set.labels), own)
+    with place.panel:
+        return controls.pick("map_colour", "Colour by", names, to_widget=lambda chosen: chosen or first)
 
 
 def coloured(token_set: TokenSet, by: str) -> Colours:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.charts import scatter, theme
 from dashboard.ui import controls, figures
-from dashboard.views.map import choices, selection, webgl
+from dashboard.views.map import choices, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
 
 if TYPE_CHECKING:
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
+FIRST_WIDTH, SECOND_WIDTH = 100, 132  # of the sliders, in pixels; the second has a help sign
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
     "to list its token; to select several, use the lasso or the box of the figure's toolbar."
 )
 READ_3D = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Drag to turn the "
-    "picture. There is no lasso in three dimensions: mark words below instead."
+    "picture. There is no lasso in three dimensions: mark words above instead."
 )
 MISLEAD = (
     "Directions and axes have no meaning. **UMAP distances mislead**, and so do those of t-SNE: distances between groups, "
@@ -51,80 +52,92 @@ def how_to_read(options: MapOptions) -> tuple[str, str]:
 
 def ends(backend: Backend) -> None:
     """Two layers, by default the first and the last, in two maps or one."""
-    token_set = choices.tokens(backend)
+    place = choices.row()
+    token_set = choices.tokens(backend, place)
     if token_set is None:
         return
     last = backend.facts.layers
-    options = choices.options(len(token_set))
-    columns = st.columns([3, 3, 3, 3], vertical_alignment="bottom")
-    with columns[0]:
-        first_layer = controls.number("map_first", "First layer", 0, last, 0)
-    with columns[1]:
-        second_layer = controls.layer(last, "Second layer")
-    with columns[2]:
-        by = choices.colours(token_set, layer_allowed=True)
-    with columns[3]:
+    options = choices.options(len(token_set), place)
+    with place.main:
+        with st.container(width=round(FIRST_WIDTH * controls.scale())):
+            first_layer = controls.number("map_first", "First layer", 0, last, 0)
+        with st.container(width=round(SECOND_WIDTH * controls.scale())):
+            second_layer = controls.layer(last, "Second layer")
+    with place.panel:
         joint = controls.switch("map_joint", "One map of both", "Places the vectors of both layers in one map.")
-    rows = selection.selected(token_set)
+    by = choices.colours(token_set, place, layer_allowed=True, is_joint=joint)
+    rows = selection.find(token_set, place.main)
     options, renderer = _drawable(options, len(token_set) * (2 if joint else 1))
     if renderer is None:
         return
     layers = (first_layer, second_layer)
-    drawn = choices.drawing(token_set, options, [layers] if joint else layers)
+    figure_slot, drawn = choices.drawing(token_set, options, [layers] if joint else layers)
     if drawn is None:
         return
     drawing, options = drawn
     if joint:
-        _joint(token_set, drawing.maps[layers], layers, by, rows, options, renderer)
+        with figure_slot:
+            _joint(token_set, drawing.maps[layers], layers, by, rows, options, renderer)
     else:
-        for number, (column, layer) in enumerate(zip(st.columns(2), layers, strict=True)):
+        for number, (column, layer) in enumerate(zip(figure_slot.columns(2), layers, strict=True)):
             with column:
                 _one(token_set, drawing.maps[layer], layer, number, by, rows, options, renderer)
+    labels.thin()
+    choices.about(backend, token_set)
     figures.reading(*how_to_read(options))
     selection.selection(token_set, rows, list(dict.fromkeys(layers)))
 
 
 def through(backend: Backend) -> None:
     """The maps of all layers, as an animation."""
-    token_set = choices.tokens(backend)
+    place = choices.row()
+    token_set = choices.tokens(backend, place)
     if token_set is None:
         return
     layers = list(range(backend.facts.layers + 1))
-    options = choices.options(len(token_set))
-    by = choices.colours(token_set, layer_allowed=False)
+    options = choices.options(len(token_set), place)
+    by = choices.colours(token_set, place)
+    rows = selection.find(token_set, place.main)
     options, renderer = _drawable(options, len(token_set))
     if renderer is None:
         return
-    drawn = choices.drawing(token_set, options, layers)
+    figure_slot, drawn = choices.drawing(token_set, options, layers)
     if drawn is None:
         return
     drawing, options = drawn
     selection.renew_moving((token_set.key, options, by, renderer, controls.scale()))
     maps = {layer: drawing.maps[layer] for layer in layers}
-    rows = selection.selected(token_set)
     drawn_rows = _sampled(token_set, renderer)
     figure = scatter.moving_map(
         {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
         texts(token_set, drawn_rows),
         _part(choices.coloured(token_set, by), drawn_rows),
-        f"{len(token_set):,} tokens, layer 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",
+        f"Layers 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",  # short: Play stands beside it
         selected=_positions(drawn_rows, selection.selected(token_set, "_moving_selection")),
         renderer=renderer,
+        height=_tall(),
         scale=controls.scale(),
     )
     trusts = [maps[layer].trust for layer in layers]
-    figures.figure(
-        figure,
-        key="map_moving",
-        alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
-        message="Press play, or move the layer's slider. The trustworthiness of the maps is between "
-        f"{min(t.trustworthiness for t in trusts):.2f} and {max(t.trustworthiness for t in trusts):.2f} (1 is best).",
-        read=READ
+    with figure_slot:
+        figures.figure(
+            figure,
+            key="map_moving",
+            alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
+            table=lambda: _table(token_set, maps),
+            on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
+        )
+    labels.thin()
+    st.caption(
+        "Press Play, or move the layer's slider. The trustworthiness of the maps is between "
+        f"{min(t.trustworthiness for t in trusts):.2f} and {max(t.trustworthiness for t in trusts):.2f} (1 is best)."
+    )
+    choices.about(backend, token_set)
+    figures.reading(
+        READ
         + " The maps of all layers start from one common map and are turned to fit it. "
         + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
-        not_shown=how_to_read(options)[1],
-        table=lambda: _table(token_set, maps),
-        on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
+        how_to_read(options)[1],
     )
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     selection.selection(token_set, rows, [layer])
@@ -135,18 +148,23 @@ def through(backend: Backend) -> None:
                 "layer": layers,
                 "trustworthiness": [trust.trustworthiness for trust in trusts],
                 "in words": [trust.words for trust in trusts],
-                "neighbours in common": [trust.overlap for trust in trusts],
-                "by chance": [trust.chance for trust in trusts],
+                "neighbours in common": [100 * trust.overlap for trust in trusts],
+                "by chance": [100 * trust.chance for trust in trusts],
             }
         ),
         hide_index=True,
         key="map_trust",
         column_config={
             "trustworthiness": st.column_config.NumberColumn(format="%.3f"),
-            "neighbours in common": st.column_config.NumberColumn(format="percent"),
-            "by chance": st.column_config.NumberColumn(format="percent"),
+            "neighbours in common": st.column_config.NumberColumn(format="%.1f %%"),
+            "by chance": st.column_config.NumberColumn(format="%.1f %%"),
         },
     )
+
+
+def _tall() -> int:
+    """The height of a single map in pixels, so that it is whole on the first screen; a projector enlarges it."""
+    return 580 if controls.scale() == 1 else 510
 
 
 def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer | None]:
@@ -197,6 +215,7 @@ def _one(
         selected=_positions(drawn, rows),
         renderer=renderer,
         symbol=("circle", "diamond")[number],
+        height=510,
         scale=controls.scale(),
     )
     figures.figure(
@@ -237,7 +256,7 @@ def _joint(
         f"Layers {layers[0]} and {layers[1]} in one map, {METHOD_NAMES[options.method]}",
         selected=[*selected, *(position + len(drawn) for position in selected)],
         renderer=renderer,
-        height=620,
+        height=_tall(),
         scale=controls.scale(),
     )
     figures.figure(

@@ -13,6 +13,8 @@ from dashboard import state
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.analysis.maps.token_set import TokenSet
 
 
@@ -52,23 +54,28 @@ def _clear() -> None:
     state.put("map_find", "")
 
 
-def selection(token_set: TokenSet, rows: tuple[int, ...], layers: list[int], find: bool = True) -> None:
-    """The selected tokens in their sentences, and the true neighbours of a single one. `find` adds a search box."""
+def find(token_set: TokenSet, place: DeltaGenerator) -> tuple[int, ...]:
+    """Draw the search box that marks a word, and return the selected rows."""
+    with place, st.container(width=round(104 * controls.scale())):
+        controls.bind("map_find", st.text_input, "Mark a word", placeholder="bank", max_chars=100)
+    rows = selected(token_set)
+    if state.get("map_find") and not rows:
+        st.caption(
+            f":material/info: No token or word here is “{messages.escape(state.get('map_find'))}”. "
+            "Parts of words are not found."
+        )
+    return rows
+
+
+def selection(token_set: TokenSet, rows: tuple[int, ...], layers: list[int]) -> None:
+    """The selected tokens in their sentences, and the true neighbours of a single one."""
     st.subheader("Selected tokens", anchor=False)
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    if find:
-        controls.bind("map_find", left.text_input, "Mark a word", placeholder="bank", max_chars=100)
     if not rows:
-        if find and state.get("map_find"):
-            st.info(
-                f"No token or word here is “{messages.escape(state.get('map_find'))}”. Parts of words are not found."
-            )
-        else:
-            st.caption("Click a point, or use the lasso of a figure's toolbar, to list tokens here.")
+        st.caption("Click a point, or use the lasso of a figure's toolbar, to list tokens here.")
         return
-    with right:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{len(rows):,} of {len(token_set):,} tokens", width="content")
         st.button("Clear selection", key="map_clear", icon=":material/deselect:", on_click=_clear)
-    st.caption(f"{len(rows):,} of {len(token_set):,} tokens")
     contexts = [token_set.in_context(row) for row in rows]
     table = pd.DataFrame(
         {

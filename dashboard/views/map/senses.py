@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,8 @@ from dashboard.views.map import choices, pictures, selection
 from dashboard.views.map.choices import METHOD_NAMES
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.analysis.maps.token_set import TokenSet
     from components.analysis.word_senses import SenseCurve
     from components.model.backend import Backend
@@ -42,14 +44,16 @@ def demo_senses() -> SenseFile:
 
 def senses(backend: Backend) -> None:
     """The curve, the map and the sentences of one word."""
-    source = controls.choice("sense_source", "Sentences from", SOURCES)
+    place = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_senses")
+    with place:
+        source = controls.choice("sense_source", "Sentences from", SOURCES)
     if source == "corpus":
-        _unlabelled(backend)
+        _unlabelled(backend, place)
         return
     labelled = demo_senses() if source == "demo" else _upload()
     if labelled is None:
         return
-    word = _word_of(labelled)
+    word = _word_of(labelled, place)
     occurrences = _labelled(backend, labelled, word)
     if occurrences is None:
         return
@@ -68,7 +72,7 @@ def senses(backend: Backend) -> None:
         _all_words(backend, labelled)
 
 
-def _word_of(labelled: SenseFile) -> str:
+def _word_of(labelled: SenseFile, place: DeltaGenerator) -> str:
     words = labelled.words
     chosen = state.get("sense_word").casefold()
     word = chosen if chosen in words else words[0]
@@ -76,20 +80,22 @@ def _word_of(labelled: SenseFile) -> str:
         st.warning(
             f"There are no sentences for “{messages.escape(chosen)}” here. The word shown is “{messages.escape(word)}”."
         )
-    widget = partial(st.pills, required=True) if len(words) <= 30 else st.selectbox
-    controls.bind(
-        "sense_word",
-        widget,
-        "Word",
-        options=words,
-        to_widget=lambda _: word,
-        after_change=lambda: state.put("sense_layer", None),
-    )
+    with place:
+        controls.bind(
+            "sense_word",
+            st.selectbox,
+            "Word",
+            options=words,
+            to_widget=lambda _: word,
+            after_change=lambda: state.put("sense_layer", None),
+            width=160,
+        )
     return word
 
 
 def _upload() -> SenseFile | None:
-    file = st.file_uploader(
+    file = uploads.uploader(
+        "senses",
         "A file with the columns word, sense, sentence and, if needed, index: .jsonl, .csv, .tsv, .parquet",
         key="senses_file",
         help="index: the position of the word in the sentence. Words are separated by spaces and counted from 0. Without an "
@@ -141,14 +147,14 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
         curves.layer_curves(
             np.stack([curve.accuracy, majority, curve.silhouette]),
             ["nearest neighbour has the same sense", "always the most frequent sense", "silhouette"],
-            f"How well the senses of “{word}” separate",
+            f"The senses of “{word}”, by layer",
             y_title="share, and silhouette",
             mark_extremes=False,
         ),
         key="senses_curve",
         alt=f"Curves over the layers of how well the senses of {word} separate",
-        message=f"At **layer {best}**, {curve.accuracy[best]:.0%} of the occurrences have a nearest neighbour with the same "
-        f"sense (at layer 0: {curve.accuracy[0]:.0%}; always guessing the most frequent sense: {curve.majority:.0%}).",
+        message=f"Same sense as the nearest neighbour: **{_percent(curve.accuracy[best])} at layer {best}**, "
+        f"{_percent(curve.accuracy[0])} at layer 0, {_percent(curve.majority)} if the most frequent sense is always guessed.",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
         "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
         "well separated and 0 if they overlap.",
@@ -165,50 +171,61 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
     )
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
 def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int) -> None:
     """A map of the occurrences at a layer, coloured by sense or group."""
-    options = choices.options(len(occurrences))
+    place = choices.row()
+    options = choices.options(len(occurrences), place)
     last = backend.facts.layers
-    layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
-    drawn = choices.drawing(occurrences, options, [layer])
+    with place.main, st.container(width=160):
+        layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
+    figure_slot, drawn = choices.drawing(occurrences, options, [layer])
     if drawn is None:
         return
     drawing, options = drawn
     layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
     read, not_shown = pictures.how_to_read(options)
-    figures.figure(
-        scatter.token_map(
-            layer_map.points,
-            scatter.PointTexts([""] * len(rows), pictures.texts(occurrences, rows).long),
-            scatter.Colours(by, groups=occurrences.category(by)),
-            f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
-            scale=controls.scale(),
-        ),
-        key="senses_map",
-        alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
-        read=read,
-        not_shown=not_shown,
-        table=lambda: pd.DataFrame(
-            {
-                by: occurrences.category(by),
-                "sentence": [occurrences.texts[token.sentence] for token in occurrences.tokens],
-                **{axis: layer_map.points[:, column] for column, axis in enumerate("xyz"[: layer_map.points.shape[1]])},
-            }
-        ),
-        on_select=lambda: selection.pick(occurrences, "senses_map", rows),
-    )
+    with figure_slot:
+        figures.figure(
+            scatter.token_map(
+                layer_map.points,
+                scatter.PointTexts([""] * len(rows), pictures.texts(occurrences, rows).long),
+                scatter.Colours(by, groups=occurrences.category(by)),
+                f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
+                scale=controls.scale(),
+            ),
+            key="senses_map",
+            alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
+            read=read,
+            not_shown=not_shown,
+            table=lambda: pd.DataFrame(
+                {
+                    by: occurrences.category(by),
+                    "sentence": [occurrences.texts[token.sentence] for token in occurrences.tokens],
+                    **{
+                        axis: layer_map.points[:, column]
+                        for column, axis in enumerate("xyz"[: layer_map.points.shape[1]])
+                    },
+                }
+            ),
+            on_select=lambda: selection.pick(occurrences, "senses_map", rows),
+        )
     pictures.trust(layer_map)
-    selection.selection(occurrences, selection.selected(occurrences), [layer], find=False)
+    selection.selection(occurrences, selection.selected(occurrences), [layer])
 
 
-def _unlabelled(backend: Backend) -> None:
+def _unlabelled(backend: Backend, place: DeltaGenerator) -> None:
     """A word of the corpus, without labels: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
+    with place:
+        word = controls.bind(
+            "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100, width=160
+        ).strip()
     st.caption(f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences. Change it on the Search page.")
-    word = controls.bind(
-        "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100
-    ).strip()
     if not word:
         st.info(
             "**No word yet.** Type a word with several senses, such as court, strike or fire.", icon=":material/edit:"
@@ -229,6 +246,7 @@ def _unlabelled(backend: Backend) -> None:
     groups = caching.clusters(occurrences.key, layer, occurrences.at(layer))
     names = {int(row): f"group {number}" for number, group in enumerate(groups, 1) for row in group.members}
     grouped = replace(occurrences, labels={"group": [names[row] for row in range(len(occurrences))]})
+    _map(backend, grouped, "group", word, backend.facts.layers)
     st.markdown(
         f"**{len(occurrences):,} occurrences in {len(groups)} groups at layer {layer}**, with the most typical ones:"
     )
@@ -243,7 +261,6 @@ def _unlabelled(backend: Backend) -> None:
         "The groups come from k-means on the vectors' directions; their number (2 to 6) is the one with the best separation. "
         "They need not be senses."
     )
-    _map(backend, grouped, "group", word, backend.facts.layers)
 
 
 def _all_words(backend: Backend, labelled: SenseFile) -> None:
@@ -254,13 +271,11 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
     with panel:
         key = (backend.spec.key, backend.revision, labelled.content_hash)
         table = pd.DataFrame(caching.sense_overview(key, backend, labelled))
-        percent = st.column_config.NumberColumn(format="percent")
+        shares = ["accuracy at best layer", "accuracy at layer 0", "most frequent sense"]
         st.dataframe(
-            table,
+            table.assign(**{name: 100 * table[name] for name in shares}),
             hide_index=True,
             key="all_words_table",
-            column_config={
-                name: percent for name in ("accuracy at best layer", "accuracy at layer 0", "most frequent sense")
-            },
+            column_config={name: st.column_config.NumberColumn(format="%.1f %%") for name in shares},
         )
         figures.download(table, "all-words")

@@ -33,11 +33,17 @@ PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
 
 def queries(request: SearchRequest) -> None:
     """The hits of many queries at once."""
+    left, right = st.columns([1, 2], gap="medium")
+    with left:
+        lines = _queries()
+    with right:
+        index = request.index("queries")
+        if index is not None and lines:
+            _best_hits(request, index, lines)
+
+
+def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...]) -> None:
     corpus, similarity = request.corpus, request.similarity
-    index = request.index("queries")
-    lines = _queries()
-    if index is None or not lines:
-        return
     layer, pooling = request.cell(index)
     vectors = caching.query_vectors(request.backend, lines, index.info)[layer, pooling]
     hits = index.engine(layer, pooling).search(vectors, request.k, similarity)
@@ -61,27 +67,29 @@ def queries(request: SearchRequest) -> None:
             f"For {unshown:,} of {len(lines):,} queries, more sentences have the same score as the last hit than are shown. "
             "They are in the order of the corpus: which of them are shown, and in which order, means nothing."
         )
-    st.caption(_settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}"))
     st.dataframe(
         table[table["rank"] == 1].drop(columns=["rank", "number", "tied with the last hit"]),
         hide_index=True,
         key="queries_table",
         column_config={similarity: st.column_config.NumberColumn(width="small", format="%.3f")},
     )
-    st.caption(f"All {request.k} hits of each query are under “Data of this figure”.")
+    st.caption(
+        f"All {request.k} hits of each query are under “Data of this figure”. "
+        + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
+    )
     figures.data("queries", lambda: table)
 
 
 def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
     st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
-    st.text_area("Queries, one per line", key="w_queries_text", height=180)
+    st.text_area("Queries, one per line", key="w_queries_text", height=150)
     st.session_state["_queries_text"] = typed = st.session_state["w_queries_text"]
-    file = st.file_uploader("Or a file with one query per line", type=["txt"], key="queries_file")
-    if file is None:
-        uploads.forget("queries")
-        return _few_enough([line.strip() for line in typed.splitlines() if line.strip()])
-    return uploads.kept("queries", caching.query_files(), file, _read_queries) or ()
+    file = uploads.uploader("queries", "Or a file with one query per line", key="queries_file", type=["txt"])
+    of_file = uploads.kept("queries", caching.query_files(), file, _read_queries)
+    if of_file is not None or file is not None:
+        return of_file or ()
+    return _few_enough([line.strip() for line in typed.splitlines() if line.strip()])
 
 
 def _read_queries(file: UploadedFile) -> tuple[str, ...]:
@@ -113,7 +121,6 @@ def pairs(request: SearchRequest) -> None:
     layer, pooling = request.cell(index)
     most = min(MOST_PAIRS, _possible_pairs(request))
     count = most if most <= 10 else st.slider("Pairs", 10, most, min(100, most), key="pair_count")
-    st.caption(_settings(layer, pooling, "cosine"))
     similar = _most_similar(request, index, layer, pooling)
     if similar is None:
         return
@@ -131,7 +138,7 @@ def pairs(request: SearchRequest) -> None:
     )
     if len(similar) > 1 and similar[0].cosine - similar[-1].cosine < TIE:
         st.warning("All of these pairs have the same cosine: the choice of these pairs and their order mean nothing.")
-    with st.container(height=640 if len(table) > 10 else "content", key="pairs_box"):
+    with st.container(height=560 if len(table) > 10 else "content", key="pairs_box"):
         # A plain table shows long sentences on several lines. It renders Markdown, which has to be escaped.
         st.table(
             table.assign(**{name: table[name].map(messages.escape) for name in ("first", "second")}), hide_index=True
@@ -141,6 +148,7 @@ def pairs(request: SearchRequest) -> None:
         "the highest first. Identical sentences are left out.",
         "Whether two sentences mean the same: shared names, a similar length and the same topic also raise the cosine.",
     )
+    st.caption(_settings(layer, pooling, "cosine"))
     figures.data("pairs", lambda: table)
 
 

@@ -24,34 +24,38 @@ if TYPE_CHECKING:
 
 def corpus(backend: Backend) -> None:
     """The choice of a corpus, and what it contains."""
-    chooser.choose()
-    if state.get("corpus"):
-        st.button("Search this corpus", key="search_it", on_click=state.put, args=("search_view", "results"))
-    searched = current.corpus()
-    st.subheader(messages.escape(searched.name), anchor=False)
-    _report(searched)
+    unused = chooser.choose()
+    searched = unused or current.corpus()
     lengths = caching.corpus_lengths(searched.content_hash, backend.spec.key, backend.revision, searched, backend)
     limit = backend.own_max_length
     facts = corpus_facts(searched, lengths, limit)
-    left, middle, right = st.columns(3)
-    left.metric("Sentences", f"{len(searched):,}")
-    middle.metric("Tokens per sentence (median)", f"{np.median(lengths):.0f}")
-    right.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
+    left, right = st.columns([3, 1])
+    with right:
+        st.metric("Sentences", f"{len(searched):,}")
+        st.metric("Tokens per sentence (median)", f"{np.median(lengths):.0f}")
+        st.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
     counts, edges = facts.histogram()
-    figures.figure(
-        bars.count_bars(edges, counts, "Length of the sentences"),
-        key="corpus_lengths",
-        alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
-        read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "
+    with left:
+        figures.figure(
+            bars.count_bars(edges, counts, f"Length of the sentences of {searched.name[:40]}"),
+            key="corpus_lengths",
+            alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
+            table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
+        )
+    if state.get("corpus") and unused is None:
+        st.button("Search this corpus", key="search_it", on_click=state.put, args=("search_view", "results"))
+    _report(searched)
+    figures.reading(
+        f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "
         "are truncated when the corpus is embedded.",
-        not_shown="Which words are lost when a sentence is truncated.",
-        table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
+        "Which words are lost when a sentence is truncated.",
     )
     st.markdown("**The first sentences**")
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
     st.dataframe(pd.DataFrame(texts | columns), key="corpus_examples")
-    embedding.index_of(EmbedRequest.of_session(backend), searched, "corpus")
+    if unused is None:
+        embedding.index_of(EmbedRequest.of_session(backend), searched, "corpus")
     _storage()
 
 
@@ -94,14 +98,12 @@ def _storage() -> None:
         st.markdown(f"{count} indexes use {size / 1e6:,.0f} MB of at most {indexes.limit / 1e6:,.0f} MB.")
         if st.button("Remove all indexes", key="clear_cache", icon=":material/delete:"):
             st.success(f"{indexes.clear() / 1e6:,.0f} MB were freed.")
-        file = st.file_uploader(
+        file = uploads.uploader(
+            "static",
             "Word vectors for the ranking by static vectors: GloVe, fastText or word2vec in text format",
             key="static_file",
             help="Without a file, the model's own input embeddings are used.",
         )
-        if file is None:
-            uploads.forget("static")
-            return
         vectors = uploads.kept(
             "static", caching.static_vectors(), file, lambda file: read_static_vectors(file.getvalue(), file.name)
         )

@@ -44,9 +44,10 @@ def _view(backend: Backend, view: str) -> None:
     messages.cross_encoder_note([backend])
     searched = current.corpus()
     if view == "results":
-        results.query_controls()
-    request = SearchRequest.of_session(backend, searched)
-    {"results": results.results, "queries": batches.queries, "pairs": batches.pairs}[view](request)
+        panel = results.query_controls()
+        results.results(SearchRequest.of_session(backend, searched), panel)
+        return
+    {"queries": batches.queries, "pairs": batches.pairs}[view](SearchRequest.of_session(backend, searched))
 
 
 navigation.show(

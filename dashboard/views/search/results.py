@@ -24,6 +24,8 @@ from dashboard.views.search.hit_list import Hit, hit_list
 from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
@@ -42,7 +44,12 @@ SIMILARITY_HELP = (
     "Cosine: how nearly two vectors point in the same direction, without their lengths. Dot product: the cosine times both "
     "lengths."
 )
-COMPARISONS = {"none": "Nothing", "setting": "Another setting", "model": "Second model", **TITLES}
+COMPARISONS = {
+    "none": "Compare with …",
+    "setting": "Compare: another setting",
+    "model": "Compare: second model",
+    **{kind: f"Compare: {title}" for kind, title in TITLES.items()},
+}
 COMPARISON_NOTES = {
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
@@ -70,16 +77,16 @@ class Ranked:
     tied_shown: int  # how many of them are hits
 
 
-def results(request: SearchRequest) -> None:
-    """The hits, a second ranking to compare with, and the explanation of the hit that was clicked."""
+def results(request: SearchRequest, panel: DeltaGenerator) -> None:
+    """The hits, a second ranking to compare with, and the explanation of a hit. `panel` gets further options."""
     backend, index = request.backend, request.index("main")
     if not request.query.strip():
         st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
         return
     rankings: list[Ranked] = []
     if index is not None:
-        layer, pooling = _layer_and_pooling(backend, index, "", "layer", "pooling")
-        messages.head_note([backend], pooling, layer)
+        with panel:
+            layer, pooling = _layer_and_pooling(backend, index, "", "layer", "pooling")
         request = replace(request, layer=layer, pooling=pooling)
         if _unknown(request):
             st.warning(
@@ -92,6 +99,8 @@ def results(request: SearchRequest) -> None:
     if not rankings:
         return
     _side_by_side(request, rankings)
+    if index is not None:
+        messages.head_note([backend], pooling, layer)
     why.why(request)
     why.notes()
     judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], request)
@@ -100,39 +109,38 @@ def results(request: SearchRequest) -> None:
             _spread(ranked, request.corpus, number)
 
 
-def query_controls() -> None:
-    """The query and how it is ranked. Draw them before the request is read: they refuse invalid values."""
-    controls.bind(
-        "query",
-        st.text_input,
-        "Query",
-        after_change=lambda: state.put("why", None),  # the explanation belongs to the last query
-        live=True,
-        type="search",
-        max_chars=1_000,
-        placeholder="Type a few words: hits appear as you type",
-    )
-    st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
-    st.pills(
-        "Ready-made queries",
-        READY_QUERIES,
-        key="w_ready_query",
-        label_visibility="collapsed",
-        on_change=_ready_query,
-    )
-    left, middle, right = st.columns([3, 3, 4])
-    with left:
-        controls.number("k", "Hits (k)", 1, 100, 10)
-    with middle:
-        controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
-    with right:
-        controls.pick(
-            "compare_with",
-            "Compare with",
-            COMPARISONS,
-            "A second ranking of the same corpus: by another layer or pooling, by the second model of the sidebar, by a word "
-            "ranking (bag of words, TF-IDF, LSA, BM25, Jelinek-Mercer), or by static vectors (one fixed vector per word).",
+def query_controls() -> DeltaGenerator:
+    """The query and how it is ranked; returns the panel of options. Draw them before the request is read: they refuse
+    invalid values.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="search_controls"):
+        controls.bind(
+            "query",
+            st.text_input,
+            "Query",
+            after_change=lambda: state.put("why", None),  # the explanation belongs to the last query
+            live=True,
+            type="search",
+            max_chars=1_000,
+            placeholder="Type a few words: hits appear as you type",
+            label_visibility="collapsed",
         )
+        with st.container(width=round(218 * controls.scale())):
+            controls.pick("compare_with", "Compare with", COMPARISONS, label_visibility="collapsed")
+        panel = controls.options()
+    st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
+    with st.container(key="row_ready"):
+        st.pills(
+            "Ready-made queries",
+            READY_QUERIES,
+            key="w_ready_query",
+            label_visibility="collapsed",
+            on_change=_ready_query,
+        )
+    with panel:
+        controls.number("k", "Hits (k)", 1, 100, 10)
+        controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
+    return panel
 
 
 def _ready_query() -> None:
@@ -251,7 +259,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 text=corpus.texts[row],
                 score=float(ranked.scores[row]),
                 tag=_tag(corpus, int(row)),
-                shared=words.shared_words(query, corpus.texts[row]),
+                shared=words.highlighted(query, corpus.texts[row]),
                 other_rank=None if other_ranks is None else other_ranks.get(int(row), 0),
                 relevant=marks.get(int(row)),
                 picked=request.explained == int(row),
@@ -272,7 +280,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 f"hits_{number}",
                 on_pick=_explain,
                 on_mark=_marker(corpus.content_hash, query),
-                pick_hint="Click to see why this is a hit",
+                pick_hint="Why is this a hit?",
                 answer=".st-key-why",
                 scale=controls.scale(),
             )

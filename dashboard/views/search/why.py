@@ -121,5 +121,6 @@ def notes() -> None:
             "removes length. Models trained with dot products keep information in the length.  \n"
             "**Symmetric or not:** a sentence model searches for sentences that say the same. To find passages that answer a "
             "short query is another task; models trained on MS MARCO are made for it.  \n"
-            "**Shared words** are marked in the hits; a hit without shared words was found by its vector alone."
+            "**Shared words** are marked in the hits, except words such as “the” and “at”. A hit without shared words was "
+            "found by its vector alone."
         )

@@ -246,3 +246,16 @@ def test_a_projector_gets_larger_type():
         layout = theme.enlarge(figure, 1.5).layout
         assert layout.font.size == 1.5 * theme.FONT_SIZE
         assert (layout.height, layout.margin.t) == (round(1.25 * height), round(1.5 * margin))
+
+
+def test_axes_of_curves_that_are_all_100_per_cent_show_per_cents():
+    """Plotly alone would show a sliver around the value, such as 99 to 101 %."""
+    flat = [Curve(name, np.full(5, 100.0)) for name in ("a", "b")]
+    figure = curves_over(flat, range(1, 6), "Recall", x_title="k", y_title="Recall@k (%)")
+    assert figure.layout.yaxis.range == (0, 105)
+    rising = curves_over([Curve("a", np.arange(5.0))], range(1, 6), "R", x_title="k", y_title="y")
+    assert rising.layout.yaxis.range is None
+    costs = [Cost(name, 100.0, milliseconds, 1.0) for name, milliseconds in (("a", 1.0), ("b", 20.0))]
+    low, high = quality_and_cost(costs, "Cost", "Recall@1").layout.yaxis.range
+    assert low < 99
+    assert 100 < high < 105

@@ -44,10 +44,11 @@ def test_frequent_groups_have_colours_and_the_rest_is_one_group_behind(points):
     many = np.random.default_rng(1).normal(size=(100, 2)).astype(np.float32)
     names = [f"g{min(row, 40) % 40}" for row in range(100)]
     figure = token_map(many, texts(100), Colours("topic", names), "Map")
-    assert len(figure.data) == GROUPS
-    assert figure.data[0].name == REST
-    assert sum(len(trace.x) for trace in figure.data) == 100
-    assert len({trace.marker.color for trace in figure.data}) == GROUPS
+    groups = [trace for trace in figure.data if trace.mode == "markers"]
+    assert len(groups) == GROUPS
+    assert groups[0].name == REST
+    assert sum(len(trace.x) for trace in groups) == 100
+    assert len({trace.marker.color for trace in groups}) == GROUPS
     assert figure.data[1].name == "g0"  # the most frequent
 
 
@@ -77,6 +78,34 @@ def test_few_points_carry_their_text_and_many_can_be_drawn_by_webgl(count, rende
     assert figure.data[0].mode == ("markers+text" if count <= scatter.LABELLED else "markers")
 
 
+def test_the_most_central_point_of_a_dense_place_is_labelled_first():
+    """Two clouds in opposite corners: the fuller one's most central point comes first, then the other one's."""
+    random = np.random.default_rng(2)
+    clouds = [random.uniform(-0.4, 0.4, size=(80, 2)), random.uniform(-0.4, 0.4, size=(20, 2)) + 20]
+    many = np.concatenate(clouds)
+    rows, at_once = scatter.central(many)
+    nearest = [int(np.square(cloud - cloud.mean(axis=0)).sum(axis=1).argmin()) for cloud in clouds]
+    assert rows[:2].tolist() == [nearest[0], 80 + nearest[1]]
+    assert at_once == 2  # the others have room only in an enlarged map
+    assert len(rows) == len(set(rows.tolist())) > at_once
+    assert len(scatter.central(random.normal(size=(20_000, 2)))[0]) == scatter.MOST_LABELS
+    assert scatter.central(np.zeros((90, 2)))[1] == 1
+
+
+def test_a_large_map_labels_each_word_once_and_hides_the_other_labels():
+    many = np.random.default_rng(1).normal(size=(300, 2)).astype(np.float32)
+    words = PointTexts(["The" if row % 2 else f"w{row}" for row in range(300)], [""] * 300)
+    figure = token_map(many, words, Colours("s", ["a"] * 300), "Map")
+    shown, hidden = (trace for trace in figure.data if trace.mode == "text")
+    assert list(shown.text).count("The") == 1
+    assert hidden.textfont.color.endswith(",0)")
+    for trace in (shown, hidden):
+        np.testing.assert_array_equal(trace.x, many[trace.customdata, 0])
+        assert list(trace.text) == [words.short[row] for row in trace.customdata]
+    moving = moving_map({0: many, 1: -many}, words, Colours("s", ["a"] * 300), "Map")
+    np.testing.assert_array_equal(moving.frames[1].data[1].x, -many[shown.customdata, 0])
+
+
 def test_three_dimensions_mark_the_selection_by_size_and_colour():
     points = np.random.default_rng(1).normal(size=(10, 3)).astype(np.float32)
     figure = token_map(points, texts(10), Colours("s", ["a"] * 10), "Map", selected=[3])
@@ -100,6 +129,9 @@ def test_a_moving_map_has_a_frame_for_each_layer_with_its_own_places(dims):
             np.testing.assert_array_equal(data.y, maps[int(frame.name)][trace.customdata, 1])
     assert [step.label for step in figure.layout.sliders[0].steps] == ["0", "1", "2"]
     assert figure.layout.updatemenus[0].buttons[0].label == "▶ Play"
+    # The buttons stand above the slider, beside the title: not over either.
+    assert figure.layout.updatemenus[0].pad.b > figure.layout.sliders[0].pad.b + 60
+    assert (figure.layout.updatemenus[0].x, figure.layout.title.x) == (1, 0)
     if dims == 2:
         assert figure.layout.xaxis.range[1] == pytest.approx(fitting(*maps.values()))
         redraw = figure.layout.updatemenus[0].buttons[0].args[1]["frame"]["redraw"]

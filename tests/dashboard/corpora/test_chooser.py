@@ -70,6 +70,40 @@ def test_a_file_is_read_once_for_all_sessions(monkeypatch: pytest.MonkeyPatch) -
     assert len(reads) == 1
 
 
+def test_an_upload_that_is_not_in_use_is_returned_and_stays_when_the_view_is_left() -> None:
+    def view() -> None:
+        import streamlit as st
+
+        from dashboard.corpora import chooser, current
+
+        if st.toggle("Open", value=True, key="open"):
+            unused = chooser.choose()
+            st.markdown(f"Looked at: {unused.texts if unused else None}; in use: {current.corpus().name}")
+
+    app = AppTest.from_function(view, default_timeout=30).run()
+    app.segmented_control(key="corpus_way").set_value("upload").run()
+    app.file_uploader(key="corpus_file").upload("mine.csv", CSV.encode()).run()
+    looked_at = "Looked at: ('Ein Satz.', 'Noch ein Satz.'); in use: Demo news"
+    assert looked_at in texts(app)
+    app.toggle(key="open").set_value(False).run()
+    app.toggle(key="open").set_value(True).run()
+    assert looked_at in texts(app)
+    assert "mine.csv" in texts(app)
+    app.button(key="use_corpus").click().run()
+    assert "Looked at: None; in use: mine.csv" in texts(app)
+
+
+def test_a_file_with_two_possible_texts_asks_for_the_column() -> None:
+    app = chooser("upload")
+    table = "first,second\nA cat slept here.,Ships sailed home.\nRain fell today.,Nothing else was said.\n"
+    app.file_uploader(key="corpus_file").upload("two.csv", table.encode()).run()
+    assert not app.error
+    assert "Choose the column with the sentences" in texts(app)
+    app.selectbox(key="corpus_column").set_value("second").run()
+    app.button(key="use_corpus").click().run()
+    assert caching.corpora().find(app.session_state["corpus"]).texts == ("Ships sailed home.", "Nothing else was said.")
+
+
 def test_another_encoding_or_column_is_another_reading() -> None:
     app = chooser("upload")
     app.file_uploader(key="corpus_file").upload("mine.csv", CSV.encode("latin-1")).run()
@@ -100,7 +134,6 @@ def test_a_file_that_cannot_be_read_is_explained_and_the_corpus_before_stays() -
     # The choice of the encoding is still there: it may be what was wrong.
     assert app.text_input(key="corpus_encoding").value == ""
     app.file_uploader(key="corpus_file").set_value(("empty.csv", b"text\n", "")).run()
-    app.button(key="use_corpus").click().run()
     assert app.error
     assert "In use: mine.csv" in texts(app)
 

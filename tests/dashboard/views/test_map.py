@@ -27,6 +27,8 @@ def places(figure: dict[str, Any]) -> np.ndarray:
     """A figure's points in the order of their rows, [row, dims]."""
     rows, found = [], []
     for trace in figure["data"]:
+        if trace["mode"] == "text":  # labels of a large map
+            continue
         axes = [np.asarray(trace[axis], float) for axis in "xyz" if axis in trace]
         rows += np.asarray(trace["customdata"]).tolist()
         found.append(np.stack(axes, axis=1))
@@ -67,7 +69,8 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         assert figure["layout"]["title"]["text"] == f"Layer {layer}, PCA"
         trust = map_trust(bank_tokens.at(layer), expected)
         assert f"Trustworthiness {trust.trustworthiness:.3f}" in texts(app)
-    assert left["data"][0]["marker"]["color"] != right["data"][0]["marker"]["color"]
+    for figure in (left, right):  # one colour for each sentence
+        assert [trace["name"] for trace in figure["data"]] == ["1", "2", "3"]
     assert "UMAP distances mislead" in texts(app)
 
 
@@ -216,6 +219,17 @@ def test_a_corpus_by_a_sample_of_its_tokens(open_page: Open) -> None:
     expected = layer_map(shown.at(6), MapOptions("pca"), start_map(shown.vectors, MapOptions("pca")))
     np.testing.assert_allclose(places(figures(app)[1]), expected, atol=1e-4)
     assert "500 of" in texts(app)
+    labels = next(trace for trace in figures(app)[1]["data"] if trace["name"] == "labels")
+    names = [shown.tokens[row].text for row in np.asarray(labels["customdata"])]
+    assert list(labels["text"]) == names
+    assert 10 < len(names) == len({name.casefold() for name in names})  # each word once
+
+
+def test_a_single_sentence_is_coloured_by_word(open_page: Open) -> None:
+    app = open_page("map", by="pca", s=["The cat saw the dog on the mat."])
+    assert app.selectbox(key="w_map_colour").value == "word"
+    app = open_page("map", by="pca", j="1")
+    assert app.selectbox(key="w_map_colour").value == "layer"
 
 
 def test_tokens_are_the_backends_taken_once_for_all_who_ask() -> None:

@@ -15,6 +15,7 @@ import pytest
 from components.analysis import late_interaction
 from components.jobs import Cancelled
 from components.model.trace import POOLINGS
+from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import most_similar_pairs
 from dashboard import caching
@@ -392,7 +393,7 @@ def test_a_link_finds_a_corpus_that_is_still_kept(open_page: Open) -> None:
         time.sleep(0.25)
         app.run()
     assert rows_of(app)[0] == 0
-    assert "three.txt" in "".join(caption.value.replace("\\", "") for caption in app.caption)
+    assert "three.txt" in texts(app).replace("\\", "")
 
 
 def hits_or_none(app: Any) -> bool:
@@ -445,3 +446,37 @@ def test_a_query_of_unknown_pieces_is_said(open_page: Open, demo_vectors: np.nda
 
 def test_a_language_model_finds_nothing_without_a_shared_word(open_page: Open, demo_vectors: np.ndarray) -> None:
     assert "No sentence shares a word" in texts(open_page("search", q="zzzz qqqq", vs="jm"))
+
+
+def test_words_without_meaning_are_not_marked(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", q="the volcano at dawn")
+    marked = {part["text"].lower() for row in hits(app) for part in row["parts"] if part["shared"]}
+    assert "volcano" in marked
+    assert not marked & {"the", "at"}
+
+
+@pytest.mark.parametrize("page", ["search", "evaluate"])
+def test_the_first_line_names_the_corpus(open_page: Open, demo_vectors: np.ndarray, page: str) -> None:
+    app = open_page(page, view={"search": "corpus", "evaluate": "pairs"}[page])
+    assert any("Demo news" in item.value and "630 sentences" in item.value for item in app.markdown)
+    own = read_corpus(b"A cat slept.\n", "one.txt")
+    caching.corpora().put(current.key_of(own), own)
+    app = open_page(page, view={"search": "corpus", "evaluate": "pairs"}[page], corpus=current.key_of(own))
+    assert any("one.txt" in item.value and "1 sentence" in item.value for item in app.markdown)
+
+
+def test_all_bad_values_of_a_link_are_one_notice(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", k="0", sim="x", s=["a"] * 100)
+    (notice,) = (item.value for item in app.warning if "was ignored" in item.value)
+    for key in ("k", "sim", "s"):  # `s` is of other pages
+        assert f"“{key}”" in notice
+
+
+@pytest.mark.parametrize("view", ["results", "queries", "corpus"])
+def test_a_layer_that_the_model_lacks_is_said_in_every_view(
+    open_page: Open, demo_vectors: np.ndarray, view: str
+) -> None:
+    app = open_page("search", view=view, l="999")
+    assert "Layer 999 is not available" in texts(app)
+    assert app.session_state["layer"] is None or app.session_state["layer"] == 6
+    assert "Layer 999" not in texts(app.run())

@@ -611,7 +611,7 @@ def test_the_largest_errors_are_those_of_the_ranks(open_page: Open, pair_cosines
     row = app.table[0].value.iloc[0]
     assert row["first"].replace("\\", "") == pairs.first[worst]
     assert row["second"].replace("\\", "") == pairs.second[worst]
-    share = f"{abs(off[worst]) / 150:.0%} " + ("too similar" if off[worst] > 0 else "too different")
+    share = f"{100 * abs(off[worst]) / 150:.0f} % " + ("too similar" if off[worst] > 0 else "too different")
     assert row["error of the run"] == share
     assert len(app.table[0].value) == 12
 
@@ -631,7 +631,7 @@ def test_pairs_of_ones_own(open_page: Open) -> None:
     app.file_uploader(key="sts_file").set_value(("mine.csv", content.encode(), "text/csv"))
     ready(app.run())
     assert not app.error
-    assert "2 pairs. 1 rows without" in captions(app)
+    assert "2 pairs. 1 row without two sentences and a number was left out." in captions(app)
     np.testing.assert_allclose(traces(app)["Mean pooling"], 1)
     app = open_page("evaluate", view="similarity", src="file")
     app.file_uploader(key="sts_file").set_value(("mine.csv", b"sentence1,score\na,1\nb,2\n", "text/csv"))
@@ -726,8 +726,32 @@ def test_a_corpus_without_columns_says_what_is_missing(open_page: Open) -> None:
     assert not app.error
     for view in ("grid", "compare", "lab"):
         app.segmented_control(key="w_evaluate_view").set_value(view).run()
-        assert "A column with a query for each sentence was expected" in texts(app)
+        assert "two.txt has only sentences" in texts(app).replace("\\", "")
+        assert not app.error
         assert "Something went wrong" not in texts(app)
+
+
+def test_an_unclear_column_is_asked_for_where_it_is_needed(open_page: Open) -> None:
+    table = (
+        "text,topic,headline\nA cat slept on the mat.,cats,Cat sleeps\nShips sailed home today.,ships,Ships return\n"
+    )
+    own = read_corpus(table.encode(), "three columns.csv", "text")
+    caching.corpora().put(current.key_of(own), own)
+    app = open_page("evaluate", view="grid", corpus=current.key_of(own))
+    assert not app.error
+    assert "three columns.csv" in texts(app).replace("\\", "")  # the page's first line
+    app.selectbox(key="w_query_column").set_value("headline").run()
+    ready(app)
+    assert not app.error
+    assert figures(app)[0]["data"][0]["type"] == "heatmap"
+
+
+def test_the_hardest_queries_come_first_by_their_mean_rank(open_page: Open) -> None:
+    app = ready(open_page("evaluate", view="compare", r=["m.6.mean", "bow"]))
+    table = frame(app, "correct answer")
+    ranks = table.iloc[:, -2:].to_numpy(float)
+    np.testing.assert_allclose(table["mean rank"], np.sqrt(ranks.prod(axis=1)), atol=0.051)
+    assert table["mean rank"].is_monotonic_decreasing
 
 
 def test_repeated_sentences_are_said(open_page: Open) -> None:
@@ -737,7 +761,7 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     caching.corpora().put(current.key_of(own), own)
     app = ready(open_page("evaluate", view="compare", r="bow", corpus=current.key_of(own)))
     assert "2 rows have a sentence that another row has too" in texts(app)
-    assert "1 rows have no query" in captions(app)
+    assert "1 row has no query and is left out" in captions(app)
     assert frame(app, "p (Holm)")["Recall@1"].tolist() == [pytest.approx(100 / 3)]
 
 
@@ -793,7 +817,7 @@ def test_a_job_is_stopped_and_started_again(open_page: Open, monkeypatch: pytest
         (bar,) = app.main.get("progress")
         assert bar.proto.text.startswith("Jelinek-Mercer\\: ranking 60 queries")
         assert " left" in bar.proto.text
-        assert "Then: LSA." in captions(app)
+        assert "The next runs: “LSA”" in captions(app)
         app.button(key="stop_job_words_jm").click().run()
         deadline = time.monotonic() + 10
         while app.get("progress") and "Stopped: Jelinek" not in texts(app):

@@ -1,0 +1,47 @@
+// Shows as many of a map's labels as have room, the first ones first, and again after each zoom: then more have room.
+// The figures are found on the page, since Streamlit draws them later than this component.
+const GAP = 1; // pixels between labels
+const overlap = (a, b) => a.left < b.right + GAP && b.left < a.right + GAP && a.top < b.bottom + GAP && b.top < a.bottom + GAP;
+
+function thin(figure) {
+  const plot = figure.querySelector(".plotbg, .bglayer, .cartesianlayer .plot")?.getBoundingClientRect();
+  const shown = [];
+  const texts = figure.querySelectorAll(".scatterlayer .textpoint text");
+  for (const text of texts) {
+    text.style.display = "";
+    if (text.dataset.more === undefined) text.dataset.more = String(getComputedStyle(text).fillOpacity === "0");
+  }
+  const boxes = [...texts].map((text) => text.getBoundingClientRect()); // all at once: each change costs a layout
+  [...texts].forEach((text, number) => {
+    const box = boxes[number];
+    const isInside = !plot || !plot.width || (box.right > plot.left && box.left < plot.right && box.bottom > plot.top && box.top < plot.bottom);
+    const hasRoom = isInside && !shown.some((other) => overlap(box, other));
+    if (hasRoom) shown.push(box);
+    text.style.display = hasRoom ? "" : "none";
+    if (text.dataset.more === "true") text.style.fillOpacity = "1";
+  });
+}
+
+export default function () {
+  const known = new Set();
+  const watch = () => {
+    for (const figure of document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')) {
+      if (known.has(figure) || !figure.on) continue;
+      known.add(figure);
+      let waits = false;
+      const later = () => {
+        if (waits) return;
+        waits = true;
+        setTimeout(() => {
+          waits = false;
+          if (figure.isConnected) thin(figure);
+        }, 60);
+      };
+      for (const event of ["plotly_afterplot", "plotly_animated", "plotly_relayout"]) figure.on(event, later);
+      later();
+    }
+  };
+  watch();
+  const timer = setInterval(watch, 500);
+  return () => clearInterval(timer);
+}

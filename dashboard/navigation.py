@@ -77,8 +77,10 @@ def show(
             st.caption(views[view].intro)
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         messages.guarded(partial(draw, loaded, view), doing)
-        state.write_address(page)
+        if not controls.is_playing():  # one step in the browser's history for all that is played, not one for each
+            state.write_address(page)
 
+    controls.stop_playing()  # of a page visited before
     body()
     if foot is not None:
         foot()

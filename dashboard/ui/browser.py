@@ -17,6 +17,7 @@ from components.model.trace import TokenizedSentence
 from dashboard.ready_made import ASSETS
 
 TINTS = 6
+STEP_MS = 900  # between two steps of what is played
 _LINK_BUTTON = (
     '<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M9.5 14.5l5-5M8 11l-2.5 2.5a3.5 3.5 0 0 0 '
     '5 5L13 16M16 13l2.5-2.5a3.5 3.5 0 0 0-5-5L11 8"/></svg><span class="text"></span></button>'
@@ -57,7 +58,8 @@ def _components() -> dict[str, Any]:
         css=_web("tools.css"),
         js=_web("tools.js"),
     )
-    return {"chips": chips, "editor": editor, "tools": tools}
+    ticker = st.components.v2.component("bert_internals_ticker", js=_web("ticker.js"))
+    return {"chips": chips, "editor": editor, "tools": tools, "ticker": ticker}
 
 
 def chips(
@@ -134,6 +136,17 @@ def editor(key: str, *, label: str, text: str, version: int, hint: str, placehol
         },
         on_edit_change=lambda: None,
     )
+
+
+def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
+    """Call `on_tick(value)` before the next run, STEP_MS after this value was drawn. It draws nothing itself."""
+
+    def ticked() -> None:
+        sent = st.session_state[key].tick
+        if sent is not None:
+            on_tick(int(sent))
+
+    _components()["ticker"](key=key, data={"value": value, "milliseconds": STEP_MS}, on_tick_change=ticked, height=0)
 
 
 def tools(key: str, *, can_link: bool, is_dark: bool, pages: Sequence[str]) -> None:

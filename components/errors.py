@@ -41,3 +41,7 @@ class ModelError(UserError):
     def __init__(self, kind: ModelErrorKind, problem: str, expected: str, fix: str) -> None:
         super().__init__(problem, expected, fix)
         self.kind: ModelErrorKind = kind
+
+
+class DatasetError(ModelError):
+    """The same for a data set of the hub."""

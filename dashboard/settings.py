@@ -219,8 +219,9 @@ SETTINGS: tuple[Setting, ...] = (
         ("head", "model", "neuron", "matrix", "glance", "patterns", "flow", "mask"),
         ATTENTION,
     ),
-    _number("block", "l", 0, 1_000, ATTENTION),
-    _number("head", "h", 0, 1_000, ATTENTION),
+    # None: the head with the clearest pattern
+    _number("block", "l", None, 1_000, ATTENTION),
+    _number("head", "h", None, 1_000, ATTENTION),
     _choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), ATTENTION),
     _choice("combination", "agg", ("one", "mean", "max"), ATTENTION),
     _positions("chosen_blocks", "bs", ATTENTION, unique=True),
@@ -234,6 +235,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("flow_block", "fb", None, 1_000, ATTENTION),
     _choice("flow_heads", "fh", ("together", "one"), ATTENTION),
     _number("masked", "mp", None, 100_000, ATTENTION),
+    _flag("flow_special", "fs", True, ATTENTION),
     _flag("mask_word", "mw", False, ATTENTION),
     # Map
     _choice("map_view", "view", ("ends", "through", "senses"), MAP),
@@ -259,7 +261,7 @@ SETTINGS: tuple[Setting, ...] = (
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
     _number("k", "k", 10, 100, SEARCH, least=1),
     _choice("similarity", "sim", SIMILARITIES, SEARCH),
-    _choice("beside", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
+    _choice("compare_with", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
     _number("layer2", "l2", None, 1_000, SEARCH),
     replace(_choice("pooling2", "pool2", EVERY_POOLING, SEARCH), default=None),  # None: the model's own pooling
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH),

@@ -3,7 +3,7 @@
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".rows");
   const old = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
-  const hadFocus = old && old.dataset && old.dataset.place;
+  const hadFocus = old && old.dataset && old.dataset.position;
   root.replaceChildren();
   root.style.setProperty("--size", `${data.scale}rem`);
   for (const row of data.rows) {
@@ -26,7 +26,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         chip.className = ["chip", ...token.marks].join(" ");
         chip.textContent = token.piece;
         chip.title = token.hint;
-        chip.dataset.place = `${row.index}:${token.position}`;
+        chip.dataset.position = `${row.index}:${token.position}`;
         chip.setAttribute("aria-pressed", String(token.picked));
         chip.tabIndex = token.picked ? 0 : -1;
         if (data.clickable) {
@@ -54,5 +54,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
     line.append(flow);
     root.append(line);
   }
-  if (hadFocus) root.querySelector(`[data-place="${hadFocus}"]`)?.focus({ preventScroll: true });
+  if (hadFocus) root.querySelector(`[data-position="${hadFocus}"]`)?.focus({ preventScroll: true });
 }

@@ -3,7 +3,7 @@
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".hits");
   const old = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
-  const hadFocus = old?.dataset?.place;
+  const hadFocus = old?.dataset?.position;
   root.replaceChildren();
   root.style.setProperty("--size", `${data.scale}rem`);
   const make = (tag, name, text) => {
@@ -12,13 +12,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (text !== undefined) element.textContent = text;
     return element;
   };
-  const button = (name, text, label, place, pressed, action) => {
+  const button = (name, text, label, position, pressed, action) => {
     const element = make("button", name, text);
     element.type = "button";
     element.title = label;
     element.setAttribute("aria-label", label);
     element.setAttribute("aria-pressed", String(pressed));
-    element.dataset.place = place;
+    element.dataset.position = position;
     element.onclick = action;
     return element;
   };
@@ -54,9 +54,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
       ]) {
         const on = row.relevant === value;
         const name = `mark ${value ? "yes" : "no"}${on ? " on" : ""}`;
-        const place = `m${row.index}:${value}`;
+        const position = `m${row.index}:${value}`;
         const report = () => setTriggerValue("marked", [row.index, on ? -1 : value]);
-        marks.append(button(name, sign, `${label} (rank ${row.rank})`, place, on, report));
+        marks.append(button(name, sign, `${label} (rank ${row.rank})`, position, on, report));
       }
       line.append(marks);
     }
@@ -74,5 +74,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
     look();
   }
-  if (hadFocus) root.querySelector(`[data-place="${hadFocus}"]`)?.focus({ preventScroll: true });
+  if (hadFocus) root.querySelector(`[data-position="${hadFocus}"]`)?.focus({ preventScroll: true });
 }

@@ -7,7 +7,7 @@ Words: attention *to* a split word is the sum over its pieces, attention *from* 
 (Clark et al. 2019, "What Does BERT Look At?", section 4.1). Both keep the row a distribution.
 
 The order of the steps is: combine heads, merge words, leave out special tokens, select texts.
-Merged words have the masks that the later steps need. After leaving out tokens without renormalising, and
+Merged words have the masks that the later steps need. After leaving out tokens, and
 after selecting texts, a row sums to the share that the query gives to the remaining keys.
 
 What it does not show: what a head *does*. A high weight on a token with a short value vector changes almost
@@ -40,7 +40,6 @@ class WordAttention:
 
     matrix: np.ndarray  # [..., query, key] over words
     labels: tuple[str, ...]  # each word as typed; the piece of a special token
-    groups: tuple[tuple[int, ...], ...]  # positions of each word's pieces
     special: Mask  # [word]
     second: Mask  # [word], of the second text of a pair
 
@@ -72,42 +71,32 @@ def merge_words(attention: np.ndarray, sentence: TokenizedSentence) -> WordAtten
     Raises ValueError if the last two axes are not the sentence's tokens.
     """
     _check_square(attention, len(sentence))
-    groups = tuple(
-        tuple(token.position for token in tokens)
-        for _, tokens in groupby(
-            sentence.tokens,
-            key=lambda token: (token.in_pair, -1 - token.position if token.word is None else token.word),
-        )
+    words = groupby(
+        sentence.tokens,
+        key=lambda token: (token.in_pair, -1 - token.position if token.word is None else token.word),
     )
-    starts = [group[0] for group in groups]
+    groups = [list(tokens) for _, tokens in words]
+    starts = [group[0].position for group in groups]
     sizes = np.array([len(group) for group in groups], attention.dtype)
     matrix = np.add.reduceat(attention, starts, axis=-1)  # [..., query, word]
     matrix = np.add.reduceat(matrix, starts, axis=-2) / sizes[:, None]  # [..., word, word]
-    first = [sentence.tokens[start] for start in starts]
+    first = [group[0] for group in groups]
     return WordAttention(
         matrix,
         tuple(sentence.word_text(token.position) for token in first),
-        groups,
         read_only(np.array([token.special for token in first], bool)),
         read_only(second_text(sentence)[starts]),
     )
 
 
-def without_special(attention: np.ndarray, special: Mask, renormalise: bool) -> np.ndarray:
+def without_special(attention: np.ndarray, special: Mask) -> np.ndarray:
     """[..., query, key] without the rows and columns of special tokens, which `special` [token] marks.
 
-    With `renormalise` each row is divided by its sum, so that it shows how attention is spread among the remaining
-    tokens; a row whose sum is 0 becomes NaN. Without it a row sums to the share that did not go to special tokens,
-    which is small in many heads.
+    A row then sums to the share that did not go to special tokens, which is small in many heads.
     """
     _check_square(attention, len(special))
     keep = np.flatnonzero(~np.asarray(special, bool))
-    kept = attention[..., keep[:, None], keep]  # [..., kept query, kept key]
-    if not renormalise:
-        return kept
-    total = kept.sum(axis=-1, keepdims=True, dtype=np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(total > 0, kept / total, np.nan).astype(attention.dtype)
+    return attention[..., keep[:, None], keep]  # [..., kept query, kept key]
 
 
 def combine(attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int], how: Combination = "mean") -> Float64:

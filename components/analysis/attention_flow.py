@@ -6,8 +6,9 @@ mean over heads; several blocks mix as the product of these. Row q says from whi
 
 Norms (Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3): attention adds alpha f(x) to the
 query's vector, where f(x) = (x W_V + b_V) W_O is the key's transformed value in this head. Its length
-||alpha f(x)|| is the amount the key adds, and in BERT the keys with large weights ([CLS], [SEP], punctuation) often
-have short f(x). For all heads together the vectors are summed before the length is computed, because they can cancel.
+||alpha f(x)|| is the size of the key's contribution, and in BERT the keys with large weights ([CLS], [SEP], punctuation)
+often have short f(x). For all heads together the vectors are summed before the length is computed, because they can
+cancel. So can the contributions of several keys: what they add up to may be shorter than any of them.
 
 What they do not show: rollout treats residual and attention as equally strong, and all heads and values as equal,
 so that it becomes more uniform with depth in every model. Norms cover only one block's attention: residual,
@@ -16,8 +17,6 @@ not matter for the result. Neither explains a prediction.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -60,21 +59,15 @@ def weighted_norms(attentions: np.ndarray, value_norms: np.ndarray) -> Float32:
     return np.multiply(attentions, value_norms[:, :, None, :], dtype=np.float32)
 
 
-def summed_norms(attentions: Iterable[np.ndarray], values: Iterable[np.ndarray]) -> Float64:
-    """||sum over heads of alpha f(x)||: what each key adds to each query in a block, float64 [block, query, key].
+def summed_norms(weights: np.ndarray, vectors: np.ndarray) -> Float64:
+    """||sum over heads of alpha f(x)||: what each key adds to each query in one block, float64 [query, key].
 
-    From attentions [block, head, query, key] and transformed values f(x) [block, head, key, dim]; both may be
-    iterables of blocks, so that the values (226 MB for 512 tokens of BERT base) need not be in memory at once.
-    The output projection's bias belongs to no key and is left out. Raises ValueError if the shapes do not fit.
+    From attentions [head, query, key] and transformed values f(x) [head, key, dim]. The output projection's bias belongs
+    to no key and is left out. Raises ValueError if the shapes do not fit.
 
     For every key the squared norm is a^T G a, where a contains the weights of the heads and G [head, head] the dot
     products of their values for this key: no array of size query x key x dim is needed.
     """
-    return np.array([_block_norms(weights, vectors) for weights, vectors in zip(attentions, values, strict=True)])
-
-
-def _block_norms(weights: np.ndarray, vectors: np.ndarray) -> Float64:
-    """Weights [head, query, key] and vectors [head, key, dim] of one block to norms [query, key]."""
     if weights.shape[::2] != vectors.shape[:2]:
         raise ValueError(f"values of shape {vectors.shape} do not fit attentions of shape {weights.shape}")
     by_key = np.asarray(vectors, np.float64).transpose(1, 0, 2)  # [key, head, dim]

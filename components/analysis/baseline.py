@@ -5,7 +5,8 @@ more than in others (Ethayarajh 2019). The baseline: seeded pairs of non-special
 different sentences of a fixed sample, with mean and 5-95 % band at each layer. Subtracting the sample's mean vector
 from all vectors removes their common direction (centred cosine).
 
-It is an estimate from one small English sample: text in another language or field has another baseline.
+It is an estimate from one small English sample: text in another language or field has another baseline. Its tokens have
+different forms: the same word in two sentences may lie above the band only because its word vector is the same.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.analysis.pooling import Pooling, pool
+from components.analysis.pooling import pool
 from components.analysis.similarity import centred
 from components.arrays import Float32, Float64, cosine, read_only
-from components.model.trace import Trace
+from components.model.trace import Pooling, Trace
 
 SEED = 20_240
 PAIRS = 2_000

@@ -30,13 +30,6 @@ class TokenSimilarity:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockChange(TokenSimilarity):
-    """Cosines of tokens before a block (rows, layer b) and tokens after it (columns, layer b+1)."""
-
-    block: int
-
-
-@dataclass(frozen=True, eq=False)
 class BlockDiagonal:
     """How much of each token's direction is kept by every block."""
 
@@ -44,17 +37,15 @@ class BlockDiagonal:
     positions: tuple[int, ...]  # of the tokens in their sentence
 
 
-def block_change(
-    trace: Trace, sentence: int, block: int, other: int | None = None, include_special: bool = True
-) -> BlockChange:
-    """Tokens of a sentence at layer b against its tokens at layer b+1, or against those of an `other` sentence.
+def block_change(trace: Trace, sentence: int, block: int, include_special: bool = True) -> TokenSimilarity:
+    """Tokens of a sentence before a block (rows, layer b) against its tokens after it (columns, layer b+1).
 
     A pair that the model read as one input is one sentence here. Raises ValueError for a block, or IndexError for a
     sentence, that does not exist.
     """
     if not 0 <= block < trace.n_layers:
         raise ValueError(f"block {block} is not within 0..{trace.n_layers - 1}")
-    return BlockChange(*_cosines(trace, sentence, other, (block, block + 1), include_special), block)
+    return _cosines(trace, (sentence, sentence), (block, block + 1), include_special)
 
 
 def diagonal(trace: Trace, sentence: int, include_special: bool = True) -> BlockDiagonal:
@@ -73,7 +64,7 @@ def token_similarity(
     """
     if not 0 <= layer <= trace.n_layers:
         raise ValueError(f"layer {layer} is not within 0..{trace.n_layers}")
-    return TokenSimilarity(*_cosines(trace, sentence, other, (layer, layer), include_special))
+    return _cosines(trace, (sentence, sentence if other is None else other), (layer, layer), include_special)
 
 
 def positions_of(trace: Trace, sentence: int, include_special: bool = True) -> tuple[int, ...]:
@@ -85,13 +76,12 @@ def positions_of(trace: Trace, sentence: int, include_special: bool = True) -> t
 
 
 def _cosines(
-    trace: Trace, sentence: int, other: int | None, layers: tuple[int, int], include_special: bool
-) -> tuple[Float64, tuple[int, ...], tuple[int, ...]]:
-    """Cosines [row token, column token] of two sentences at two layers, and the positions of rows and columns."""
-    sentences = (sentence, sentence if other is None else other)
+    trace: Trace, sentences: tuple[int, int], layers: tuple[int, int], include_special: bool
+) -> TokenSimilarity:
+    """Cosines of the tokens of one sentence at one layer (rows) and of another at another (columns)."""
     positions = [positions_of(trace, number, include_special) for number in sentences]
     rows, columns = (
         unit(trace.hidden_states[layer, number, list(tokens)].astype(np.float64))  # [token, dim]
         for layer, number, tokens in zip(layers, sentences, positions, strict=True)
     )
-    return read_only(np.clip(rows @ columns.T, -1.0, 1.0)), positions[0], positions[1]
+    return TokenSimilarity(read_only(np.clip(rows @ columns.T, -1.0, 1.0)), positions[0], positions[1])

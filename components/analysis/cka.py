@@ -34,7 +34,7 @@ Judgement = Literal["too few", "few", "enough"]
 
 TOO_FEW, FEW = 0.5, 0.1  # at these chance levels or above, there are too few, or few, tokens
 MEANINGLESS = 0.9  # a chance level that leaves no room above it
-MOST_TOKENS = 1_000  # the cost grows with the square: a second for 13 layers of 768 dimensions on two cores
+MOST_TOKENS = 1_500  # the cost grows with the square: two seconds for 13 layers of 768 dimensions on two cores
 SEED = 20_190
 _CHUNK = 1 << 23  # numbers computed at once of all layers' similarities, 64 MiB
 
@@ -54,6 +54,19 @@ class LayerCKA:
         if not len(known) or known.max() >= TOO_FEW:
             return "too few"
         return "few" if known.max() >= FEW else "enough"
+
+    @property
+    def needed(self) -> int | None:
+        """About how many tokens of the same kind bring every chance level below FEW; None if that is not known.
+
+        In n tokens whose vectors have d effective directions the level is d / (n + d), as for normal vectors (see above):
+        from a level c, d = n c / (1 - c), and d / (m + d) = FEW needs m = d (1 - FEW) / FEW.
+        """
+        known = self.chance[~np.isnan(self.chance)]
+        if not len(known) or known.max() >= 1:
+            return None
+        directions = self.tokens * known.max() / (1 - known.max())
+        return max(self.tokens, int(np.ceil(directions * (1 - FEW) / FEW)))
 
 
 def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = MOST_TOKENS) -> LayerCKA:

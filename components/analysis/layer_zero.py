@@ -1,8 +1,8 @@
 """The parts of layer 0: the word, position and segment vectors that a token's first vector is the sum of.
 
 layer 0 = LayerNorm(word + position [+ segment]) (Devlin et al. 2019, figure 2). The same word in two
-sentences has the same word part, but usually another position part: at layer 0 its two vectors are therefore
-similar, but not equal.
+sentences has the same word part, but usually another position part: at layer 0 its two vectors are then similar, but
+not equal. At the same position they are identical.
 """
 
 from __future__ import annotations
@@ -16,20 +16,11 @@ from components.model.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class PartNorms:
-    """Euclidean norms of the parts of each token of one sentence."""
+class PartValues:
+    """A number for each part of layer 0."""
 
     names: tuple[str, ...]  # "word", "position", perhaps "segment", "sum", "layer 0"
-    values: Float64  # [part, token]
-
-
-@dataclass(frozen=True, eq=False)
-class PartCosines:
-    """Cosines between two tokens of interest, part by part."""
-
-    names: tuple[str, ...]
-    labels: tuple[str, ...]  # one per pair of sentences
-    values: Float64  # [pair, part]
+    values: Float64  # [part, token], or [pair, part]
 
 
 def _parts(trace: Trace) -> dict[str, np.ndarray]:
@@ -43,21 +34,20 @@ def _parts(trace: Trace) -> dict[str, np.ndarray]:
     return {**named, "sum": parts.total, "layer 0": trace.hidden_states[0]}
 
 
-def part_norms(trace: Trace, sentence: int) -> PartNorms:
-    """Norm of each part, of their sum, and of layer 0 (after the LayerNorm), for a sentence's tokens."""
+def part_norms(trace: Trace, sentence: int) -> PartValues:
+    """Euclidean norms of the parts, their sum, and layer 0 (after the LayerNorm) of a sentence's tokens, [part, token]."""
     length = len(trace.sentences[sentence])
     parts = _parts(trace)
     values = np.array(
         [np.linalg.norm(array[sentence, :length].astype(np.float64), axis=-1) for array in parts.values()]
     )
-    return PartNorms(tuple(parts), values)
+    return PartValues(tuple(parts), values)
 
 
-def part_cosines(trace: Trace, positions: list[int], pairs: list[tuple[int, int]]) -> PartCosines:
-    """Cosine between the tokens at `positions` (one per sentence), for pairs of sentences, part by part."""
+def part_cosines(trace: Trace, positions: list[int], pairs: list[tuple[int, int]]) -> PartValues:
+    """Cosine between the tokens at `positions` (one per sentence), for pairs of sentences, [pair, part]."""
     parts = _parts(trace)
     values = [
         [float(cosine(array[a, positions[a]], array[b, positions[b]])) for array in parts.values()] for a, b in pairs
     ]
-    labels = tuple(f"{a + 1} – {b + 1}" for a, b in pairs)
-    return PartCosines(tuple(parts), labels, np.array(values).reshape(len(pairs), len(parts)))
+    return PartValues(tuple(parts), np.array(values).reshape(len(pairs), len(parts)))

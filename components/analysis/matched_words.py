@@ -53,14 +53,15 @@ def matched_words(
 
 
 def word_vectors(trace: Trace, words: Sequence[tuple[int, Sequence[int]]]) -> Float32:
-    """The mean of the pieces' hidden states for each (sentence, positions), float32 [layer, word, dim].
+    """The mean of the pieces' hidden states for each (sentence, positions), float32 [layer, word, dim]; NaN without positions.
 
     For matched words: `[(word.sentence, word.first) for word in words]`, and `word.second` for the other model.
     """
     layers, dim = trace.hidden_states.shape[0], trace.hidden_states.shape[-1]
-    vectors = np.empty((layers, len(words), dim), np.float32)
+    vectors = np.full((layers, len(words), dim), np.nan, np.float32)
     for index, (sentence, positions) in enumerate(words):
-        vectors[:, index] = trace.token_vectors(sentence, list(positions)).mean(axis=1)
+        if positions:
+            vectors[:, index] = trace.token_vectors(sentence, list(positions)).mean(axis=1)
     return vectors
 
 

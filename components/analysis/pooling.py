@@ -11,9 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from components.arrays import Float32
-from components.model.trace import POOLINGS, Pooling, Trace
-
-__all__ = ["POOLINGS", "Pooling", "pool"]
+from components.model.trace import Pooling, Trace
 
 
 def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float32:

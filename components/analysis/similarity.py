@@ -76,8 +76,3 @@ def centred(vectors: Float32, centre: np.ndarray) -> Float32:
     small = np.linalg.norm(shifted, axis=-1) < 1e-5 * np.linalg.norm(vectors, axis=-1)
     shifted[small] = np.nan
     return shifted
-
-
-def token_vectors_of(trace_vectors: Sequence[Float32]) -> Float32:
-    """One vector per token of interest: the mean of its pieces. Each item [layer, piece, dim] to [layer, n, dim]."""
-    return np.stack([pieces.mean(axis=1) for pieces in trace_vectors], axis=1)

@@ -14,7 +14,6 @@ from components.model.trace import Token, TokenizedSentence
 class TokenStatistics:
     """Counts over a set of sentences; special tokens are left out except in `tokens`."""
 
-    sentences: int
     tokens: int  # special tokens included: what the model reads
     pieces: int  # tokens that are part of the text
     words: int  # as the tokenizer splits them; punctuation marks count as words
@@ -45,14 +44,13 @@ def statistics(sentences: Sequence[TokenizedSentence], unknown_id: int | None) -
             key = (row, token.in_pair, token.word)
             words[key] = words.get(key, 0) + 1
     split = sum(count > 1 for count in words.values())
-    return TokenStatistics(len(sentences), tokens, pieces, len(words), split, unknown)
+    return TokenStatistics(tokens, pieces, len(words), split, unknown)
 
 
 @dataclass(frozen=True)
 class Losses:
     """What differs in a text after encoding and decoding."""
 
-    decoded: str
     case: bool  # capital letters became lower case
     accents: bool  # marks above or below letters were removed
     spacing: bool  # spaces were added, merged, removed, or replaced by another kind
@@ -82,7 +80,6 @@ def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) ->
         restored = restored.replace(piece, " ")
     typed = " ".join(known)
     return Losses(
-        decoded=decoded,
         case=_capitals(typed) > _capitals(restored),
         accents=_marks(typed) > _marks(restored),
         spacing=_spaces_differ(known, restored),
@@ -151,16 +148,8 @@ def _is_selector(char: str) -> bool:
     return "\ufe00" <= char <= "\ufe0f"
 
 
-@dataclass(frozen=True)
-class SharedWord:
-    """A word found in several sentences."""
-
-    word: str  # lower case
-    positions: tuple[int, ...]  # its first piece's position in each sentence
-
-
-def shared_word(sentences: Sequence[TokenizedSentence]) -> SharedWord | None:
-    """The longest word that occurs in every sentence (ignoring case), at its first position in each, or None.
+def shared_word(sentences: Sequence[TokenizedSentence]) -> tuple[int, ...] | None:
+    """The first position in each sentence of the longest word that occurs in all of them (ignoring case), or None.
 
     The longest, because long words are rarely function words ("the", "is"). On a tie the first is used.
     """
@@ -171,7 +160,7 @@ def shared_word(sentences: Sequence[TokenizedSentence]) -> SharedWord | None:
     if not common:
         return None
     word = max(common, key=len)
-    return SharedWord(word, tuple(position_of[word] for position_of in positions))
+    return tuple(position_of[word] for position_of in positions)
 
 
 def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> tuple[int, ...]:
@@ -189,7 +178,7 @@ def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[st
             return known
     shared = shared_word(sentences)
     if shared is not None:
-        return shared.positions
+        return shared
     chosen = []
     for sentence in sentences:
         positions = _first_positions(sentence)

@@ -27,9 +27,7 @@ _PART_COLOURS = {
 }
 
 
-def parameter_bars(
-    groups: Sequence[str], parts: Sequence[str], counts: Sequence[int], title: str, scale: float = 1.0
-) -> go.Figure:
+def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence[int], title: str) -> go.Figure:
     """Parameters by group (one bar each, from top to bottom) and part (colours).
 
     `groups`, `parts` and `counts` are aligned: one row for each part of a group.
@@ -52,7 +50,7 @@ def parameter_bars(
     theme.legend_below(figure, -0.18)
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(title="parameters", tickformat="~s")
-    return theme.finish(figure, title, 170 + 26 * len(order), scale)
+    return theme.finish(figure, title, 170 + 26 * len(order))
 
 
 MANY_TOKENS = 64
@@ -63,7 +61,6 @@ def part_norm_bars(
     tokens: Sequence[str],
     values: np.ndarray,
     title: str,
-    scale: float = 1.0,
     quantity: str = "norm of the vector",
     logarithmic: bool = False,
 ) -> go.Figure:
@@ -90,10 +87,10 @@ def part_norm_bars(
     theme.legend_below(figure, -0.42)
     figure.update_yaxes(title=quantity, **({"type": "log", "dtick": 1} if logarithmic else {}))
     figure.update_xaxes(title="token", tickangle=-40, nticks=40)
-    return theme.finish(figure, title, 430, scale)
+    return theme.finish(figure, title, 430)
 
 
-def vector_bars(values: np.ndarray, title: str, scale: float = 1.0) -> go.Figure:
+def vector_bars(values: np.ndarray, title: str) -> go.Figure:
     """The values of one vector [dim], one bar per dimension; the three largest in absolute value are labelled."""
     figure = go.Figure(
         go.Bar(
@@ -116,12 +113,10 @@ def vector_bars(values: np.ndarray, title: str, scale: float = 1.0) -> go.Figure
     figure.update_layout(bargap=0)
     figure.update_xaxes(title="dimension", showgrid=False)
     figure.update_yaxes(title="value")
-    return theme.finish(figure, title, 320, scale)
+    return theme.finish(figure, title, 320)
 
 
-def cosine_bars(
-    names: Sequence[str], labels: Sequence[str], values: np.ndarray, title: str, scale: float = 1.0
-) -> go.Figure:
+def cosine_bars(names: Sequence[str], labels: Sequence[str], values: np.ndarray, title: str) -> go.Figure:
     """Cosines [pair, part] as bars, one group per part, one colour per pair."""
     figure = go.Figure(
         [
@@ -139,10 +134,10 @@ def cosine_bars(
     theme.legend_below(figure, -0.24, shown=True)
     figure.update_yaxes(title="cosine similarity")
     figure.update_xaxes(title="part of layer 0")
-    return theme.finish(figure, title, 380, scale)
+    return theme.finish(figure, title, 380)
 
 
-def count_bars(edges: np.ndarray, counts: np.ndarray, title: str, scale: float = 1.0) -> go.Figure:
+def count_bars(edges: np.ndarray, counts: np.ndarray, title: str) -> go.Figure:
     """A histogram of lengths: counts [bin] between edges [bin + 1]."""
     figure = go.Figure(
         go.Bar(
@@ -157,4 +152,4 @@ def count_bars(edges: np.ndarray, counts: np.ndarray, title: str, scale: float =
     figure.update_xaxes(title="tokens")
     figure.update_yaxes(title="sentences")
     figure.update_layout(bargap=0.02)
-    return theme.finish(figure, title, 280, scale)
+    return theme.finish(figure, title, 280)

@@ -31,8 +31,6 @@ def layer_curves(
     y_title: str = "cosine similarity",
     y_range: tuple[float, float] | None = None,
     mark_extremes: bool = True,
-    height: int = 440,
-    scale: float = 1.0,
 ) -> go.Figure:
     """One line for each row of `values` [curve, layer 0..L].
 
@@ -58,13 +56,13 @@ def layer_curves(
     theme.layer_axis(figure, len(layers))
     figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
     theme.legend_below(figure, -0.2, shown=True)
-    return theme.finish(figure, title, height, scale)
+    return theme.finish(figure, title, 440)
 
 
 MANY_LINES = 64
 
 
-def block_curves(values: np.ndarray, labels: Sequence[str], title: str, *, scale: float = 1.0) -> go.Figure:
+def block_curves(values: np.ndarray, labels: Sequence[str], title: str) -> go.Figure:
     """Cosines before and after every block, values [token, block]: a thin line per token, a thick one for the mean.
 
     More than 64 tokens are drawn as the band that contains 90 % of them.
@@ -100,7 +98,7 @@ def block_curves(values: np.ndarray, labels: Sequence[str], title: str, *, scale
     figure.update_xaxes(title="block (block b turns layer b into layer b+1)")
     figure.update_yaxes(title="cosine before and after", zeroline=False)
     theme.legend_below(figure, -0.2, shown=True)
-    return theme.finish(figure, title, 380, scale)
+    return theme.finish(figure, title, 380)
 
 
 def _add_band(figure: go.Figure, layers: np.ndarray, band: BandData) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.curves import layer_curves
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
@@ -49,7 +50,6 @@ def measure_grid(
     starred: tuple[int, int] | None = None,
     limits: tuple[float, float] | None = None,
     digits: int = 1,
-    scale: float = 1.0,
 ) -> go.Figure:
     """A measure [row, column] as coloured cells with their numbers; the first row is at the bottom.
 
@@ -86,7 +86,7 @@ def measure_grid(
         x=[column for _, column in cells_with_value],
         y=[row for row, _ in cells_with_value],
         mode="markers",
-        marker={"symbol": "square", "size": 34 * scale, "opacity": 0},
+        marker={"symbol": "square", "size": 40, "opacity": 0},
         customdata=[list(cell) for cell in cells_with_value],
         text=[
             f"{theme.plain(rows[row])}, {theme.plain(columns[column])}<br>{unit}: {values[row, column]:.{digits + 1}f}"
@@ -121,7 +121,7 @@ def measure_grid(
     figure.update_xaxes(showgrid=False, zeroline=False, range=[-_PAD, len(columns) - _PAD], fixedrange=True)
     figure.update_yaxes(showgrid=False, zeroline=False, range=[-_PAD, len(rows) - _PAD], fixedrange=True)
     figure.update_layout(dragmode="pan", clickmode="event+select")
-    return theme.finish(figure, title, grid_height(len(rows)), scale)
+    return theme.finish(figure, title, grid_height(len(rows)))
 
 
 def grid_height(rows: int) -> int:
@@ -140,7 +140,6 @@ def curves_over(
     ticks: Sequence[float] | None = None,
     y_range: tuple[float, float] | None = None,
     height: int = 420,
-    scale: float = 1.0,
 ) -> go.Figure:
     """Curves [run] over the same points; intervals as bands in the curve's colour. `ticks` are the labelled points."""
     figure = go.Figure()
@@ -172,10 +171,10 @@ def curves_over(
         )
     figure.update_xaxes(title=x_title, zeroline=False, **_ticks(x, logarithmic, ticks))
     figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
-    return _with_legend(figure, title, height, scale, len(curves))
+    return _with_legend(figure, title, height, len(curves))
 
 
-def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title: str, scale: float = 1.0) -> go.Figure:
+def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title: str) -> go.Figure:
     """(name, recall [point], precision [point]) in per cent, one line each."""
     figure = go.Figure()
     for number, (name, recall, precision) in enumerate(curves):
@@ -191,10 +190,10 @@ def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title
         )
     figure.update_xaxes(title="recall (%)", zeroline=False)
     figure.update_yaxes(title="precision (%)", zeroline=False, rangemode="tozero")
-    return _with_legend(figure, title, 420, scale, len(curves))
+    return _with_legend(figure, title, 420, len(curves))
 
 
-def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: float = 1.0) -> go.Figure:
+def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figure:
     """A point per run: quality against time per query (logarithmic); the area shows the size of the index."""
     most = max((cost.megabytes for cost in costs), default=1) or 1
     figure = go.Figure()
@@ -231,7 +230,7 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str, scale: flo
     figure.update_yaxes(
         title=f"{quality} (%)", zeroline=False, range=[min(qualities) - 0.16 * span, max(qualities) + 0.16 * span]
     )
-    figure = _with_legend(figure, title, 460, scale, max(2, len(costs)))
+    figure = _with_legend(figure, title, 460, max(2, len(costs)))
     return figure.update_layout(legend_itemsizing="constant")
 
 
@@ -259,21 +258,10 @@ def agreement_curves(
     title: str,
     *,
     y_title: str,
-    scale: float = 1.0,
 ) -> go.Figure:
     """Correlations [pooling, layer] as curves, and values without layers (`flat`) as thin horizontal lines."""
+    figure = layer_curves(values, labels, title, y_title=y_title, mark_extremes=False)
     layers = list(range(values.shape[1]))
-    figure = go.Figure()
-    for number, (row, label) in enumerate(zip(values, labels, strict=True)):
-        figure.add_scatter(
-            x=layers,
-            y=np.asarray(row, np.float32),
-            mode="lines+markers",
-            line={"color": theme.PALETTE[number], "width": 3},
-            marker={"size": 7},
-            name=theme.plain(label),
-            hovertemplate=f"{theme.plain(label)}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
-        )
     for number, (name, value) in enumerate(flat):
         figure.add_scatter(
             x=layers,
@@ -287,13 +275,11 @@ def agreement_curves(
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
-    theme.layer_axis(figure, len(layers))
-    figure.update_yaxes(title=y_title, zeroline=False)
-    return _with_legend(figure, title, 440, scale, len(labels) + len(flat))
+    return _with_legend(figure, title, 440, len(labels) + len(flat))
 
 
 def predicted_against_people(
-    predicted: np.ndarray, given: np.ndarray, texts: Sequence[str], title: str, *, unit: str, scale: float = 1.0
+    predicted: np.ndarray, given: np.ndarray, texts: Sequence[str], title: str, *, unit: str
 ) -> go.Figure:
     """A point per pair: the score `given` by people and the model's score; `texts` are shown on hover."""
     figure = go.Figure(
@@ -313,12 +299,12 @@ def predicted_against_people(
     )
     figure.update_xaxes(title="score given by people", zeroline=False)
     figure.update_yaxes(title=unit, zeroline=False)
-    return theme.finish(figure, title, 430, scale)
+    return theme.finish(figure, title, 430)
 
 
-def _with_legend(figure: go.Figure, title: str, height: int, scale: float, entries: int) -> go.Figure:
+def _with_legend(figure: go.Figure, title: str, height: int, entries: int) -> go.Figure:
     theme.legend_below(figure, -0.22, shown=entries > 1)
-    return theme.finish(figure, title, height + 14 * max(0, entries - 4), scale)
+    return theme.finish(figure, title, height + 14 * max(0, entries - 4))
 
 
 def _ticks(points: np.ndarray, logarithmic: bool, ticks: Sequence[float] | None) -> dict[str, object]:

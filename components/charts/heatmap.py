@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
-DIAGONAL = "#A3A8B0"
+DIAGONAL = "rgba(133, 139, 149, 0.25)"  # pale on a light page, dark on a dark one: no colour of the scale
 
 
 def off_diagonal_limits(*matrices: np.ndarray) -> tuple[float, float]:
@@ -26,7 +26,6 @@ def similarity_heatmap(
     *,
     limits: tuple[float, float] | None = None,
     show_values: bool = False,
-    scale: float = 1.0,
     numbers: Sequence[int] | None = None,
 ) -> go.Figure:
     """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
@@ -65,7 +64,7 @@ def similarity_heatmap(
     )
     figure.update_yaxes(title="sentence or word", autorange="reversed", showgrid=False)
     figure.update_xaxes(title="sentence or word (number)", showgrid=False, type="category", tickangle=0)
-    return theme.finish(figure, title, min(900, 150 + 34 * len(names)), scale)
+    return theme.finish(figure, title, min(900, 150 + 34 * len(names)))
 
 
 def layer_heatmap(
@@ -74,7 +73,6 @@ def layer_heatmap(
     title: str,
     *,
     limits: tuple[float, float] | None = None,
-    scale: float = 1.0,
 ) -> go.Figure:
     """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
     names = [f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)]
@@ -90,4 +88,4 @@ def layer_heatmap(
     )
     figure.update_yaxes(title="pair", autorange="reversed", showgrid=False)
     figure.update_xaxes(title="layer (0 = embeddings, before any block)", dtick=1, showgrid=False)
-    return theme.finish(figure, title, min(900, 200 + 18 * len(labels)), scale)
+    return theme.finish(figure, title, min(900, 200 + 18 * len(labels)))

@@ -13,7 +13,7 @@ BINS = 60
 
 
 def score_histogram(
-    scores: np.ndarray, chosen: Sequence[int] | np.ndarray, title: str, *, value: str = "cosine", scale: float = 1.0
+    scores: np.ndarray, chosen: Sequence[int] | np.ndarray, title: str, *, value: str = "cosine"
 ) -> go.Figure:
     """A histogram of all scores [sentence]; the `chosen` ones are marked below it.
 
@@ -45,4 +45,4 @@ def score_histogram(
     figure.update_xaxes(title=value)
     figure.update_layout(bargap=0)
     theme.legend_below(figure, -0.3)
-    return theme.finish(figure, title, 300, scale)
+    return theme.finish(figure, title, 300)

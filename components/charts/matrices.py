@@ -20,9 +20,9 @@ _LETTER = 7.4  # pixels
 
 
 def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
-    """Labels that differ even for equal tokens: position, then token. Plain text, as typed."""
+    """Labels of a sentence's tokens (or those at some positions), also of equal ones: position, then token. Plain text."""
     numbers = range(len(tokens)) if positions is None else positions
-    return [f"{position} {token[:24]}" for position, token in zip(numbers, tokens, strict=True)]
+    return [f"{position} {tokens[position][:24]}" for position in numbers]
 
 
 def token_matrix(
@@ -38,7 +38,6 @@ def token_matrix(
     diverging: bool = False,
     show_values: bool = False,
     colour_bar: bool = True,
-    scale: float = 1.0,
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
 
@@ -77,7 +76,7 @@ def token_matrix(
     longest = max((min(len(label), _LABEL) for label in column_labels), default=0)
     # Never so low that the numbers of the colour scale overlap.
     height = max(330, 46 + plot + _LETTER * longest + 34)
-    return theme.finish(figure, title, round(height), scale)
+    return theme.finish(figure, title, round(height))
 
 
 def _ticks(labels: Sequence[str]) -> dict[str, object]:
@@ -128,7 +127,7 @@ def shrink(values: np.ndarray, factor: int) -> np.ndarray:
     )
 
 
-def key_bars(values: np.ndarray, labels: Sequence[str], title: str, scale: float = 1.0) -> go.Figure:
+def key_bars(values: np.ndarray, labels: Sequence[str], title: str) -> go.Figure:
     """One value per key token [key], as bars."""
     names = [theme.plain(label, 26) for label in labels]
     figure = go.Figure(
@@ -141,4 +140,4 @@ def key_bars(values: np.ndarray, labels: Sequence[str], title: str, scale: float
     )
     figure.update_xaxes(title="key", type="category", **_ticks(labels))
     figure.update_yaxes(title="attention")
-    return theme.finish(figure, title, 320, scale)
+    return theme.finish(figure, title, 320)

@@ -58,13 +58,14 @@ def token_map(
     height: int = 520,
     scale: float = 1.0,
 ) -> go.Figure:
-    """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; by default it fits."""
+    """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; by default it fits.
+
+    `scale` enlarges points and their labels, for a projector; for the rest of the type see `theme.enlarge`.
+    """
     figure = go.Figure()
     for trace in _traces(points, texts, colours, selected, renderer, symbol, scale):
         figure.add_trace(trace)
-    return _finish(
-        figure, title, theme.plain(colours.title, 20), points.shape[1], extent or fitting(points), height, scale
-    )
+    return _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], extent or fitting(points), height)
 
 
 def moving_map(
@@ -146,7 +147,7 @@ def moving_map(
         ],
     )
     # By default the title would be in the middle of this margin, over the buttons.
-    figure.update_layout(margin_t=figure.layout.margin.t + round(124 * scale), title_y=0.99, title_yanchor="top")
+    figure.update_layout(margin_t=figure.layout.margin.t + 124, title_y=0.99, title_yanchor="top")
     return figure
 
 
@@ -231,10 +232,8 @@ def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.nd
     return result
 
 
-def _finish(
-    figure: go.Figure, title: str, legend: str, dims: int, extent: float, height: int, scale: float
-) -> go.Figure:
-    theme.finish(figure, title, height, scale)
+def _finish(figure: go.Figure, title: str, legend: str, dims: int, extent: float, height: int) -> go.Figure:
+    theme.finish(figure, title, height)
     hidden = {"showticklabels": False, "zeroline": False, "title": None, "ticks": "", "showgrid": False}
     if dims == 3:
         axis = {

@@ -73,19 +73,31 @@ def legend_below(figure: go.Figure, y: float, shown: bool | None = None) -> None
     figure.update_layout(legend=legend, showlegend=shown, hovermode="closest")
 
 
-def finish(figure: go.Figure, title: str, height: int, scale: float = 1.0) -> go.Figure:
-    """Set title, margins and font size. `scale` enlarges the font, for a projector."""
-    size = FONT_SIZE * scale
+def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
+    """Set title, height, margins and font size."""
     text = wrapped(title)
     figure.update_layout(
-        title={"text": text, "x": 0, "xanchor": "left", "font": {"size": size * 1.15}},
-        height=round(height * (1 + (scale - 1) / 2)),
-        margin={"l": 8, "r": 12, "t": round((46 + 20 * text.count("<br>")) * scale), "b": 8},
-        font={"size": size},
-        hoverlabel={"font": {"size": size}},
+        title={"text": text, "x": 0, "xanchor": "left"},
+        height=height,
+        margin={"l": 8, "r": 12, "t": 46 + 20 * text.count("<br>"), "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
     )
-    figure.update_xaxes(automargin=True, title_font_size=size, tickfont_size=size * 0.92)
-    figure.update_yaxes(automargin=True, title_font_size=size, tickfont_size=size * 0.92)
+    figure.update_xaxes(automargin=True)
+    figure.update_yaxes(automargin=True)
+    return enlarge(figure, 1.0)
+
+
+def enlarge(figure: go.Figure, scale: float) -> go.Figure:
+    """Enlarge the type of a finished figure, and the room for it; for a projector."""
+    size, layout = FONT_SIZE * scale, figure.layout
+    figure.update_layout(
+        title_font_size=size * 1.15,
+        height=round(layout.height * (1 + (scale - 1) / 2)),
+        margin_t=round(layout.margin.t * scale),
+        font_size=size,
+        hoverlabel_font_size=size,
+    )
+    figure.update_xaxes(title_font_size=size, tickfont_size=size * 0.92)
+    figure.update_yaxes(title_font_size=size, tickfont_size=size * 0.92)
     return figure

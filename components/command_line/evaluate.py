@@ -88,10 +88,11 @@ def _measured(
 
     backend = shared.load(options)
     document_options, query_options = (shared.embed_options(backend, options, role) for role in ("document", "query"))
-    with shared.Bar(f"Embedding {name}") as bar:
-        measured = retrieval_runs(backend, documents, queries, rank, document_options, query_options, bar.update)
+    with shared.progress_bar(f"Embedding {name}") as report_progress:
+        measured = retrieval_runs(backend, documents, queries, rank, document_options, query_options, report_progress)
         runs = [
-            {"model": run.model, "layer": run.layer, "pooling": run.pooling, **summary(run.ranks)} for run in measured
+            {"model": backend.spec.key, "layer": layer, "pooling": pooling, **summary(ranks)}
+            for layer, pooling, ranks in measured
         ]
     return {"revision": backend.revision, "precision": document_options.precision, "runs": runs}
 

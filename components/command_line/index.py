@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     embed_options = shared.embed_options(backend, options, "document")
     from components.retrieval.index.build import build_index
 
-    with shared.Bar(f"Embedding {corpus.name}") as bar:
-        index = build_index(backend, corpus, options.out, embed_options, options.dtype, bar.update)
+    with shared.progress_bar(f"Embedding {corpus.name}") as report_progress:
+        index = build_index(backend, corpus, options.out, embed_options, options.dtype, report_progress)
     info = index.info
     size = index.nbytes
     sys.stderr.write(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from components.errors import InputError
+from components.jobs import ReportProgress
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -34,7 +35,8 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> N
     parser.add_argument(
         "--precision",
         default=precision,
-        help=f"float32, bfloat16, or auto for the faster of the two on this machine (default: {precision})",
+        help="float32, bfloat16, or auto for the faster of the two on this machine, with float32 for [CLS] below the last "
+        f"layer (default: {precision})",
     )
     parser.add_argument(
         "--max-length", type=int, help="truncate sentences to this many tokens (default: the model's own maximum)"
@@ -100,37 +102,33 @@ def poolings(text: str, every: tuple[str, ...]) -> tuple[str, ...]:
     return every if text.strip().lower() == "all" else tuple(part.strip() for part in text.split(","))
 
 
-class Bar:
+@contextmanager
+def progress_bar(label: str, unit: str = " sentences") -> Iterator[ReportProgress]:
     """A progress bar on standard error with the speed and the time left; it appears with the first progress.
 
     With the unit "B", numbers are shown in kB and MB.
     """
+    bar: Any = None
 
-    def __init__(self, label: str, unit: str = " sentences") -> None:
-        self._label, self._unit = label, unit
-        self._bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, done: int, total: int) -> None:
-        if self._bar is None:
+    def report_progress(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
             from tqdm import tqdm
 
             # What was done before does not count for the speed.
-            self._bar = tqdm(
-                desc=self._label,
+            bar = tqdm(
+                desc=label,
                 total=total,
                 initial=done,
-                unit=self._unit,
-                unit_scale=self._unit == "B",
+                unit=unit,
+                unit_scale=unit == "B",
                 smoothing=0,
                 dynamic_ncols=True,
             )
-        self._bar.update(done - self._bar.n)
+        bar.update(done - bar.n)
+
+    try:
+        yield report_progress
+    finally:
+        if bar is not None:
+            bar.close()

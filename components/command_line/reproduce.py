@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.errors import InputError
-from components.jobs import ReportProgress
+from components.model.trace import POOLING_NAMES
 
 if TYPE_CHECKING:
     from components.retrieval.evaluation.reproduction import Outcome, Row
@@ -49,7 +47,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import reproduction
 
     sources = reproduction.Sources(options.pairs, options.sts, options.sts_split or "validation", options.seed)
-    outcome = reproduction.reproduce(sources, _bar)
+    outcome = reproduction.reproduce(sources, shared.progress_bar)
     for data in outcome.data:
         shared.write_left_out(data.bad_rows, data.of)
     if not outcome.rows:
@@ -83,12 +81,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             for left_out in outcome.left_out
         ],
     }
-
-
-@contextmanager
-def _bar(label: str, unit: str) -> Iterator[ReportProgress]:
-    with shared.Bar(label, unit) as bar:
-        yield bar.update
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -134,10 +126,8 @@ _HEAD = f"{'model':<25}{'data':<18}{'pooling':<9}{'measure':<10}{'n':>7}"
 
 
 def _start(row: Row) -> str:
-    from components.retrieval.evaluation.published_figures import POOLING_TITLES, measure_title
-
     name, data = row.model.rpartition("/")[2], _data_title(row.task, row.split)
-    return f"{name:<25}{data:<18}{POOLING_TITLES[row.pooling]:<9}{measure_title(row.measure):<10}{row.n:>7,}"
+    return f"{name:<25}{data:<18}{POOLING_NAMES[row.pooling]:<9}{row.measure.capitalize():<10}{row.n:>7,}"
 
 
 def _data_title(task: str, split: str) -> str:

@@ -44,6 +44,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)
     engine = index.engine(layer, pooling)
     from components.model.backend import Backend
+    from components.retrieval.search.exact import tie_note
     from components.retrieval.search.query import query_vectors
 
     backend = Backend.load(index.info.model)
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         {
             "rank": rank,
             "index": int(index_of_text),
-            "score": round(float(score), 6),
+            "score": round(float(score), 9),
             "text": index.texts[int(index_of_text)],
         }
         for rank, (index_of_text, score) in enumerate(zip(hits.indices[0], hits.scores[0], strict=True), start=1)
@@ -61,11 +62,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.json != "-":
         for hit in results:
             sys.stdout.write(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}\n")
+    tied, shown = int(hits.tied[0]), int(hits.tied_shown[0])
+    if note := tie_note(tied, shown):
+        sys.stderr.write(f"{note}\n")
     return {
         "query": options.query,
         "model": index.info.model,
         "layer": layer,
         "pooling": pooling,
         "similarity": options.similarity,
+        "tied_with_last": tied,  # sentences of the index with the score of the last result, itself included
+        "tied_shown": shown,  # how many of them are among the results
         "results": results,
     }

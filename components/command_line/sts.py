@@ -29,19 +29,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     shared.write_left_out(pairs.bad_rows, len(pairs.first))
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, None)
-    with shared.Bar(f"Embedding {corpus.name}") as bar:
-        measured = sts.similarity_runs(backend, pairs, embed_options, bar.update)
-    runs = [
-        {
-            "model": run.model,
-            "layer": run.layer,
-            "pooling": run.pooling,
-            "spearman": None if run.spearman is None else round(run.spearman, 6),
-            "pearson": None if run.pearson is None else round(run.pearson, 6),
-            "n": run.n,
-        }
-        for run in measured
-    ]
+    with shared.progress_bar(f"Embedding {corpus.name}") as report_progress:
+        grid = sts.similarity_grid(backend, pairs, embed_options, report_progress)
+    runs = []
+    for layer, pooling in grid.cosines.cells:
+        spearman, pearson = (None if value is None else round(value, 6) for value in grid.of(layer, pooling))
+        run = {"model": backend.spec.key, "layer": layer, "pooling": pooling}
+        runs.append({**run, "spearman": spearman, "pearson": pearson, "n": len(pairs.first)})
     correlations = {"Spearman": itemgetter("spearman"), "Pearson": itemgetter("pearson")}
     shared.write_table(options, runs, correlations, digits=4)
     return {

@@ -98,7 +98,7 @@ class Backend:
         model: str | ModelSpec = EMBEDDED_KEY,
         store: TraceStore | None = None,
         device_name: str | None = None,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Backend:
         """Load a model by catalog key, hub id or folder. Raises ModelError or InputError."""
@@ -155,7 +155,7 @@ class Backend:
         *,
         options: EmbedOptions | None = None,
         token_budget: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Float32:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.

@@ -7,7 +7,7 @@ The facts come from the published config.json files; a test builds every archite
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -215,8 +215,3 @@ def _folder(text: str) -> Path | None:
         return folder if folder.is_dir() else None
     except (OSError, RuntimeError, ValueError):  # too long, not permitted, circular links, no such user, ...
         return None
-
-
-def with_facts(spec: ModelSpec, facts: ModelFacts, masked_lm: bool) -> ModelSpec:
-    """The spec with the facts of the loaded model."""
-    return replace(spec, facts=facts, masked_lm=masked_lm)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import torch
 
 from components.arrays import Float32, Int64
 from components.model import architecture, loading
-from components.model.catalog import ModelFacts, ModelSpec, with_facts
+from components.model.catalog import ModelFacts, ModelSpec
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config
 from components.model.head import DenseHead, HeadNotApplied, read_head
 from components.model.not_applied import is_cross_encoder, not_applied
@@ -41,7 +42,7 @@ class LoadedModel:
         """`folder` holds the published files; None for a model that was created in memory."""
         self.encoder = encoder.eval()
         self.facts: ModelFacts = architecture.facts_of(encoder.config, encoder)
-        self.spec = with_facts(spec, self.facts, loading.publishes_masked_lm(encoder.config))
+        self.spec = replace(spec, facts=self.facts, masked_lm=loading.publishes_masked_lm(encoder.config))
         self.revision = revision
         self.device: torch.device = next(encoder.parameters()).device
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes

@@ -27,7 +27,7 @@ _APPLIED = {
 }
 _LATE_INTERACTION = {"MultiVectorMask", "HierarchicalTokenPooling", "LambdaTokenPooling"}
 _SPARSE = {"SpladePooling", "MLMTransformer"}
-_POOLING_NAMES = {
+_MODES = {
     "lasttoken": "last-token pooling (the last token's vector represents the text)",
     "weightedmean": "weighted-mean pooling (later tokens count more)",
     "mean_sqrt_len_tokens": "pooling by the sum of the token vectors divided by the square root of their number",
@@ -62,13 +62,13 @@ def not_applied(
     for pooling in (module for module in modules if module.kind == "Pooling"):
         modes = pooling.pooling_modes
         if len(modes) > 1:
-            names = ", ".join(_POOLING_NAMES.get(mode, mode) for mode in modes)
+            names = ", ".join(_MODES.get(mode, mode) for mode in modes)
             sentences.append(
                 f"It was published with several poolings, whose vectors are joined into one ({names}). This is not "
                 f"applied: mean, [CLS] and maximum can be chosen one at a time, and {_INSTEAD}."
             )
         elif modes[0] not in POOLINGS:
-            name = _POOLING_NAMES.get(modes[0], f"a pooling called {modes[0][:40]}")
+            name = _MODES.get(modes[0], f"a pooling called {modes[0][:40]}")
             sentences.append(f"It was published with {name}. This is not applied: {_INSTEAD}.")
         if (pooling.config or {}).get("include_prompt") is False:
             sentences.append(

@@ -108,11 +108,11 @@ class Tokenization:
             pair: 0 if self._processor is None else self._processor.num_special_tokens_to_add(pair)
             for pair in (False, True)
         }
-        self._frame = self._special_frame()
+        self.frame = self._special_frame()  # the ids of the special tokens before and after a single text
 
     def tokenize(self, text: str, pair: str | None = None, max_length: int | None = None) -> TokenizedSentence:
         """Tokens of a text, or of a pair of texts, truncated to `max_length` tokens (by default the model's maximum)."""
-        limit = self._limit(max_length, pair is not None)
+        limit = self.check_length(max_length, pair is not None)
         first = self._encoder.encode(text)
         second = None if pair is None else self._encoder.encode(pair)
         keep_first, keep_second = _longest_first(
@@ -144,19 +144,10 @@ class Tokenization:
         """The number of special tokens of a single text."""
         return self._extra[False]
 
-    @property
-    def frame(self) -> tuple[list[int], list[int]]:
-        """The ids of the special tokens before and after a single text."""
-        return self._frame
-
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text before truncation, special tokens included."""
         encoded = self._encoder.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
         return [len(item) + self._extra[False] for item in encoded]
-
-    def check_length(self, max_length: int) -> int:
-        """The length, if a single text can be truncated to it. Raises InputError otherwise."""
-        return self._limit(max_length, is_pair=False)
 
     def encode_many(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], list[bool]]:
         """The ids of many single texts, and whether each was truncated: the same as `tokenize`, without its records.
@@ -164,8 +155,8 @@ class Tokenization:
         The tokenizer runs in its own threads, without Python's lock. Invalid characters become U+FFFD; an empty
         text gives only its special tokens.
         """
-        room = self._limit(max_length, is_pair=False) - self._extra[False]
-        before, after = self._frame
+        room = self.check_length(max_length) - self._extra[False]
+        before, after = self.frame
         rows, truncated = [], []
         for encoded in self._encoder.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False):
             ids = encoded.ids
@@ -188,7 +179,8 @@ class Tokenization:
             "Pick another model.",
         )
 
-    def _limit(self, max_length: int | None, is_pair: bool) -> int:
+    def check_length(self, max_length: int | None, is_pair: bool = False) -> int:
+        """The length to which a text (or a pair) is truncated; None: the maximum. Raises InputError for an impossible one."""
         limit = self.max_length if max_length is None else max_length
         least = self._extra[is_pair] + 1
         if not least <= limit <= self.max_length:

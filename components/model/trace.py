@@ -23,6 +23,7 @@ Pooling = Literal["mean", "cls", "max", "own"]  # how token vectors become one v
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max")  # available for every model
 # "own" is the model's own vector: pooled, then passed through its published Dense layers (components.model.head).
 EVERY_POOLING: tuple[Pooling, ...] = (*POOLINGS, "own")
+POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max", "own": "Model's own"}  # for people
 
 
 class SentenceHead(Protocol):

@@ -18,6 +18,7 @@ from dashboard.ready_made import ASSETS
 
 TINTS = 6
 STEP_MS = 900  # between two steps of what is played
+_EDITOR = "<label><span></span><textarea spellcheck='false'></textarea><small></small></label>"
 _LINK_BUTTON = (
     '<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M9.5 14.5l5-5M8 11l-2.5 2.5a3.5 3.5 0 0 0 '
     '5 5L13 16M16 13l2.5-2.5a3.5 3.5 0 0 0-5-5L11 8"/></svg><span class="text"></span></button>'
@@ -37,29 +38,16 @@ class ChipRow:
     picked: tuple[int, ...] = ()
 
 
-def _web(name: str) -> str:
-    return (ASSETS / "web" / name).read_text(encoding="utf-8")
-
-
 @cache
-def _components() -> dict[str, Any]:
-    chips = st.components.v2.component(
-        "bert_internals_chips", html='<div class="rows"></div>', css=_web("chips.css"), js=_web("chips.js")
+def web_component(name: str, html: str) -> Any:
+    """A component of `html` with the script and the style of assets/web that have this name."""
+    script, style = (ASSETS / "web" / f"{name}.{ending}" for ending in ("js", "css"))
+    return st.components.v2.component(
+        f"bert_internals_{name}",
+        html=html,
+        css=style.read_text(encoding="utf-8") if style.exists() else None,
+        js=script.read_text(encoding="utf-8"),
     )
-    editor = st.components.v2.component(
-        "bert_internals_editor",
-        html="<label><span></span><textarea spellcheck='false'></textarea><small></small></label>",
-        css=_web("editor.css"),
-        js=_web("editor.js"),
-    )
-    tools = st.components.v2.component(
-        "bert_internals_tools",
-        html=f"<div>{_LINK_BUTTON}{_THEME_BUTTON}</div>",
-        css=_web("tools.css"),
-        js=_web("tools.js"),
-    )
-    ticker = st.components.v2.component("bert_internals_ticker", js=_web("ticker.js"))
-    return {"chips": chips, "editor": editor, "tools": tools, "ticker": ticker}
 
 
 def chips(
@@ -80,7 +68,7 @@ def chips(
         if on_click is not None:
             on_click(int(index), int(position))
 
-    _components()["chips"](
+    web_component("chips", '<div class="rows"></div>')(
         key=key,
         data={
             "clickable": on_click is not None,
@@ -124,7 +112,7 @@ def editor(key: str, *, label: str, text: str, version: int, hint: str, placehol
 
     `text` replaces what is in the field whenever `version` differs from the one before.
     """
-    _components()["editor"](
+    web_component("editor", _EDITOR)(
         key=key,
         data={
             "label": label,
@@ -146,7 +134,9 @@ def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
         if sent is not None:
             on_tick(int(sent))
 
-    _components()["ticker"](key=key, data={"value": value, "milliseconds": STEP_MS}, on_tick_change=ticked, height=0)
+    web_component("ticker", "")(
+        key=key, data={"value": value, "milliseconds": STEP_MS}, on_tick_change=ticked, height=0
+    )
 
 
 def tools(key: str, *, can_link: bool, is_dark: bool, pages: Sequence[str]) -> None:
@@ -158,7 +148,7 @@ def tools(key: str, *, can_link: bool, is_dark: bool, pages: Sequence[str]) -> N
     if not can_link:
         link_hint = "The sentences are too long for a link; download them instead"
     other = "Light" if is_dark else "Dark"
-    _components()["tools"](
+    web_component("tools", f"<div>{_LINK_BUTTON}{_THEME_BUTTON}</div>")(
         key=key,
         data={
             "link": {"label": "Copy link", "enabled": can_link, "hint": link_hint},

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import bars, matrices
+from components.charts import bars, matrices, theme
 from dashboard.ui import controls
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def figure(
     if message:
         st.markdown(f":material/insights: {message}")
     # Not transparent: a picture saved in dark mode would have light type without a background.
-    chart.update_layout(paper_bgcolor=DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER)
+    sized(chart).update_layout(paper_bgcolor=DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER)
     st.plotly_chart(
         chart,
         key=key,
@@ -60,6 +60,11 @@ def figure(
     data(key, table)
     if read:
         reading(read, not_shown)
+
+
+def sized(chart: go.Figure) -> go.Figure:
+    """A figure with type as large as the page's: larger in projector mode."""
+    return theme.enlarge(chart, controls.scale())
 
 
 def matrix(
@@ -87,7 +92,7 @@ def matrix(
         frame.insert(0, label_column, list(row_labels))
         return frame
 
-    chart = matrices.token_matrix(values, row_labels, column_labels, title, scale=controls.scale(), **options)
+    chart = matrices.token_matrix(values, row_labels, column_labels, title, **options)
     figure(chart, key=key, alt=alt, table=table, read=read, not_shown=not_shown, message=message)
 
 
@@ -116,7 +121,7 @@ def part_bars(
     """Bars of one value per part and token, with a table; the `options` are those of `bars.part_norm_bars`."""
     values = np.array(list(parts.values()))  # [part, token]
     figure(
-        bars.part_norm_bars(list(parts), pieces, values, title, controls.scale(), **options),
+        bars.part_norm_bars(list(parts), pieces, values, title, **options),
         key=key,
         alt=alt,
         read=read,

@@ -68,9 +68,9 @@ class _Panel:
     centred: bool
 
     def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
-        values, labels, scale = self.curves.values, self.curves.labels, controls.scale()
+        values, labels = self.curves.values, self.curves.labels
         if len(labels) > MANY_CURVES:
-            return heatmap.layer_heatmap(values, labels, self.title, limits=limits, scale=scale)
+            return heatmap.layer_heatmap(values, labels, self.title, limits=limits)
         return curve_charts.layer_curves(
             values,
             labels,
@@ -79,13 +79,12 @@ class _Panel:
             band=band,
             y_title="centred cosine" if self.centred else "cosine similarity",
             y_range=limits,
-            scale=scale,
         )
 
     def draw_first(self, limits: tuple[float, float]) -> None:
         """The chart alone, without a baseline: it is replaced in a moment."""
         alt = f"{self.title}. {summary(self.curves)}"
-        st.plotly_chart(self.chart(None, limits), key=f"{self.key}_first", alt=alt)
+        st.plotly_chart(figures.sized(self.chart(None, limits)), key=f"{self.key}_first", alt=alt)
 
     def draw(self, band: BandData | None, limits: tuple[float, float]) -> None:
         message = summary(self.curves)
@@ -230,7 +229,6 @@ def _matrices(models: Sequence[Compared], key: str, title: str, names: Sequence[
                     full_title,
                     limits=limits,
                     show_values=len(names) <= 12 and len(models) == 1,
-                    scale=controls.scale(),
                 ),
                 key=f"{key}_matrix_{number}",
                 alt=f"{full_title}: a heatmap of {len(names)} by {len(names)} cosines",

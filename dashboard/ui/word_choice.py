@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
-from components.analysis.similarity import token_vectors_of
+from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import position_at
 from dashboard import state
 from dashboard.ui import controls
@@ -141,13 +140,7 @@ def vectors(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace
     `sentences` are the main model's tokens; in another model's trace each choice is found by its characters.
     NaN where that model has no token for it, because its text was truncated or dropped.
     """
-    picked = []
-    for row, positions in _positions_in(choice, sentences, trace):
-        if positions:
-            picked.append(trace.token_vectors(row, positions))
-        else:
-            picked.append(np.full((trace.n_layers + 1, 1, trace.hidden_states.shape[-1]), np.nan, np.float32))
-    return token_vectors_of(picked)
+    return word_vectors(trace, _positions_in(choice, sentences, trace))
 
 
 def missing(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max", "own": "Model's own"}
+from components.model.trace import POOLING_NAMES
+
+__all__ = ["POOLINGS_EXPLAINED", "POOLING_NAMES", "duration", "size"]
+
 POOLINGS_EXPLAINED = {
     "mean": "Mean of all tokens",
     "cls": "[CLS], the first token",

@@ -80,7 +80,7 @@ def test_the_whole_grid_against_embedding(embedded: Any, tmp_path: Path) -> None
     found: dict[str, Any] = {}
 
     def at_once() -> None:
-        found["at once"] = list(retrieval_runs(embedded, documents, queries, options))
+        found["at once"] = list(retrieval_runs(embedded, documents, queries, gold_ranks, options))
 
     def by_indexes(turn: int) -> None:
         def index(side: Texts, name: str) -> Any:

@@ -93,8 +93,8 @@ def test_interactions_cost_at_most_two_and_a_half_trivial_ones(
     # A switch: one click turns it over.
     switch = median_time(page, lambda _: page.get_by_text("Centred vectors").click(), axis_is)
     page.get_by_text("A whole sentence", exact=True).click()
-    page.wait_for_function(title_is("Sentence vectors (mean)"))
-    poolings = [("Maximum in each dimension", "max"), ("Mean of all tokens", "mean")]
+    page.wait_for_function(title_is("Sentence vectors (Mean)"))
+    poolings = [("Maximum in each dimension", "Max"), ("Mean of all tokens", "Mean")]
     pooling = median_time(
         page,
         lambda number: page.get_by_text(poolings[number % 2][0], exact=True).click(),

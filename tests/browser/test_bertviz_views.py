@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
-from components.charts.bertviz.views import frame_height, head_view, model_view, neuron_view
+from components.charts.bertviz.views import attention_page, frame_height
 from tests import tiny
 from tests.browser.conftest import Watch
 
@@ -32,6 +33,15 @@ LINES = """() => JSON.stringify([...document.querySelectorAll('#attention line')
     +line.getAttribute('right-token-index'), line.__data__, +line.getAttribute('stroke-opacity')]))"""
 
 Draw = Callable[..., Page]
+
+
+head_view, model_view = partial(attention_page, "head"), partial(attention_page, "model")
+
+
+def neuron_view(
+    attentions: np.ndarray, queries: np.ndarray, keys: np.ndarray, tokens: list[str], **options: Any
+) -> str:
+    return attention_page("neuron", attentions, tokens, queries=queries, keys=keys, **options)
 
 
 @pytest.fixture

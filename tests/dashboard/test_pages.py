@@ -307,6 +307,39 @@ def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
     assert app.metric[0].value == f"{np.linalg.norm(values.astype(float)):.3f}"
 
 
+@pytest.mark.parametrize(
+    ("page", "options", "said", "unsaid"),
+    [
+        ("layers", {}, "exactly the same one at the same position", "every sentence. Block"),
+        ("model", {"view": "zero"}, "At the same position layer 0 is identical", "The position parts differ"),
+        ("heatmaps", {"view": "inside"}, "added to what that LayerNorm gives", "The other two are added to it"),
+        (
+            "attention",
+            {"view": "flow", "fl": "norms"},
+            "point in opposite directions and cancel",
+            "How much each key adds",
+        ),
+        (
+            "map",
+            {"view": "through", "by": "pca"},
+            "can move although its neighbours in the model stay",
+            "if a token moves",
+        ),
+    ],
+)
+def test_pages_claim_no_more_than_is_true(
+    open_page: Open, page: str, options: dict[str, str], said: str, unsaid: str
+) -> None:
+    shown = texts(open_page(page, **options))
+    assert said in shown
+    assert unsaid not in shown
+
+
+def test_the_baseline_says_what_it_compares() -> None:
+    assert "different forms" in caching.glossary()["baseline"]
+    assert "its word vector alone" in caching.glossary()["baseline"]
+
+
 def test_layer_zero_parts(open_page: Open) -> None:
     app = open_page("model", view="zero")
     norms, cosines = figures(app)

@@ -79,7 +79,7 @@ EXAMPLES = {
     "query": "a & b = <c>?",
     "k": 25,
     "similarity": "dot",
-    "beside": "bm25",
+    "compare_with": "bm25",
     "layer2": 2,
     "pooling2": "cls",
     "similarity2": "dot",

@@ -2,9 +2,10 @@
 
 Trustworthiness (Venna & Kaski 2001, "Neighborhood preservation in nonlinear projection methods"): 1 if all of
 a token's k neighbours in the map are among its k neighbours in the space; each wrong neighbour lowers it by its
-distance rank in the space; about 0.5 for random positions. Neighbourhood overlap: the share of the k nearest in the
-space that are among the k nearest in the map. Trustworthiness equals scikit-learn's if all tokens are examined; of
-many tokens a seeded sample of 1,000 is examined, against all others.
+distance rank in the space; about 0.5 for random positions. It is no share of neighbours: a map whose wrong neighbours
+are all a little further away in the space is trustworthy although most of its neighbours are wrong. Neighbourhood
+overlap is such a share: of the k nearest in the space, those among the k nearest in the map. Trustworthiness equals
+scikit-learn's if all tokens are examined; of many tokens a seeded sample of 1,000 is examined, against all others.
 
 What they do not say: whether distances, sizes of groups or gaps between groups are true. In most maps they are not.
 """
@@ -22,6 +23,7 @@ from components.arrays import Float32, Int64, unit
 
 NEIGHBOURS = 10
 FEW_NEIGHBOURS = 3  # with fewer neighbours per token the measures are not meaningful
+HALF = 0.5  # of the nearest neighbours: with a smaller overlap, most of them differ
 EXAMINED = 1_000  # tokens
 
 
@@ -36,17 +38,17 @@ class MapTrust:
 
     @property
     def words(self) -> str:
-        """The trustworthiness in words."""
+        """The trustworthiness in words, and whether most of the nearest neighbours differ."""
         if self.neighbours < FEW_NEIGHBOURS:
             return "not meaningful for so few tokens"
         for least, words in (
-            (0.95, "very good: nearly all neighbours in the map are neighbours in the model"),
-            (0.88, "good: most neighbours in the map are neighbours in the model"),
-            (0.75, "fair: many neighbours in the map are not neighbours in the model"),
+            (0.95, "very good: tokens side by side in the map are hardly ever far apart in the model"),
+            (0.88, "good: tokens side by side in the map are rarely far apart in the model"),
+            (0.75, "fair: some tokens side by side in the map are far apart in the model"),
         ):
             if self.trustworthiness >= least:
-                return words
-        return "poor: neighbours in the map are often not neighbours in the model"
+                return words + (", but most of the nearest neighbours differ" if self.overlap < HALF else "")
+        return "poor: many tokens side by side in the map are far apart in the model"
 
 
 def map_trust(

@@ -82,7 +82,7 @@ def layer_map(
     options: MapOptions,
     start: Float32 | None,
     is_cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Float32:
     """The map of one layer's vectors [token, dim], float32 [token, dims]; aligned to `start` where there is one.
 
@@ -119,7 +119,7 @@ def project(
     options: MapOptions,
     start: Float32 | None,
     is_cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Float32:
     """The method's own coordinates, float32 [token, dims], neither centred nor aligned.
 
@@ -150,8 +150,7 @@ def project(
     for first in range(0, len(others), _PLACED):
         if is_cancelled():
             raise Cancelled
-        if progress is not None:
-            progress(FITTED + first, count)
+        progress(FITTED + first, count)
         batch = others[first : first + _PLACED]
         result[batch] = place_others(vectors[batch])
     return result

@@ -56,7 +56,6 @@ class TokenSet:
     tokens: tuple[MapToken, ...]
     layers: tuple[int, ...]
     vectors: NDArray[Any]  # [layer, token, dim], float32 or float16; may be a memory map
-    candidates: int  # the number of tokens they were selected from
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column to each token's label
 
     def __len__(self) -> int:
@@ -121,7 +120,7 @@ def of_trace(trace: Trace, special: bool = True) -> TokenSet:
     texts = tuple(sentence.text for sentence in trace.sentences)
     content = hashlib.sha256("\n".join(texts).encode() + trace.input_ids.tobytes()).hexdigest()
     key = (trace.model, trace.revision, "sentences", str(special), content)
-    return TokenSet(key, texts, tuple(tokens), tuple(range(trace.n_layers + 1)), read_only(vectors), len(tokens))
+    return TokenSet(key, texts, tuple(tokens), tuple(range(trace.n_layers + 1)), read_only(vectors))
 
 
 def of_corpus(
@@ -141,7 +140,7 @@ def of_corpus(
         for token in chosen.tokens
     )
     labels = {name: tuple(column[token.sentence] for token in tokens) for name, column in columns.items()}
-    return TokenSet(key, texts, tokens, chosen.layers, chosen.vectors, chosen.candidates, labels)
+    return TokenSet(key, texts, tokens, chosen.layers, chosen.vectors, labels)
 
 
 def word_around(text: str, start: int, end: int) -> str:
@@ -157,4 +156,4 @@ def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[
     key = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
     picked = [tokens.tokens[row] for row in rows]
     vectors = read_only(np.ascontiguousarray(tokens.vectors[:, list(rows)]))
-    return TokenSet((*tokens.key, key), tokens.texts, tuple(picked), tokens.layers, vectors, len(picked), dict(labels))
+    return TokenSet((*tokens.key, key), tokens.texts, tuple(picked), tokens.layers, vectors, dict(labels))

@@ -63,7 +63,7 @@ def token_vectors(
     max_tokens: int = MAX_TOKENS,
     seed: int = 0,
     folder: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> TokenVectors:
     """The vectors of a seeded sample of the corpus's tokens, or of the occurrences of `word`.
@@ -181,7 +181,7 @@ def _fill(
     whole_words: bool,
     layers: Sequence[int],
     vectors: NDArray[np.float16],
-    progress: Progress | None,
+    progress: Progress,
     is_cancelled: Callable[[], bool],
 ) -> list[ChosenToken]:
     by_sentence: dict[int, list[tuple[int, int]]] = {}
@@ -215,8 +215,7 @@ def _fill(
                 tokens[row] = ChosenToken(index, positions, text, first.start, last.end)
                 vectors[:, row] = hidden[:, row_in_batch, list(positions)].mean(axis=1)
         done += len(batch)
-        if progress is not None:
-            progress(done, len(by_sentence))
+        progress(done, len(by_sentence))
     return [token for token in tokens if token is not None]
 
 

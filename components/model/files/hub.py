@@ -1,4 +1,4 @@
-"""The Hugging Face hub: whether it can be reached, what is cached, and downloads with progress.
+"""The Hugging Face hub: whether it can be reached, what is cached, and downloads of models and data sets with progress.
 
 Only safetensors weights are downloaded or read: pickled weights can run code when they are opened.
 Whether the hub can be reached is checked first and quickly, because a load without a network retries for half a minute.
@@ -6,6 +6,8 @@ Whether the hub can be reached is checked first and quickly, because a load with
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import re
@@ -13,12 +15,14 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from components.errors import ModelError
+from components.errors import DatasetError, ModelError, UserError
 from components.model.files.published import read_modules
 
 PROBE_SECONDS = 2.5
@@ -32,13 +36,37 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.b
 Progress = Callable[[int, int], None]  # bytes so far, total bytes
 
 
+RepoType = Literal["model", "dataset"]
+
+
 @dataclass(frozen=True)
-class _Probe:
-    checked_at: float
-    reachable: bool
+class _Words:
+    """What error messages say about a model or a data set."""
+
+    noun: str
+    title: str  # before its name
+    again: str  # how to try again
+    instead: str  # with what to continue
+    example: str
+    path: str  # before its name in an address
+    error: type[ModelError]
 
 
-_probes: dict[str, _Probe] = {}
+_WORDS: Mapping[RepoType, _Words] = {
+    "model": _Words(
+        "model", "", "pick it again", "the included model", "google-bert/bert-base-uncased", "", ModelError
+    ),
+    "dataset": _Words(
+        "data set",
+        "The data set ",
+        "try again",
+        "the demo corpus or a file",
+        "embedding-data/sentence-compression",
+        "datasets/",
+        DatasetError,
+    ),
+}
+_probes: dict[str, tuple[float, bool]] = {}  # by address: when it was checked, and whether it answered
 _probe_lock = threading.Lock()
 
 
@@ -69,8 +97,8 @@ def is_reachable(fresh: bool = False) -> bool:
     address = endpoint()
     with _probe_lock:  # one probe at a time, shared by all sessions
         known = _probes.get(address)
-        if known is not None and not fresh and time.monotonic() - known.checked_at < PROBE_KEPT_SECONDS:
-            return known.reachable
+        if known is not None and not fresh and time.monotonic() - known[0] < PROBE_KEPT_SECONDS:
+            return known[1]
         try:
             request = urllib.request.Request(address, method="HEAD", headers={"User-Agent": "bert-internals"})
             urllib.request.urlopen(request, timeout=PROBE_SECONDS).close()
@@ -79,16 +107,16 @@ def is_reachable(fresh: bool = False) -> bool:
             answer = True  # it answered, though with an error status
         except (OSError, ValueError):
             answer = False
-        _probes[address] = _Probe(time.monotonic(), answer)
+        _probes[address] = (time.monotonic(), answer)
         return answer
 
 
-def cached_folder(repo_id: str, revision: str | None = None) -> Path | None:
+def cached_folder(repo_id: str) -> Path | None:
     """The folder of a repository if it is completely on this machine, else None. Uses no network."""
     from huggingface_hub import errors, try_to_load_from_cache
 
     try:
-        config = try_to_load_from_cache(repo_id, "config.json", cache_dir=cache_dir(), revision=revision)
+        config = try_to_load_from_cache(repo_id, "config.json", cache_dir=cache_dir())
     except errors.HFValidationError:  # no repository can have this name; a download explains this
         return None
     if not isinstance(config, str):
@@ -138,7 +166,7 @@ def no_safetensors(name: str) -> ModelError:
 def download(
     repo_id: str,
     revision: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
     """Download a model's files into the hub's cache and return their folder.
@@ -149,57 +177,25 @@ def download(
     """
     if not is_reachable(fresh=True):
         raise offline(repo_id)
-    try:
-        return _download(repo_id, revision, progress, is_cancelled)
-    except ModelError:
-        raise
-    except Exception as problem:
-        raise explain(problem, repo_id) from problem
 
-
-def _download(repo_id: str, revision: str | None, progress: Progress | None, is_cancelled: Callable[[], bool]) -> Path:
-    from fnmatch import fnmatch
-
-    from huggingface_hub import HfApi, hf_hub_download
-
-    quiet_client()
-    info = HfApi(endpoint=endpoint()).model_info(repo_id, revision=revision, files_metadata=True, timeout=20)
-    # Other sub-folders (onnx/, openvino/, ...) contain other forms of the model.
-    files = {
-        item.rfilename: item.size or 0
-        for item in info.siblings or []
-        if MODULE_FILE.fullmatch(item.rfilename)
-        or ("/" not in item.rfilename and any(fnmatch(item.rfilename, pattern) for pattern in PATTERNS))
-    }
-    if not any(name.endswith(".safetensors") and "/" not in name for name in files):
-        raise no_safetensors(repo_id)
-    total, bytes_before = sum(files.values()), 0
-
-    def report(done: int) -> None:
-        if is_cancelled():
-            raise _cancelled(repo_id)
-        if progress is not None:
-            progress(min(bytes_before + done, total), total)
+    def files_of_encoder(sizes: Mapping[str, int]) -> list[str]:
+        # Other sub-folders (onnx/, openvino/, ...) contain other forms of the model.
+        names = [
+            name
+            for name in sizes
+            if MODULE_FILE.fullmatch(name) or ("/" not in name and any(fnmatch(name, pattern) for pattern in PATTERNS))
+        ]
+        if not any(name.endswith(".safetensors") and "/" not in name for name in names):
+            raise no_safetensors(repo_id)
+        # Small files first: a repository without an encoder is recognised before its weights are downloaded.
+        return sorted(names, key=lambda name: sizes[name])
 
     folder: Path | None = None
-    # Small files first: a repository without an encoder is recognised before its weights are downloaded.
-    for name, size in sorted(files.items(), key=lambda item: item[1]):
-        if is_cancelled():
-            raise _cancelled(repo_id)
-        path = hf_hub_download(
-            repo_id,
-            name,
-            revision=info.sha,
-            endpoint=endpoint(),
-            cache_dir=cache_dir(),
-            tqdm_class=progress_bar(report),
-        )
-        bytes_before += size
-        if progress is not None:
-            progress(bytes_before, total)
-        if name == "config.json":
-            folder = Path(path).parent
-            _check_config(Path(path), repo_id)
+    with explained(repo_id):
+        for name, path in fetched(repo_id, files_of_encoder, "model", revision, progress, is_cancelled):
+            if name == "config.json":
+                folder = path.parent
+                _check_config(path, repo_id)
     if folder is None:
         raise ModelError(
             "unsupported",
@@ -207,8 +203,71 @@ def _download(repo_id: str, revision: str | None, progress: Progress | None, is_
             "The repository of a BERT-family encoder for transformers was expected.",
             "Check the name, or pick a model from the list.",
         )
-    remember_branch(repo_id, revision, info.sha)
     return folder
+
+
+def fetched(
+    repo_id: str,
+    choose: Callable[[Mapping[str, int]], Iterable[str]],
+    repo_type: RepoType,
+    revision: str | None,
+    progress: Progress,
+    is_cancelled: Callable[[], bool],
+) -> Iterator[tuple[str, Path]]:
+    """Download files of a repository into the hub's cache one after the other: name and path of each, once it is complete.
+
+    `choose` gets the sizes of all files by name, and returns the names to download. `progress(done, total)` counts bytes.
+    Raises ModelError or DatasetError (kind "cancelled"), and the client's own exceptions: see `explained`.
+    """
+    from huggingface_hub import HfApi, constants, hf_hub_download
+
+    # The hub's chunk store (hf_xet) prints an exception of the progress callback and continues, so that a cancel would
+    # have no effect before the end of the file, and it counts each byte twice: received and written. Plain HTTP is exact.
+    constants.HF_HUB_DISABLE_XET = True
+    constants.HF_HUB_DISABLE_TELEMETRY = True  # otherwise the first request would be a report on this program
+    api = HfApi(endpoint=endpoint())
+    info = api.repo_info(repo_id, repo_type=repo_type, revision=revision, files_metadata=True, timeout=20)
+    sizes = {item.rfilename: item.size or 0 for item in info.siblings or []}
+    names = list(choose(sizes))
+    total, bytes_before = sum(sizes[name] for name in names), 0
+
+    def report(done: int) -> None:
+        if is_cancelled():
+            words = _WORDS[repo_type]
+            raise words.error(
+                "cancelled",
+                f"The download of {repo_id} was cancelled.",
+                "Files that were downloaded completely are kept.",
+                f"To download the rest, {words.again}.",
+            )
+        progress(min(bytes_before + done, total), total)
+
+    for name in names:
+        report(0)
+        path = hf_hub_download(
+            repo_id,
+            name,
+            repo_type=repo_type,
+            revision=info.sha,
+            endpoint=endpoint(),
+            cache_dir=cache_dir(),
+            tqdm_class=_progress_bar(report),
+        )
+        bytes_before += sizes[name]
+        report(0)
+        yield name, Path(path)
+    _remember_branch(repo_id, revision, info.sha, repo_type)
+
+
+@contextmanager
+def explained(repo_id: str, repo_type: RepoType = "model") -> Iterator[None]:
+    """Within it, exceptions of the hub's client become a ModelError or DatasetError for people."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as problem:
+        raise explain(problem, repo_id, repo_type) from problem
 
 
 def _check_config(path: Path, repo_id: str) -> None:
@@ -218,17 +277,7 @@ def _check_config(path: Path, repo_id: str) -> None:
     check_supported_file(json.loads(path.read_text(encoding="utf-8")), repo_id)
 
 
-def quiet_client() -> None:
-    """Set the hub's client to plain HTTP downloads without telemetry."""
-    from huggingface_hub import constants
-
-    # The hub's chunk store (hf_xet) prints an exception of the progress callback and continues, so that a cancel would
-    # have no effect before the end of the file, and it counts each byte twice: received and written. Plain HTTP is exact.
-    constants.HF_HUB_DISABLE_XET = True
-    constants.HF_HUB_DISABLE_TELEMETRY = True  # otherwise the first request would be a report on this program
-
-
-def progress_bar(report: Callable[[int], None]) -> Any:
+def _progress_bar(report: Callable[[int], None]) -> Any:
     """A progress bar class for the hub's client that draws nothing and calls `report(bytes of the file so far)`.
 
     An exception of `report` ends the download.
@@ -239,7 +288,7 @@ def progress_bar(report: Callable[[int], None]) -> Any:
         def __init__(self, *arguments: Any, **options: Any) -> None:
             options["disable"] = False
             options.pop("name", None)
-            options["file"] = _Nowhere()
+            options["file"] = io.StringIO()  # its own drawing is discarded
             super().__init__(*arguments, **options)
 
         def update(self, n: float | None = 1) -> bool | None:
@@ -250,7 +299,7 @@ def progress_bar(report: Callable[[int], None]) -> Any:
     return Reporter
 
 
-def remember_branch(repo_id: str, revision: str | None, sha: str | None, repo_type: str = "model") -> None:
+def _remember_branch(repo_id: str, revision: str | None, sha: str | None, repo_type: RepoType) -> None:
     """Record the branch's commit, as the hub client does, so that the cache can be used offline."""
     from huggingface_hub.file_download import repo_folder_name
 
@@ -262,84 +311,68 @@ def remember_branch(repo_id: str, revision: str | None, sha: str | None, repo_ty
     reference.write_text(sha, encoding="utf-8")
 
 
-class _Nowhere:
-    """A stream that discards the progress bar's own drawing."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        return None
-
-
-def offline(repo_id: str) -> ModelError:
+def offline(repo_id: str, repo_type: RepoType = "model") -> ModelError:
+    """The error of a model or data set that would have to be downloaded."""
+    words = _WORDS[repo_type]
     reason = "HF_HUB_OFFLINE is set" if told_offline() else f"{endpoint()} did not answer"
-    return ModelError(
+    command = f"hf download {repo_id}" + (" --repo-type dataset" if repo_type == "dataset" else "")
+    return words.error(
         "offline",
-        f"{repo_id} is not on this machine, and the hub cannot be reached ({reason}).",
-        "A network connection was expected: a model of the hub is downloaded once and then works offline.",
-        f"Continue with the included model, or connect and run: hf download {repo_id}",
+        f"{words.title}{repo_id} is not on this machine, and the hub cannot be reached ({reason}).",
+        f"A network connection was expected: a {words.noun} of the hub is downloaded once and then works offline.",
+        f"Continue with {words.instead}, or connect and run: {command}",
     )
 
 
-def _cancelled(repo_id: str) -> ModelError:
-    return ModelError(
-        "cancelled",
-        f"The download of {repo_id} was cancelled.",
-        "Files that were downloaded completely are kept.",
-        "Pick the model again to download the rest.",
-    )
-
-
-def _is_transport(problem: Exception) -> bool:
-    """Whether an exception comes from the HTTP library: the connection failed for some reason."""
-    return type(problem).__module__.partition(".")[0].startswith("http")
-
-
-def explain(problem: Exception, repo_id: str) -> ModelError:
+def explain(problem: Exception, repo_id: str, repo_type: RepoType = "model") -> ModelError:
     """An exception of the hub's client as a message for people."""
     from huggingface_hub import errors
 
+    words, text = _WORDS[repo_type], str(problem)
+    title = f"{words.title}{repo_id}"
+    again = words.again[0].upper() + words.again[1:]
     if isinstance(problem, errors.GatedRepoError):
-        return ModelError(
+        return words.error(
             "gated",
-            f"{repo_id} is shared only with people who have accepted its terms.",
-            "A public model was expected, or an access token of somebody who has accepted the terms.",
-            f"Accept the terms at {endpoint()}/{repo_id}, run `hf auth login`, and pick it again.",
+            f"{title} is shared only with people who have accepted its terms.",
+            f"A public {words.noun} was expected, or an access token of somebody who has accepted the terms.",
+            f"Accept the terms at {endpoint()}/{words.path}{repo_id}, run `hf auth login`, and {words.again}.",
         )
     if isinstance(problem, errors.RepositoryNotFoundError | errors.RevisionNotFoundError | errors.HFValidationError):
-        return ModelError(
+        return words.error(
             "not_found",
-            f"The hub has no public model {repo_id!r}.",
-            "The name of a public repository was expected, such as google-bert/bert-base-uncased.",
+            f"The hub has no public {words.noun} {repo_id!r}"
+            + (", or not in this revision." if isinstance(problem, errors.RevisionNotFoundError) else "."),
+            f"The name of a public {words.noun} was expected, such as {words.example}.",
             "Check the spelling: owner, a slash, and the name, with capital letters as on the hub.",
         )
-    if isinstance(problem, OSError) and getattr(problem, "errno", None) == 28:
-        return ModelError(
+    if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+        return words.error(
             "disk",
             f"The disk is full: {repo_id} could not be stored in {cache_dir()}.",
-            "Enough room for the model's files was expected.",
-            "Free some space, or set HF_HOME to a larger disk, and pick the model again.",
+            "Enough room for all of its files was expected.",
+            f"Free some space, or set HF_HOME to a folder on a larger disk, and {words.again}.",
         )
-    text = str(problem)
     if "onsistency check" in text or "IncompleteRead" in text or "peer closed" in text.lower():
-        return ModelError(
+        return words.error(
             "damaged",
             f"A file of {repo_id} arrived incomplete.",
             "A file of the size announced by the hub was expected.",
-            "Pick the model again; files that were downloaded completely are kept.",
+            f"{again}; files that were downloaded completely are kept.",
         )
-    if isinstance(problem, errors.HfHubHTTPError | ConnectionError | TimeoutError) or _is_transport(problem):
-        return ModelError(
+    # An exception of the HTTP library itself: the connection failed for some reason.
+    is_transport = type(problem).__module__.partition(".")[0].startswith("http")
+    if isinstance(problem, errors.HfHubHTTPError | ConnectionError | TimeoutError) or is_transport:
+        return words.error(
             "offline",
-            f"{repo_id} could not be downloaded: the hub did not answer correctly.",
+            f"{title} could not be downloaded: the hub did not answer correctly.",
             "A complete answer from the hub was expected.",
-            "Check the network and pick the model again, or continue with the included model.",
+            f"Check the network and {words.again}, or continue with {words.instead}.",
         )
     first_line = (text.splitlines() or [type(problem).__name__])[0][:200]
-    return ModelError(
+    return words.error(
         "failed",
-        f"{repo_id} could not be downloaded: {first_line}",
+        f"{title} could not be downloaded: {first_line}",
         "A download into the hub's cache folder was expected.",
-        "Check the network and the cache folder's permissions, then pick the model again; the server's log has details.",
+        f"Check the network and the cache folder's permissions, then {words.again}; the server's log has details.",
     )

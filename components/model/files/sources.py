@@ -32,7 +32,7 @@ _checked: set[tuple[str, int, int]] = set()
 
 
 def find_files(
-    spec: ModelSpec, progress: hub.Progress | None = None, is_cancelled: Callable[[], bool] = lambda: False
+    spec: ModelSpec, progress: hub.Progress = lambda done, total: None, is_cancelled: Callable[[], bool] = lambda: False
 ) -> ModelFiles:
     """The files of a model, downloaded from the hub if necessary. Raises ModelError."""
     if spec.source == "embedded":

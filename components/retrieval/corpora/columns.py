@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,11 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
     """The name of the text column: `chosen`, or the guess. Raises InputError, which lists the columns, without either."""
     if chosen is not None:
         if chosen not in columns:
-            raise no_column(name, chosen, columns)
+            raise InputError(
+                f"{name} has no column {chosen[:80]!r}.",
+                f"Its columns are: {', '.join(columns)[:500]}.",
+                f"Name the column {chosen[:80]!r} in the file, or choose one of its columns.",
+            )
         return chosen
     guess = guess_text(columns)
     if guess is not None:
@@ -101,11 +105,3 @@ def _preview(name: str, values: Sequence[Any], is_guess: bool) -> ColumnPreview:
 def _is_language(value: str) -> bool:
     """Whether a value could be a sentence: it has letters and is not a web address."""
     return re.search(r"[^\W\d_]", value) is not None and re.match(r"\s*\w+://\S*\s*$", value) is None
-
-
-def no_column(name: str, column: str, columns: Iterable[str]) -> InputError:
-    return InputError(
-        f"{name} has no column {column[:80]!r}.",
-        f"Its columns are: {', '.join(columns)[:500]}.",
-        f"Name the column {column[:80]!r} in the file, or choose one of its columns.",
-    )

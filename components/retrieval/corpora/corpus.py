@@ -27,18 +27,6 @@ from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.table import BROWSER_LIMITS, BadRow, Limits, Table, browser_limits
 from components.retrieval.corpora.texts import Texts
 
-__all__ = [
-    "BROWSER_LIMITS",
-    "BadRow",
-    "ColumnPreview",
-    "Corpus",
-    "Limits",
-    "ReadReport",
-    "browser_limits",
-    "columns_of",
-    "read_corpus",
-]
-
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
 BAD_ROWS_KEPT, EXAMPLES = 100, 5
 BROKEN_BYTES = "bytes that are not utf-8"

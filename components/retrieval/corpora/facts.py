@@ -14,7 +14,6 @@ import numpy as np
 from components.arrays import Int64, read_only
 from components.retrieval.corpora.texts import Texts
 
-EXAMPLES = 5
 TEXT_BYTES_PER_TOKEN = 5  # English: 4 to 5 letters and a space; a word of two pieces has two tokens
 STRING_BYTES = 60  # that Python adds to each string
 
@@ -22,11 +21,9 @@ STRING_BYTES = 60  # that Python adds to each string
 @dataclass(frozen=True, eq=False)
 class CorpusFacts:
     sentences: int
-    characters: int
     token_lengths: Int64  # [sentence], before truncation
     max_length: int
     truncated: int  # sentences with more tokens than max_length
-    examples: tuple[str, ...]  # evenly spread over the corpus, the first one first
 
     @property
     def truncated_share(self) -> float:
@@ -58,14 +55,11 @@ def corpus_facts(corpus: Texts, lengths: Int64, max_length: int) -> CorpusFacts:
     lengths = np.array(lengths, dtype=np.int64)
     if lengths.shape != (len(corpus.texts),):
         raise ValueError(f"{len(corpus.texts)} texts but lengths of shape {lengths.shape}")
-    rows = np.unique(np.linspace(0, len(corpus.texts) - 1, EXAMPLES).astype(int))
     return CorpusFacts(
         sentences=len(corpus.texts),
-        characters=sum(map(len, corpus.texts)),
         token_lengths=read_only(lengths),
         max_length=max_length,
         truncated=int(np.count_nonzero(lengths > max_length)),
-        examples=tuple(corpus.texts[row] for row in rows),
     )
 
 

@@ -12,11 +12,11 @@ by code; most of these have a converted copy in the revision refs/convert/parque
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from components.errors import InputError, ModelErrorKind, UserError
+from components.errors import InputError
 from components.model.files import hub
 from components.retrieval.corpora.readers.table import Limits
 
@@ -31,14 +31,6 @@ _SPLITS = {
 }
 _DEFAULT_SUBSETS = ("", "default", "plain_text", "main")
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\b")
-
-
-class DatasetError(UserError):
-    """A data set that is not available; `kind` is the machine-readable reason, as for models."""
-
-    def __init__(self, kind: ModelErrorKind, problem: str, expected: str, fix: str) -> None:
-        super().__init__(problem, expected, fix)
-        self.kind: ModelErrorKind = kind
 
 
 @dataclass(frozen=True)
@@ -110,7 +102,7 @@ def fetch_dataset(
     name: str,
     split: str | None = None,
     revision: str | None = None,
-    progress: hub.Progress | None = None,
+    progress: hub.Progress = lambda done, total: None,
     is_cancelled: Callable[[], bool] = lambda: False,
     limits: Limits | None = None,
 ) -> tuple[Path, ...]:
@@ -129,63 +121,19 @@ def fetch_dataset(
     if not hub.is_reachable(fresh=True):
         paths = _cached(repo_id, split, revision)
         if paths is None:
-            raise _offline(repo_id)
+            raise hub.offline(repo_id, "dataset")
         return paths
-    try:
-        return _fetch(repo_id, split, revision, progress, is_cancelled, limits)
-    except UserError:
-        raise
-    except Exception as problem:
-        raise _explain(problem, repo_id) from problem
 
+    def files_of_split(sizes: Mapping[str, int]) -> tuple[str, ...]:
+        names = choose_files(list(sizes), repo_id, split)
+        total = sum(sizes[name] for name in names)
+        if limits is not None and total > limits.bytes:
+            raise limits.exceeded(repo_id, f"{total / (1 << 20):,.0f} MB of files")
+        return names
 
-def _fetch(
-    repo_id: str,
-    split: str | None,
-    revision: str | None,
-    progress: hub.Progress | None,
-    is_cancelled: Callable[[], bool],
-    limits: Limits | None,
-) -> tuple[Path, ...]:
-    from huggingface_hub import HfApi, hf_hub_download
-
-    hub.quiet_client()
-    api = HfApi(endpoint=hub.endpoint())
-    info = api.dataset_info(repo_id, revision=revision, files_metadata=True, timeout=20)
-    sizes = {item.rfilename: item.size or 0 for item in info.siblings or []}
-    names = choose_files(list(sizes), repo_id, split)
-    total, before = sum(sizes[name] for name in names), 0
-    if limits is not None and total > limits.bytes:
-        raise limits.exceeded(repo_id, f"{total / (1 << 20):,.0f} MB of files")
-
-    def report_progress(done: int) -> None:
-        if is_cancelled():
-            raise DatasetError(
-                "cancelled",
-                f"The download of {repo_id} was cancelled.",
-                "All of its files were expected; those already complete are kept.",
-                "Start the download again to fetch the rest.",
-            )
-        if progress is not None:
-            progress(min(before + done, total), total)
-
-    paths: list[Path] = []
-    for name in names:
-        report_progress(0)
-        path = hf_hub_download(
-            repo_id,
-            name,
-            repo_type="dataset",
-            revision=info.sha,
-            endpoint=hub.endpoint(),
-            cache_dir=hub.cache_dir(),
-            tqdm_class=hub.progress_bar(report_progress),
-        )
-        paths.append(Path(path))
-        before += sizes[name]
-        report_progress(0)
-    hub.remember_branch(repo_id, revision, info.sha, "dataset")
-    return tuple(paths)
+    with hub.explained(repo_id, "dataset"):
+        files = hub.fetched(repo_id, files_of_split, "dataset", revision, progress, is_cancelled)
+        return tuple(path for _, path in files)
 
 
 def _cached(repo_id: str, split: str | None, revision: str | None) -> tuple[Path, ...] | None:
@@ -243,52 +191,3 @@ def _no_such(name: str, split: str | None, files: Sequence[DataFile]) -> InputEr
         f"One of these was expected: {', '.join(choices)[:500]}.",
         "Enter one of these as the split.",
     )
-
-
-def _offline(repo_id: str) -> DatasetError:
-    reason = "HF_HUB_OFFLINE is set" if hub.told_offline() else f"{hub.endpoint()} did not answer"
-    return DatasetError(
-        "offline",
-        f"The data set {repo_id} is not cached on this machine, and the hub cannot be reached ({reason}).",
-        "A network connection was expected for the first download; after that none is needed.",
-        "Continue with the demo corpus or a file, or connect to the network and try again.",
-    )
-
-
-def _explain(problem: Exception, repo_id: str) -> DatasetError:
-    """The hub client's exception as an error for people. Its kind is found as for models (components.model.files.hub)."""
-    kind = hub.explain(problem, repo_id).kind
-    words: dict[ModelErrorKind, tuple[str, str, str]] = {
-        "gated": (
-            f"The data set {repo_id} is shared only with people who have accepted its terms.",
-            "A public data set was expected, or the access token of somebody who has accepted them.",
-            f"Accept the terms at {hub.endpoint()}/datasets/{repo_id}, run `hf auth login`, and try again.",
-        ),
-        "not_found": (
-            f"The hub has no public data set {repo_id!r}, or not in this revision.",
-            f"The name of a public data set was expected, such as {EXAMPLE}.",
-            "Check the spelling, upper and lower case included: the owner, a slash and the name.",
-        ),
-        "disk": (
-            f"The disk is full: {repo_id} could not be stored in {hub.cache_dir()}.",
-            "Enough free space for the files of the data set was expected.",
-            "Free some space, or set HF_HOME to a folder on a larger disk, and try again.",
-        ),
-        "damaged": (
-            f"A file of {repo_id} arrived incomplete.",
-            "A file of the size that the hub announces was expected.",
-            "Try again; the files that are complete are kept.",
-        ),
-        "offline": (
-            f"The data set {repo_id} could not be downloaded: the connection to the hub failed.",
-            "A complete answer of the hub was expected.",
-            "Check the network and try again, or continue with the demo corpus or a file.",
-        ),
-    }
-    first_line = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
-    other = (
-        f"The data set {repo_id} could not be downloaded: {first_line}",
-        "A working download into the hub's cache folder was expected.",
-        "Check the network and the permissions of the cache folder, and try again.",
-    )
-    return DatasetError(kind, *words.get(kind, other))

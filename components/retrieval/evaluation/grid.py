@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -29,17 +28,6 @@ IN_MEMORY = 512 << 20  # bytes; larger grids are kept in a file
 Ranks = TypeVar("Ranks")  # the ranks of all queries, in the form that the ranking function returns
 
 
-@dataclass(frozen=True, eq=False)
-class RetrievalRun(Generic[Ranks]):
-    """The ranks of one layer and pooling."""
-
-    model: str
-    revision: str
-    layer: int
-    pooling: Pooling
-    ranks: Ranks
-
-
 def retrieval_runs(
     backend: Backend,
     documents: Sequence[str],
@@ -47,10 +35,10 @@ def retrieval_runs(
     rank: Callable[..., Ranks],
     options: EmbedOptions,
     query_options: EmbedOptions | None = None,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
-) -> Iterator[RetrievalRun[Ranks]]:
-    """A run for each layer and pooling of the options.
+) -> Iterator[tuple[int, Pooling, Ranks]]:
+    """Layer, pooling and ranks of each run: one for each layer and pooling of the options.
 
     `rank(query_vectors [query, dim], document_vectors [document, dim], is_cancelled=)` is `gold_ranks`, or
     `vector_relevant_ranks` with its grades. `progress(done, total)` counts embedded texts. Raises Cancelled.
@@ -58,7 +46,7 @@ def retrieval_runs(
     total = len(documents) + len(queries)
 
     def counted_from(before: int) -> ReportProgress:
-        return lambda done, _: progress(before + done, total) if progress is not None else None
+        return lambda done, _: progress(before + done, total)
 
     with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
         sides = ((documents, options, 0), (queries, query_options or options, len(documents)))
@@ -68,8 +56,7 @@ def retrieval_runs(
         )
         for layer, pooling in document_grid.cells:
             vectors = query_grid.of(layer, pooling), document_grid.of(layer, pooling)
-            ranks = rank(*vectors, is_cancelled=is_cancelled)
-            yield RetrievalRun(backend.spec.key, backend.revision, layer, pooling, ranks)
+            yield layer, pooling, rank(*vectors, is_cancelled=is_cancelled)
 
 
 def _embed_grid(

@@ -101,7 +101,7 @@ def first_pairs(pairs: Pairs, most: int) -> Pairs:
 def grid_ranks(
     documents: VectorIndex,
     queries: VectorIndex,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> LayerGrid:
     """Ranks by cosine, from 1, int32 [layer, pooling, query], for each layer and pooling of both indexes, read-only.
@@ -117,8 +117,7 @@ def grid_ranks(
     for number, (layer, pooling) in enumerate(cells):
 
         def report_progress(done: int, _: int, before: int = number * count) -> None:
-            if progress is not None:
-                progress(before + done, len(cells) * count)
+            progress(before + done, len(cells) * count)
 
         ranks[number] = gold_ranks(
             queries.engine(layer, pooling).vectors,
@@ -138,7 +137,7 @@ def ranker_ranks(
     ranker: Ranker,
     queries: Sequence[str],
     gold: Int64 | None = None,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Int64:
     """Ranks from 1, int64 [query], by a word ranking; documents with the same score come before the correct answer."""
@@ -151,10 +150,9 @@ def ranker_ranks(
         own = float(scores[document])
         # The correct answer counts itself; NaN counts against the query.
         ranks[number] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
-        if progress is not None and number % 64 == 0:
+        if number % 64 == 0:
             progress(number, len(queries))
-    if progress is not None:
-        progress(len(queries), len(queries))
+    progress(len(queries), len(queries))
     return ranks
 
 
@@ -171,7 +169,7 @@ def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Seque
     engine = documents.engine(layer, pooling)
 
     def search(query: str) -> None:
-        top(engine.scores(backend.embed([query], options=options)[0, 0, 0]), 10)
+        engine.search(backend.embed([query], options=options)[0, 0], 10)
 
     return _median_milliseconds(search, queries)
 

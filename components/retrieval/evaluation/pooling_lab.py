@@ -13,7 +13,7 @@ Treatments of the pooled vectors, all compared by cosine but one:
            preserves distances)
 - pca      minus the documents' mean, projected on their d directions of largest variance (Pearson 1901)
 - whitened the same, and each direction divided by its standard deviation, so that the documents' vectors have mean 0
-           and covariance 1: directions that all sentences share count no more than others (Su et al. 2021,
+           and covariance 1: centring removes what all share, and dividing makes all variances equal (Su et al. 2021,
            "Whitening sentence representations for better semantics and faster retrieval")
 
 PCA and whitening are fitted on the documents alone and applied to queries and scored sentences too. To make the three
@@ -115,25 +115,9 @@ class LabCell:
     spearman: float | None
     pearson: float | None
 
-    @property
-    def recall_at_1(self) -> float:
-        """Recall@1, 0..1."""
-        return float(metrics.recall(self.ranks, 1).mean())
-
-    @property
-    def recall_at_10(self) -> float:
-        """Recall@10, 0..1."""
-        return float(metrics.recall(self.ranks, 10).mean())
-
-    @property
-    def mrr(self) -> float:
-        """The mean of 1 / rank, 0..1."""
-        return float(metrics.reciprocal_rank(self.ranks).mean())
-
-    @property
-    def ndcg_at_10(self) -> float:
-        """nDCG@10, 0..1."""
-        return float(metrics.ndcg(self.ranks).mean())
+    def mean(self, measure: str) -> float:
+        """The mean over queries of a measure of `metrics.MEASURES` ("Recall@1", "MRR", ...), 0..1."""
+        return float(metrics.MEASURES[measure](self.ranks).mean())
 
 
 def most_pairs(backend: Backend, scored_pairs: ScoredPairs | None = None) -> int:
@@ -150,7 +134,7 @@ def lab_layers(
     scored_pairs: ScoredPairs | None,
     layers: Sequence[int] | None = None,
     max_length: int | None = None,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> LabLayers:
     """Embed in float32 at all layers (or some) at once, with one pass for idf and one for all other poolings.
@@ -208,7 +192,7 @@ def lab_cells(
     scores: Sequence[float],
     dims: int = 128,
     seed: int = 0,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """A cell for each pooling and treatment, poolings outermost; `scores` are those of the scored pairs.
@@ -233,7 +217,7 @@ def dimension_sweep(
     scores: Sequence[float],
     dims: Sequence[int] = SWEEP,
     seed: int = 0,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Iterator[LabCell]:
     """Cells of random, pca and whitened at each number of dimensions up to `vectors.most_dims`, smallest first.
@@ -321,11 +305,14 @@ def _cell(
 
 
 def _pair_products(first: Float32, second: Float32) -> Float64:
-    """Dot products of each pair, divided by the largest, [pair]. This changes no correlation, and `correlations` rounds."""
+    """Dot products of each pair, divided by the largest, [pair].
+
+    This changes no correlation, and makes the difference below which `correlations` takes values to be equal a relative one.
+    """
     products = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     return products / (np.abs(products).max(initial=0) or 1)
 
 
-def _part(progress: ReportProgress | None, before: int, total: int) -> ReportProgress:
+def _part(progress: ReportProgress, before: int, total: int) -> ReportProgress:
     """Reports the progress of one part of some work as progress of the whole; `before` was done when the part began."""
-    return lambda done, _: None if progress is None else progress(before + done, total)
+    return lambda done, _: progress(before + done, total)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.model.catalog import EMBEDDED_KEY, catalog_spec
-from components.model.trace import Pooling
+from components.model.trace import POOLING_NAMES, Pooling
 
 Task = Literal["retrieval", "similarity"]
 
@@ -44,7 +44,7 @@ class PublishedResult:
     def title(self) -> str:
         """Model, pooling and data."""
         name = self.model.rpartition("/")[2] + (f" fine-tuned on {self.trained_on}" if self.trained_on else "")
-        return f"{name}, {POOLING_TITLES[self.pooling]}, {self.dataset}"
+        return f"{name}, {POOLING_NAMES[self.pooling]}, {self.dataset}"
 
     def value(self, measure: str) -> float | None:
         """The published value of a measure; None if it was not published."""
@@ -55,7 +55,6 @@ class PublishedResult:
         return abs(n - self.n) <= SAME_SIZE * self.n
 
 
-POOLING_TITLES: dict[Pooling, str] = {"mean": "mean", "cls": "[CLS]", "max": "max", "own": "its own"}
 _CUTOFFS = (1, 5, 10, 20, 50)
 _BERT, _MSMARCO = "google-bert/bert-base-uncased", "sentence-transformers/msmarco-bert-base-dot-v5"
 
@@ -136,8 +135,3 @@ def hub_id_of(model: str) -> str:
         return EMBEDDED_HUB_ID
     spec = catalog_spec(model)
     return model if spec is None else spec.key
-
-
-def measure_title(measure: str) -> str:
-    """ "Recall@1" of "recall@1"."""
-    return measure.capitalize()

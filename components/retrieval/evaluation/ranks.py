@@ -16,12 +16,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Float64, Int64, unit
-from components.errors import InputError
+from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
-NEAR = 1e-5  # float32 scores that differ by less are compared in float64
-SAME = 1e-12  # float64 scores that differ by less are equal
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
 _FEW = 0.02  # share of a block up to which its pairs are compared one by one
 
@@ -104,18 +102,3 @@ def float32_directions(vectors: NDArray[np.floating], longest: float | None = No
     for start in range(0, len(vectors), _DOCUMENTS):
         directions[start : start + _DOCUMENTS] = exact_directions(vectors[start : start + _DOCUMENTS], longest)
     return directions
-
-
-def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> Float64:
-    """Vectors in float64, divided by `longest` or each by its own length; zeros stay zeros.
-
-    Raises InputError for vectors with NaN or infinity, before which no document would ever rank.
-    """
-    doubled = np.asarray(vectors, np.float64)
-    if not np.isfinite(doubled).all():
-        raise InputError(
-            "Some vectors contain values that are not finite.",
-            "Finite numbers were expected, since other values cannot be ranked.",
-            "Choose another model or precision.",
-        )
-    return unit(doubled) if longest is None else doubled / longest

@@ -244,15 +244,17 @@ def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], b
     with bar(f"Embedding with {backend.spec.title}", " sentences") as progress:
         if data.scored is not None:
             options = backend.embed_options(None, poolings, precision="float32")
+            similarities = sts_module.similarity_grid(backend, data.scored, options, progress)
+            agreement = {cell: similarities.of(*cell)[0] for cell in similarities.cosines.cells}
             return [
-                row(run.layer, run.pooling, "spearman", None if run.spearman is None else round(100 * run.spearman, 2))
-                for run in sts_module.similarity_runs(backend, data.scored, options, progress)
+                row(*cell, "spearman", None if spearman is None else round(100 * spearman, 2))
+                for cell, spearman in agreement.items()
             ]
         documents = backend.embed_options(None, poolings, precision="float32", role="document")
         queries = backend.embed_options(None, poolings, precision="float32", role="query")
         return [
-            row(run.layer, run.pooling, f"recall@{k}", round(100 * float(metrics.recall(run.ranks, k).mean()), 2))
-            for run in grid.retrieval_runs(
+            row(layer, pooling, f"recall@{k}", round(100 * float(metrics.recall(ranks, k).mean()), 2))
+            for layer, pooling, ranks in grid.retrieval_runs(
                 backend, data.documents, data.queries, gold_ranks, documents, queries, progress
             )
             for k in metrics.CUTOFFS

@@ -23,25 +23,13 @@ from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.evaluation.layer_grid import LayerGrid
+from components.retrieval.search.exact import SAME
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.search.lexical import Ranker
 
 PAIRS_AT_ONCE = 1_024  # embedded together
-
-
-@dataclass(frozen=True)
-class SimilarityRun:
-    """The correlations of one layer and pooling; None where all pairs have the same cosine."""
-
-    model: str
-    revision: str
-    layer: int
-    pooling: Pooling
-    spearman: float | None
-    pearson: float | None
-    n: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +43,11 @@ class SimilarityGrid:
     @property
     def nbytes(self) -> int:
         return self.cosines.nbytes
+
+    def of(self, layer: int, pooling: Pooling) -> tuple[float | None, float | None]:
+        """Spearman's and Pearson's correlation of one cell; None where all pairs have the same cosine."""
+        spearman, pearson = (float(grid.of(layer, pooling)) for grid in (self.spearman, self.pearson))
+        return None if np.isnan(spearman) else spearman, None if np.isnan(pearson) else pearson
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ def similarity_grid(
     backend: Backend,
     pairs: ScoredPairs,
     options: EmbedOptions,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> SimilarityGrid:
     """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
@@ -90,8 +83,7 @@ def similarity_grid(
         first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
 
         def report_progress(done: int, _: int, before: int = 2 * start) -> None:
-            if progress is not None:
-                progress(before + done, 2 * count)
+            progress(before + done, 2 * count)
 
         vectors = backend.embed([*first, *second], options=options, progress=report_progress, is_cancelled=is_cancelled)
         for row, column in np.ndindex(cosines.shape[:2]):
@@ -100,29 +92,6 @@ def similarity_grid(
     agreement = [[correlations(values, pairs.scores) for values in rows] for rows in cosines]
     spearman, pearson = np.moveaxis(np.array(agreement, np.float64), -1, 0).copy()  # None becomes NaN
     return SimilarityGrid(*(LayerGrid(layers, poolings, read_only(values)) for values in (cosines, spearman, pearson)))
-
-
-def similarity_runs(
-    backend: Backend,
-    pairs: ScoredPairs,
-    options: EmbedOptions,
-    progress: ReportProgress | None = None,
-    is_cancelled: IsCancelled = lambda: False,
-) -> list[SimilarityRun]:
-    """A run for each layer and pooling of the options."""
-    grid = similarity_grid(backend, pairs, options, progress, is_cancelled)
-    return [
-        SimilarityRun(
-            backend.spec.key,
-            backend.revision,
-            layer,
-            pooling,
-            _known(grid.spearman.of(layer, pooling)),
-            _known(grid.pearson.of(layer, pooling)),
-            len(pairs.first),
-        )
-        for layer, pooling in grid.cosines.cells
-    ]
 
 
 def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPairs) -> Float64:
@@ -138,16 +107,18 @@ def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPai
     return (forth.astype(np.float64) + back) / 2
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def correlations(predicted: Float64, gold: Sequence[float]) -> tuple[float | None, float | None]:
-    """Spearman's and Pearson's correlation; None where all values of a side are equal."""
-    rounded = np.round(predicted, 9)  # cosines of equal vectors differ in the last digit
-    if len(gold) < 2 or np.ptp(rounded) == 0 or np.ptp(np.asarray(gold)) == 0:
+    """Spearman's and Pearson's correlation; None where all values of a side are equal.
+
+    Predicted values are equal if they differ by less than 1e-12, as cosines of equal vectors do in their last digits.
+    Those of [CLS] at low layers differ by 1e-7 and less, so that rounding them would change their order.
+    """
+    order = np.argsort(predicted, kind="stable")
+    levels = np.empty(len(order), np.int64)  # the number of each value among the different ones, the lowest first
+    levels[order] = np.cumsum(np.diff(predicted[order], prepend=predicted[order[:1]]) > SAME)
+    if len(gold) < 2 or not levels.any() or np.ptp(np.asarray(gold)) == 0:
         return None, None
-    return float(stats.spearmanr(rounded, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
+    return float(stats.spearmanr(levels, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
 
 
 def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:

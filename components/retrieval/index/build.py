@@ -14,7 +14,9 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +54,25 @@ def columns_hash(corpus: Texts) -> str:
     return digest.hexdigest()
 
 
-def job_identity(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: DType) -> str:
-    """The name of an index with all its content, columns included: equal for builds that can be continued or reused."""
-    return index_folder.identity(
-        backend.spec.key, backend.revision, options, corpus.content_hash, columns_hash(corpus), dtype
+def planned(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> IndexInfo:
+    """What the manifest of an index will say, without the counts of tokens. Raises InputError for another number format.
+
+    Builds with equal `identity` can be continued or reused.
+    """
+    dim, sentences = backend.vector_size(options.poolings), len(corpus.texts)
+    return IndexInfo(
+        model=backend.spec.key,
+        revision=backend.revision,
+        options=options,
+        dtype=index_folder.resolve_dtype(dtype, sentences, dim, options),
+        dim=dim,
+        sentences=sentences,
+        tokens=0,
+        truncated=0,
+        corpus=corpus.name,
+        corpus_hash=corpus.content_hash,
+        columns=tuple(corpus.columns),
+        columns_hash=columns_hash(corpus),
     )
 
 
@@ -70,7 +87,7 @@ def build_index(
     folder: Path,
     options: EmbedOptions,
     dtype: str = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> VectorIndex:
     """Embed a corpus into a folder, continue an unfinished build, or open the index that is already there.
@@ -78,32 +95,17 @@ def build_index(
     `progress(done, total)` counts sentences. Raises InputError for a folder with other content, for a full disk, or
     while another process builds the same index. After Cancelled the build can be continued.
     """
-    resolved = index_folder.resolve_dtype(dtype, len(corpus.texts), backend.vector_size(options.poolings), options)
-    job = job_identity(backend, corpus, options, resolved)
+    info = planned(backend, corpus, options, dtype)
     folder = folder.expanduser().absolute()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with lock_of(folder):
             if folder.exists():
-                return _already_there(folder, job)
+                return _already_there(folder, info)
             part = folder.with_name(folder.name + ".part")
-            _prepare(part, job, backend, corpus, options, resolved)
-            tokens, truncated = _embed(part, backend, corpus.texts, options, resolved, progress, is_cancelled)
-            info = IndexInfo(
-                model=backend.spec.key,
-                revision=backend.revision,
-                options=options,
-                dtype=resolved,
-                dim=backend.vector_size(options.poolings),
-                sentences=len(corpus.texts),
-                tokens=tokens,
-                truncated=truncated,
-                corpus=corpus.name,
-                corpus_hash=corpus.content_hash,
-                columns=tuple(corpus.columns),
-                columns_hash=columns_hash(corpus),
-                versions=versions(),
-            )
+            _prepare(part, info, corpus)
+            tokens, truncated = _embed(part, backend, corpus.texts, info, progress, is_cancelled)
+            info = replace(info, tokens=tokens, truncated=truncated, versions=versions())
             index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
             part.rename(folder)
             for name in (JOB, DONE):  # after the move: a build killed in between leaves a complete index
@@ -117,9 +119,7 @@ def build_index(
         ) from problem
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(
-                folder, len(corpus.texts), backend.vector_size(options.poolings), options, resolved
-            ) from problem
+            raise _full(folder, info) from problem
         raise InputError(
             f"{folder} could not be written: {problem.strerror or problem}.",
             "A folder with permission to write was expected.",
@@ -127,7 +127,7 @@ def build_index(
         ) from problem
 
 
-def _already_there(folder: Path, job: str) -> VectorIndex:
+def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:
     if folder.is_dir() and not any(folder.iterdir()):
         raise InputError(
             f"{folder} already exists and is empty.",
@@ -136,10 +136,7 @@ def _already_there(folder: Path, job: str) -> VectorIndex:
         )
     index = open_index(folder)  # refuses other folders
     info = index.info
-    if (
-        index_folder.identity(info.model, info.revision, info.options, info.corpus_hash, info.columns_hash, info.dtype)
-        != job
-    ):
+    if info.identity != expected.identity:
         raise InputError(
             f"{folder} contains another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
             "The same model, corpus and options were expected, or a folder that does not exist.",
@@ -148,10 +145,10 @@ def _already_there(folder: Path, job: str) -> VectorIndex:
     return index
 
 
-def _prepare(part: Path, job: str, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: DType) -> None:
+def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
     """Keep the unfinished folder of an earlier build of the same index, or create a new one."""
     if part.exists():
-        if _read(part / JOB).get("job") == job and (part / DONE).exists():
+        if _read(part / JOB).get("job") == info.identity and (part / DONE).exists():
             return
         if not (part / JOB).exists() and any(part.iterdir()):
             raise InputError(
@@ -160,18 +157,15 @@ def _prepare(part: Path, job: str, backend: Backend, corpus: Texts, options: Emb
                 "Remove it, or choose another folder.",
             )
         shutil.rmtree(part)  # an unfinished index of another corpus, model or options
-    need = needed_bytes(len(corpus.texts), backend.vector_size(options.poolings), options, dtype)
-    if need > shutil.disk_usage(part.parent).free:
-        raise _full(part, len(corpus.texts), backend.vector_size(options.poolings), options, dtype)
+    if _bytes_of(info) > shutil.disk_usage(part.parent).free:
+        raise _full(part, info)
     part.mkdir()
     try:
         # The record of the job comes first, so that a build killed here leaves a folder that can be recognised.
-        index_folder.write_json(part / JOB, {"job": job})
-        for layer in options.layers:
-            for pooling in options.poolings:
-                shape = (len(corpus.texts), backend.vector_size(options.poolings))
-                reserve_array(part / vector_file(layer, pooling), shape, dtype)
-                reserve_array(part / norm_file(layer, pooling), shape[:1], "float32")
+        index_folder.write_json(part / JOB, {"job": info.identity})
+        for cell in product(info.options.layers, info.options.poolings):
+            reserve_array(part / vector_file(*cell), (info.sentences, info.dim), info.dtype)
+            reserve_array(part / norm_file(*cell), (info.sentences,), "float32")
         write_texts(part / "texts", corpus.texts)
         for number, column in enumerate(corpus.columns.values()):
             write_texts(part / f"column-{number}", column)
@@ -185,34 +179,31 @@ def _embed(
     part: Path,
     backend: Backend,
     texts: Sequence[str],
-    options: EmbedOptions,
-    dtype: DType,
-    progress: Callable[[int, int], None] | None,
+    info: IndexInfo,
+    progress: Callable[[int, int], None],
     is_cancelled: Callable[[], bool],
 ) -> tuple[int, int]:
     """Embed the remaining blocks; the numbers of tokens and of truncated sentences in all blocks."""
     record = _read(part / DONE)
     blocks, tokens, truncated = (int(record.get(name, 0)) for name in ("blocks", "tokens", "truncated"))
-    cells = [(layer, pooling) for layer in options.layers for pooling in options.poolings]
+    cells = list(product(info.options.layers, info.options.poolings))
     vectors = [np.load(part / vector_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
     norms = [np.load(part / norm_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
-    if progress is not None:
-        progress(min(blocks * BLOCK, len(texts)), len(texts))
+    progress(min(blocks * BLOCK, len(texts)), len(texts))
     for start in range(blocks * BLOCK, len(texts), BLOCK):
 
         def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
             flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [cell, sentence, dim]
             for number, values in enumerate(flat):
-                stored = values.astype(dtype)
+                stored = values.astype(info.dtype)
                 vectors[number][start + rows] = stored
                 norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
 
         def report_progress(done: int, _: int, start: int = start) -> None:
-            if progress is not None:
-                progress(start + done, len(texts))
+            progress(start + done, len(texts))
 
         report = backend.embed_into(
-            texts[start : start + BLOCK], options, keep, progress=report_progress, is_cancelled=is_cancelled
+            texts[start : start + BLOCK], info.options, keep, progress=report_progress, is_cancelled=is_cancelled
         )
         for array in (*vectors, *norms):
             array.flush()
@@ -229,13 +220,16 @@ def _read(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _full(folder: Path, sentences: int, dim: int, options: EmbedOptions, dtype: DType) -> InputError:
-    need = needed_bytes(sentences, dim, options, dtype)
+def _bytes_of(info: IndexInfo) -> int:
+    return needed_bytes(info.sentences, info.dim, info.options, info.dtype)
+
+
+def _full(folder: Path, info: IndexInfo) -> InputError:
     free = shutil.disk_usage(folder.parent).free
     return InputError(
         f"The disk of {folder.parent} has {free / 1e9:,.2f} GB free.",
-        f"{need / 1e9:,.2f} GB were expected: {sentences:,} sentences, {len(options.layers)} layers, "
-        f"{len(options.poolings)} poolings.",
+        f"{_bytes_of(info) / 1e9:,.2f} GB were expected: {info.sentences:,} sentences, {len(info.options.layers)} layers, "
+        f"{len(info.options.poolings)} poolings.",
         "Choose fewer layers or poolings, free some space, or choose a folder on another disk.",
     )
 

@@ -21,8 +21,8 @@ from components.errors import InputError
 from components.jobs import IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.index.build import DONE, build_index, columns_hash, job_identity, lock_of
-from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest, resolve_dtype
+from components.retrieval.index.build import DONE, build_index, lock_of, planned
+from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest
 from components.sizes import parse_bytes
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class IndexCache:
         self.folder = cache_folder() if folder is None else folder
         self.limit = cache_limit() if limit is None else limit
         self._lock = threading.Lock()  # held while folders are opened or removed
+        self._manifests: dict[Path, tuple[float, IndexInfo]] = {}  # with the time of their last change
         self.jobs = Jobs(
             queue or Queue({LANE: Lane(), SHORT_LANE: Lane()}),
             LANE,
@@ -81,34 +82,34 @@ class IndexCache:
         lane: str | None = None,
     ) -> Job:
         """The job of an index: finished, under way, or added to its lane now (see `Jobs.request`)."""
-        sentences = len(corpus.texts)
-        resolved = resolve_dtype(dtype, sentences, backend.vector_size(options.poolings), options)
-        key = job_identity(backend, corpus, options, resolved)
+        wanted = planned(backend, corpus, options, dtype)
+        key = wanted.identity
 
         def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> VectorIndex:
             with self._lock:  # a usable index may have been built since the request
-                usable = self._open_usable(backend, corpus, options, resolved)
+                usable = self._open_usable(wanted, wanted.dtype)
             if usable is not None:
                 return usable
             self.folder.mkdir(parents=True, exist_ok=True)
             self._remove_damaged(self.folder / key)
-            index = build_index(backend, corpus, self.folder / key, options, resolved, report_progress, is_cancelled)
+            index = build_index(
+                backend, corpus, self.folder / key, options, wanted.dtype, report_progress, is_cancelled
+            )
             self._make_room(key)
             return index
 
         with self._lock:
-            job = None if self.jobs.find(key) else self._usable_job(backend, corpus, options, dtype)
-            lane = lane or (SHORT_LANE if sentences <= SHORT else LANE)
+            job = None if self.jobs.find(key) else self._usable_job(wanted, dtype)
+            lane = lane or (SHORT_LANE if wanted.sentences <= SHORT else LANE)
             return job or self.jobs.request(
-                key, f"Embedding {corpus.name}", work, person=person, lane=lane, total=sentences
+                key, f"Embedding {corpus.name}", work, person=person, lane=lane, total=wanted.sentences
             )
 
     def find(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
         """The job of an index that is finished, under way, or in the cache folder; None otherwise."""
-        resolved = resolve_dtype(dtype, len(corpus.texts), backend.vector_size(options.poolings), options)
-        key = job_identity(backend, corpus, options, resolved)
+        wanted = planned(backend, corpus, options, dtype)
         with self._lock:
-            return self.jobs.find(key) or self._usable_job(backend, corpus, options, dtype)
+            return self.jobs.find(wanted.identity) or self._usable_job(wanted, dtype)
 
     def usage(self) -> tuple[int, int]:
         """The number of folders in the cache, and their bytes."""
@@ -126,22 +127,22 @@ class IndexCache:
             unused = [path for path in self._folders() if path.name.removesuffix(".part") not in under_way]
             return sum(self._remove(path) for path in unused)
 
-    def _usable_job(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> Job | None:
+    def _usable_job(self, wanted: IndexInfo, dtype: str) -> Job | None:
         """A finished job for an index, open or in the folder, with at least these layers and poolings."""
         for job in self.jobs.finished():
-            usable = job.error is None and _is_usable(job.result.info, backend, corpus, options, dtype)
+            usable = job.error is None and _is_usable(job.result.info, wanted, dtype)
             if usable and self.jobs.find(job.key) is job:  # which also marks it as used now
                 return job
-        index = self._open_usable(backend, corpus, options, dtype)
-        return None if index is None else self.jobs.add(index.folder.name, f"Embedding {corpus.name}", index)
+        index = self._open_usable(wanted, dtype)
+        return None if index is None else self.jobs.add(index.folder.name, f"Embedding {wanted.corpus}", index)
 
-    def _open_usable(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> VectorIndex | None:
+    def _open_usable(self, wanted: IndexInfo, dtype: str) -> VectorIndex | None:
         """An index in the folder with at least these layers and poolings."""
         for path in self._folders():
             if path.suffix == ".part":
                 continue
             try:
-                if not _is_usable(read_manifest(path), backend, corpus, options, dtype):
+                if not _is_usable(self._manifest(path), wanted, dtype):
                     continue
                 index = open_index(path)
             except InputError as problem:
@@ -151,6 +152,14 @@ class IndexCache:
                 os.utime(path / MANIFEST)
             return index
         return None
+
+    def _manifest(self, path: Path) -> IndexInfo:
+        """The manifest of an index, which is read again only after it changed."""
+        modified = _last_used(path)
+        kept = self._manifests.get(path)
+        if kept is None or kept[0] != modified:
+            self._manifests[path] = kept = (modified, read_manifest(path))
+        return kept[1]
 
     def _make_room(self, newest: str) -> None:
         """Remove the least recently used indexes until the rest fits; open indexes and the newest are kept."""
@@ -195,17 +204,16 @@ class IndexCache:
             self._remove(path)
 
 
-def _is_usable(info: IndexInfo, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) -> bool:
+def _is_usable(stored: IndexInfo, wanted: IndexInfo, dtype: str) -> bool:
     """Whether an index has these texts, columns and vectors, perhaps with further layers and poolings."""
-    stored = info.options
+    ours, theirs = wanted.options, stored.options
     return (
-        (info.model, info.revision, info.corpus_hash) == (backend.spec.key, backend.revision, corpus.content_hash)
-        and dtype in ("auto", info.dtype)
-        and set(options.layers) <= set(stored.layers)
-        and set(options.poolings) <= set(stored.poolings)
-        and (stored.max_length, stored.precision, stored.prompt)
-        == (options.max_length, options.precision, options.prompt)
-        and (not corpus.columns or columns_hash(corpus) == info.columns_hash)
+        (stored.model, stored.revision, stored.corpus_hash) == (wanted.model, wanted.revision, wanted.corpus_hash)
+        and dtype in ("auto", stored.dtype)
+        and set(ours.layers) <= set(theirs.layers)
+        and set(ours.poolings) <= set(theirs.poolings)
+        and (theirs.max_length, theirs.precision, theirs.prompt) == (ours.max_length, ours.precision, ours.prompt)
+        and wanted.columns_hash in ("", stored.columns_hash)
     )
 
 

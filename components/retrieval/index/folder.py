@@ -6,7 +6,8 @@
     texts.utf8, texts.offsets.npy, column-0.utf8, ...   the sentences and the other columns of the corpus
 
 Vectors are stored without normalisation. float16 changes a cosine by less than 0.001 and halves the disk space; float32
-is searched two to three times faster. "auto" means float32 up to 2 GB in total.
+is searched two to three times faster. "auto" means float32 up to 2 GB in total, and always for [CLS] vectors that were
+embedded in float32: those of low layers differ by less than float16 can hold.
 
 A folder is opened only if every file has the size given in its manifest: a damaged, unfinished or other folder is refused
 with the reason. Nothing in it is ever unpickled.
@@ -55,6 +56,15 @@ class IndexInfo:
     columns_hash: str = ""  # of their names and contents
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def identity(self) -> str:
+        """16 hexadecimal digits that name the content of an index, equal for equal content, columns included."""
+        content = f"{self.corpus_hash} {self.columns_hash}".strip()
+        text = json.dumps(
+            [FORMAT, self.model, self.revision, asdict(self.options), content, self.dtype], sort_keys=True
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
 
 @dataclass(frozen=True, eq=False)
 class VectorIndex:
@@ -92,7 +102,10 @@ def norm_file(layer: int, pooling: Pooling) -> str:
 
 
 def resolve_dtype(dtype: str, sentences: int, dim: int, options: EmbedOptions) -> DType:
-    """The number format, with "auto" resolved to float32 up to 2 GB, else float16. Raises InputError for other names."""
+    """The number format, with "auto" resolved to float32 up to 2 GB or with [CLS] in float32, else float16.
+
+    Raises InputError for other names.
+    """
     if dtype not in ("float32", "float16", "auto"):
         raise InputError(
             f"The number format {dtype!r} is not available.",
@@ -100,16 +113,9 @@ def resolve_dtype(dtype: str, sentences: int, dim: int, options: EmbedOptions) -
             "Choose one.",
         )
     size = 4 * sentences * dim * len(options.layers) * len(options.poolings)
-    return "float16" if dtype == "float16" or (dtype == "auto" and size > FLOAT32_BYTES) else "float32"
-
-
-def identity(
-    model: str, revision: str, options: EmbedOptions, corpus_hash: str, columns_hash: str, dtype: DType
-) -> str:
-    """16 hexadecimal digits that name the content of an index, equal for equal content."""
-    content = f"{corpus_hash} {columns_hash}".strip()
-    text = json.dumps([FORMAT, model, revision, asdict(options), content, dtype], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    is_delicate = "cls" in options.poolings and options.precision == "float32"
+    is_large = size > FLOAT32_BYTES and not is_delicate
+    return "float16" if dtype == "float16" or (dtype == "auto" and is_large) else "float32"
 
 
 def write_manifest(folder: Path, info: IndexInfo, leave_out: Sequence[str] = ()) -> None:

@@ -5,7 +5,10 @@ MARCO's dot models) the length expresses relevance; in others it mostly favours 
 vectors have no direction; their cosine counts as 0.
 
 One query is one matrix-vector product. The speed of numpy's product is limited by reading memory, so nothing exact is
-faster.
+faster. Float32 sums vary by some 1e-7 with their order, and [CLS] vectors of low layers differ by no more: every
+sentence whose score is within 1e-5 of the k-th best is compared again in float64. The order of the hits then does not
+depend on how many queries are searched together, and it agrees with components.retrieval.evaluation.ranks, which uses
+the same rule.
 
 What it does not show: relevance. The nearest vector need not belong to a relevant sentence.
 """
@@ -18,13 +21,16 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
 
 Similarity = Literal["cosine", "dot"]
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
-_BLOCK_CELLS = 1 << 22  # scores computed together for many queries: 16 MB
+NEAR = 1e-5  # float32 scores that differ by less are compared in float64
+SAME = 1e-12  # float64 scores that differ by less are equal
+_CELLS = 1 << 25  # scores of several queries computed together: 128 MB
 _BLOCK_ROWS = 16_384  # vectors converted together from float16 to float32
+_EXACT_ROWS = 1_024  # vectors converted together to float64: 3 MB at 384 dimensions, which fit a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +38,9 @@ class Hits:
     """The best sentences of each query, best first; equal scores by number."""
 
     indices: Int64  # [query, hit]
-    scores: Float32  # [query, hit]
+    scores: Float64  # [query, hit]
+    tied: Int64  # [query]: the sentences of the corpus with the same score as the query's last hit, itself included
+    tied_shown: Int64  # [query]: how many of them are hits
 
 
 class ExactSearch:
@@ -47,42 +55,94 @@ class ExactSearch:
         query = np.ascontiguousarray(query, np.float32)
         if query.shape != self.vectors.shape[1:]:
             raise ValueError(f"a query of {self.vectors.shape[1]} numbers was expected, not of shape {query.shape}")
-        if self.vectors.dtype == np.float32:
-            products = np.asarray(self.vectors @ query, np.float32)
-        else:
-            products = np.empty(len(self.vectors), np.float32)
-            for start in range(0, len(products), _BLOCK_ROWS):
-                part = self.vectors[start : start + _BLOCK_ROWS].astype(np.float32)
-                products[start : start + _BLOCK_ROWS] = part @ query
+        products = self._products(query)
         if _checked(similarity) == "dot":
             return products
         return _divided(products, self.norms * np.float32(np.linalg.norm(query)))
 
     def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
-        """The k best sentences for each query [query, dim], or all if there are fewer. Raises InputError for k < 1."""
+        """The k best sentences for each query [query, dim], or all if there are fewer.
+
+        Raises InputError for k < 1 and for vectors with values that are not finite.
+        """
         if k < 1:
             raise InputError(f"k is {k}.", "At least 1 was expected.", "Choose 1 or more.")
         queries = np.atleast_2d(np.asarray(queries, np.float32))
         if len(queries) == 1:
-            scores = self.scores(queries[0], similarity)
-            best = top(scores, k)
-            return Hits(best[None], scores[best][None])
-        return self._many(queries, k, _checked(similarity))
-
-    def _many(self, queries: Float32, k: int, similarity: Similarity) -> Hits:
-        """Blocks of vectors are compared with all queries; the best so far are kept."""
+            return self.hits_of(queries[0], self.scores(queries[0], similarity), k, similarity)
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)
-        best = np.empty((len(queries), 0), np.int64)
-        values = np.empty((len(queries), 0), np.float32)
-        step = max(256, _BLOCK_CELLS // max(1, len(queries)))
-        for start in range(0, len(self.vectors), step):
-            block = np.asarray(self.vectors[start : start + step], np.float32)
-            scores = queries @ block.T  # [query, vector of the block]
+        found: list[Hits] = []
+        step = max(1, _CELLS // max(1, len(self.vectors)))
+        for start in range(0, len(queries), step):
+            rows = slice(start, start + step)
+            scores = self._products(queries[rows])  # [query, sentence]
+            if _checked(similarity) == "cosine":
+                scores = _divided(scores, lengths[rows, None] * self.norms[None])
+            found += [self.hits_of(query, own, k, similarity) for query, own in zip(queries[rows], scores, strict=True)]
+        if not found:
+            nothing = np.empty((0, min(k, len(self.vectors))))
+            return Hits(nothing.astype(np.int64), nothing, np.empty(0, np.int64), np.empty(0, np.int64))
+        return Hits(
+            *(
+                np.concatenate([getattr(hits, name) for hits in found])
+                for name in ("indices", "scores", "tied", "tied_shown")
+            )
+        )
+
+    def hits_of(self, query: Float32, scores: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
+        """The hits of one query [dim] with its `scores` [sentence], as `search` returns them."""
+        k = min(k, len(scores))
+        if k == 0:
+            return Hits(np.empty((1, 0), np.int64), np.empty((1, 0)), np.zeros(1, np.int64), np.zeros(1, np.int64))
+        # A dot product's rounding error grows with the vectors' lengths.
+        size = 1.0
+        if similarity == "dot":
+            size = float(np.linalg.norm(query)) * float(self.norms.max()) or 1.0
+        if not np.isfinite(scores).all():
+            raise not_finite()
+        least = float(np.partition(scores, len(scores) - k)[len(scores) - k])
+        candidates = np.flatnonzero(scores >= np.float32(least - NEAR * size))
+        exact = self._exact(query, candidates, similarity)
+        order = np.argsort(-exact, kind="stable")
+        # A tie continues as long as each score equals the one before it.
+        tie = np.cumsum(np.diff(exact[order], prepend=exact[order[0]]) < -SAME * size)
+        order = order[np.lexsort((order, tie))]  # among equals, lower numbers first
+        tied = np.array([np.count_nonzero(tie == tie[k - 1])])
+        shown = np.array([np.count_nonzero(tie[:k] == tie[k - 1])])
+        return Hits(candidates[order[:k]][None], exact[order[:k]][None], tied, shown)
+
+    def _exact(self, query: Float32, numbers: Int64, similarity: Similarity) -> Float64:
+        """The scores of some sentences, computed in float64 one by one, float64 [sentence]."""
+        wide = query.astype(np.float64) if similarity == "dot" else exact_directions(query)
+        exact = np.empty(len(numbers))
+        for start in range(0, len(numbers), _EXACT_ROWS):
+            vectors = self.vectors[numbers[start : start + _EXACT_ROWS]].astype(np.float64)
+            products = np.einsum("sd,d->s", vectors, wide)
             if similarity == "cosine":
-                scores = _divided(scores, lengths[:, None] * self.norms[None, start : start + step])
-            numbers = np.broadcast_to(np.arange(start, start + len(block)), scores.shape)
-            best, values = _keep(np.hstack([best, numbers]), np.hstack([values, scores]), k)
-        return Hits(best, values)
+                lengths = np.sqrt(np.einsum("sd,sd->s", vectors, vectors))
+                products /= np.where(lengths == 0, 1, lengths)
+            exact[start : start + _EXACT_ROWS] = products
+        return exact
+
+    def _products(self, queries: Float32) -> Float32:
+        """Dot products of one query [dim] or several [query, dim], float32 [sentence] or [query, sentence]."""
+        if self.vectors.dtype == np.float32:
+            return np.asarray(queries @ self.vectors.T, np.float32)
+        products = np.empty((*queries.shape[:-1], len(self.vectors)), np.float32)
+        for start in range(0, len(self.vectors), _BLOCK_ROWS):
+            part = self.vectors[start : start + _BLOCK_ROWS].astype(np.float32)
+            products[..., start : start + _BLOCK_ROWS] = queries @ part.T
+        return products
+
+
+def tie_note(tied: int, shown: int) -> str:
+    """What to say when more sentences have the score of the last hit than are shown; empty if there are none."""
+    if tied <= shown:
+        return ""
+    return (
+        f"{tied:,} sentences have the same score as the last hit, and {shown} of them are shown. They are in the order of "
+        "the corpus: which of them are shown, and in which order, means nothing."
+    )
 
 
 def row_norms(vectors: NDArray[np.floating]) -> Float32:
@@ -107,16 +167,24 @@ def top(scores: Float32, k: int) -> Int64:
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
-def _keep(numbers: Int64, scores: Float32, k: int) -> tuple[Int64, Float32]:
-    """The k best columns of each row; among equal scores, numbers rise from left to right."""
-    if scores.shape[1] > 4 * k:
-        # Values below the k-th highest of their row are dropped; the stable sort orders ties.
-        least = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k][:, None]
-        most = int((scores >= least).sum(axis=1).max())
-        order = np.argsort(scores < least, axis=1, kind="stable")[:, :most]
-        numbers, scores = np.take_along_axis(numbers, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(numbers, order, axis=1), np.take_along_axis(scores, order, axis=1)
+def exact_directions(vectors: NDArray[np.floating], longest: float | None = None) -> Float64:
+    """Vectors in float64, divided by `longest` or each by its own length; zeros stay zeros.
+
+    Raises InputError for vectors with NaN or infinity, which have no rank.
+    """
+    doubled = np.asarray(vectors, np.float64)
+    if not np.isfinite(doubled).all():
+        raise not_finite()
+    return unit(doubled) if longest is None else doubled / longest
+
+
+def not_finite() -> InputError:
+    """The error for vectors with NaN or infinity."""
+    return InputError(
+        "Some vectors contain values that are not finite.",
+        "Finite numbers were expected, since other values cannot be ranked.",
+        "Choose another model or precision.",
+    )
 
 
 def _divided(products: np.ndarray, lengths: np.ndarray) -> Float32:

@@ -109,7 +109,11 @@ class TfIdf(BagOfWords):
 
 
 class LatentSemantics:
-    """TF-IDF in at most 100 dimensions, seeded: the same corpus gives the same scores."""
+    """TF-IDF in at most 100 dimensions by an exact SVD (ARPACK): the same corpus gives the same scores.
+
+    Randomised solvers are faster, but their few iterations find only approximate dimensions, which differ by seed. Each
+    dimension's sign is free, and scikit-learn fixes it; no score depends on it.
+    """
 
     title = TITLES["lsa"]
 
@@ -118,10 +122,12 @@ class LatentSemantics:
 
         self._vectorizer = _weights(idf=True)
         matrix = self._vectorizer.fit_transform(texts)
-        self._svd = TruncatedSVD(max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1)), random_state=0)
-        # A vocabulary of one word cannot be reduced.
-        self._fold = self._svd.transform if matrix.shape[1] > 1 else sparse.csr_matrix.toarray
-        if matrix.shape[1] > 1:
+        count = max(1, min(LSA_DIMENSIONS, min(matrix.shape) - 1))
+        self._svd = TruncatedSVD(count, algorithm="arpack", random_state=0)  # the seed draws the solver's first vector
+        # One sentence, or a vocabulary of one word, cannot be reduced.
+        is_reduced = min(matrix.shape) > 1
+        self._fold = self._svd.transform if is_reduced else sparse.csr_matrix.toarray
+        if is_reduced:
             with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance where all texts are equal
                 self._svd.fit(matrix)
         self._vectors = self._directions(matrix)

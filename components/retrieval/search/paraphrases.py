@@ -29,7 +29,7 @@ def most_similar_pairs(
     vectors: NDArray[np.floating],
     k: int = 100,
     texts: Sequence[str] | None = None,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> tuple[SimilarPair, ...]:
     """The k pairs of different sentences with the highest cosine, best first; ties by number.
@@ -68,8 +68,7 @@ def most_similar_pairs(
             if len(scores) == k:
                 least = scores[-1]
             done += 1
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
     return tuple(
         SimilarPair(int(first), int(second), float(score)) for (first, second), score in zip(best, scores, strict=True)
     )

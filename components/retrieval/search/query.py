@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def query_vectors(backend: Backend, queries: Sequence[str], info: IndexInfo) -> Mapping[tuple[int, Pooling], Float32]:
-    """(layer, pooling) to vectors [query, dim], for every layer and pooling of the index, from one pass.
+    """(layer, pooling) to vectors [query, dim], for every layer and pooling of the index, from one pass per query.
 
-    In float32, which takes no noticeable time for a few short texts. Raises InputError if the index was made with another
-    model or revision.
+    In float32, and each query by itself: in a batch with others its vectors would differ by some 1e-6, and a query would
+    not have the same vectors alone and among many. Raises InputError if the index was made with another model or revision.
     """
     if (backend.spec.key, backend.revision) != (info.model, info.revision):
         raise InputError(
@@ -30,7 +30,7 @@ def query_vectors(backend: Backend, queries: Sequence[str], info: IndexInfo) -> 
         )
     prompt = backend.embed_options(role="query", precision="float32").prompt
     options = replace(info.options, precision="float32", prompt=prompt)
-    vectors = backend.embed(queries, options=options)  # [layer, pooling, query, dim]
+    vectors = backend.embed(queries, options=options, token_budget=1)  # [layer, pooling, query, dim]
     return {
         (layer, pooling): vectors[row, column]
         for row, layer in enumerate(options.layers)

@@ -54,9 +54,8 @@ class StaticRanker:
     title = TITLES["static"]
 
     def __init__(self, vectors: Float32, encode: Callable[[str], Float32]) -> None:
-        self._vectors = vectors  # [sentence, dim], length 1 or 0
+        self._vectors = vectors  # [sentence, dim], length 1; 0 without a known word
         self._encode = encode
-        self.unknown = int((~vectors.any(axis=1)).sum())  # sentences without a known word: their score is 0
 
     def scores(self, query: str) -> Float32:
         return np.asarray(self._vectors @ self._encode(query), np.float32)

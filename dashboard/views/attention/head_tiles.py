@@ -9,30 +9,20 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from components.charts.matrices import as_cells, palette_bytes
-from dashboard.ready_made import ASSETS
+from dashboard.ui import browser
 
 MAX_CELLS = 4 * 2**20 - 2**16  # one byte per cell; the rest of 4 MB is for the hints
 
 
-@cache
-def _component() -> Any:
-    web = ASSETS / "web"
-    return st.components.v2.component(
-        "bert_internals_heads",
-        html=(
-            '<div class="heads"><p class="axis">rows: blocks, columns: heads</p>'
-            '<canvas tabindex="0" role="img"></canvas><p class="hint" aria-live="polite"></p></div>'
-        ),
-        css=(web / "heads.css").read_text(encoding="utf-8"),
-        js=(web / "heads.js").read_text(encoding="utf-8"),
-    )
+HTML = (
+    '<div class="heads"><p class="axis">rows: blocks, columns: heads</p>'
+    '<canvas tabindex="0" role="img"></canvas><p class="hint" aria-live="polite"></p></div>'
+)
 
 
 def head_tiles(
@@ -72,4 +62,4 @@ def head_tiles(
     ).encode()
     # A component accepts bytes only as its whole data, so the layout is sent in front of the cells.
     packed = struct.pack("<I", len(layout)) + layout + palette_bytes() + as_cells(values, *limits)
-    _component()(key=key, data=packed, on_clicked_change=clicked)
+    browser.web_component("heads", HTML)(key=key, data=packed, on_clicked_change=clicked)

@@ -132,16 +132,13 @@ def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], he
         "dark": st.context.theme.type == "dark",
         "filter": "all" if second is None else state.get("texts_filter"),
     }
-    block = model_input.block if model_input.block in blocks else blocks[0]
-    if view == "head":
-        return views.head_view(model_input.attentions, model_input.pieces, block=block, **options)
-    if view == "model":
-        return views.model_view(model_input.attentions, model_input.pieces, **options)
-    inside = model_input.inside()
-    head = model_input.head if model_input.head in heads else heads[0]
-    return views.neuron_view(
-        model_input.attentions, inside.queries, inside.keys, model_input.pieces, block=block, head=head, **options
-    )
+    if view != "model":
+        options["block"] = model_input.block if model_input.block in blocks else blocks[0]
+    if view == "neuron":
+        inside = model_input.inside()
+        options |= {"queries": inside.queries, "keys": inside.keys}
+        options["head"] = model_input.head if model_input.head in heads else heads[0]
+    return views.attention_page(view, model_input.attentions, model_input.pieces, **options)
 
 
 def _smaller(view: View, n_blocks: int, n_heads: int, n_tokens: int, head_dim: int) -> tuple[list[int], list[int]]:
@@ -188,7 +185,7 @@ def matrix(model_input: AttentionInput) -> None:
         values, labels, special_mask, second = merged.matrix, list(merged.labels), merged.special, merged.second
     positions = np.arange(len(labels))
     if special != "shown":
-        values = analysis.without_special(values, special_mask, renormalise=False)
+        values = analysis.without_special(values, special_mask)
         positions, second = positions[~special_mask], second[~special_mask]
     part = analysis.select_pair(values, second, model_input.direction)
     shares = part.matrix
@@ -272,7 +269,7 @@ def _received(
         return
     received = analysis.received_from(values, [positions.index(query) for query in chosen])
     figures.figure(
-        matrices.key_bars(received, columns, "What the chosen tokens attend to", controls.scale()),
+        matrices.key_bars(received, columns, "What the chosen tokens attend to"),
         key="received",
         alt=f"Bars: attention from {', '.join(names[query] for query in chosen)} to each token",
         read="The sum of the chosen rows of the matrix above.",

@@ -33,6 +33,7 @@ NAMES: dict[str, str] = {
     "separators": "Separators",
     "same_word": "Same word elsewhere",
     "punctuation": "Punctuation",
+    "rarest": "Rarest token",
     "broad": "Spread out",
 }
 TOP = 8
@@ -42,7 +43,7 @@ def patterns(model_input: AttentionInput) -> None:
     """Every head's score on a pattern, as a map and a ranked table; a click opens the head."""
     scored = _scored(model_input)
     pattern = cast("Pattern", controls.choice("pattern", "Heads that attend to", {key: NAMES[key] for key in PATTERNS}))
-    scores = scored.of(pattern)
+    scores = scored.scores[pattern]
     if np.isnan(scores).all():
         everything = model_input.direction == "all"
         texts = "" if everything else f" from {FILTERS[model_input.direction]}"
@@ -117,7 +118,7 @@ def _message(scored: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
 
 
 def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
-    score = scored.of(pattern)[block, head]
+    score = scored.scores[pattern][block, head]
     share = "–" if np.isnan(score) else f"{100 * score:.0f} %"
     of_what = "of the highest entropy" if pattern == "broad" else f"to {MEANING[pattern]}"
     return f"Block {block}, head {head}: {share} {of_what}. Click to open it."
@@ -171,17 +172,21 @@ def flow(model_input: AttentionInput) -> None:
         values, title = _norms(model_input, block)
         unit = "norm"
         read = (
-            "How much each key adds to each query: the norm of attention times the transformed value vector, in one head or "
-            "summed over all heads ([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] "
-            "often have small norms although attention to them is high."
+            "The length of what each key contributes to each query: the norm of attention times the transformed value "
+            "vector, in one head or summed over all heads "
+            "([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often have small norms "
+            "although attention to them is high."
         )
-        not_shown = "The effect of the residual and the LayerNorm that follow."
+        not_shown = (
+            "What is left of a contribution: those of several keys can point in opposite directions and cancel. The effect of "
+            "the residual and the LayerNorm that follow is not included either."
+        )
     part = select_pair(values, model_input.sentence, model_input.direction)
     if not part.matrix.size:
         st.info("There is nothing to show: one of the texts has no tokens of its own.")
         return
-    rows = matrices.axis_labels([model_input.pieces[position] for position in part.queries], part.queries)
-    columns = matrices.axis_labels([model_input.pieces[position] for position in part.keys], part.keys)
+    rows = matrices.axis_labels(model_input.pieces, part.queries)
+    columns = matrices.axis_labels(model_input.pieces, part.keys)
     figures.matrix(
         part.matrix,
         rows,
@@ -201,7 +206,7 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     """Norm-based attention of a block, of all heads together or of one head, and its title."""
     inside = model_input.inside()
     if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
-        values = attention_flow.summed_norms([model_input.attentions[block]], [inside.value_contributions(block)])[0]
+        values = attention_flow.summed_norms(model_input.attentions[block], inside.value_contributions(block))
         return values, f"Norm-based attention, block {block}"
     head = controls.number("head", "Head", 0, model_input.attentions.shape[1] - 1, 0)
     norms = attention_flow.weighted_norms(

@@ -146,7 +146,6 @@ def _figure(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
                 x_title="k",
                 y_title="Recall@k (%)",
                 logarithmic=True,
-                scale=controls.scale(),
             ),
             key="compare_curves",
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
@@ -164,7 +163,6 @@ def _figure(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
                     for name, recall, precision in zip(names, recalls, precisions, strict=True)
                 ],
                 "Precision against recall, k = 1, 2, 3 …",
-                scale=controls.scale(),
             ),
             key="compare_precision",
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
@@ -189,7 +187,7 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
         st.info("None of these runs has a time per query.")
         return
     figures.figure(
-        charts.quality_and_cost(costs, f"{measure} against the time per query", measure, controls.scale()),
+        charts.quality_and_cost(costs, f"{measure} against the time per query", measure),
         key="compare_cost",
         alt=f"{measure} of {len(costs)} runs against milliseconds per query; areas show the size of the index",
         read="Higher is better, further left is faster, and a larger point means a larger index. Time is the median of some "

@@ -217,7 +217,6 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
             x_title="recall",
             y_title="interpolated precision (%)",
             y_range=(0, 102),
-            scale=controls.scale(),
         ),
         key="graded_curve",
         alt=f"Interpolated precision at recall 0, 0.1 … 1 of {len(curves)} runs",

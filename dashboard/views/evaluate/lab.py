@@ -15,6 +15,7 @@ from components.retrieval.evaluation import pair_runs, pooling_lab
 from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.ui import controls, figures
+from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
 
 if TYPE_CHECKING:
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.sts import ScoredPairs
 
 POOLINGS: dict[LabPooling, str] = {
-    "mean": "Mean",
-    "cls": "[CLS]",
-    "max": "Max",
-    "last4": "Last four",
-    "idf": "Mean by idf",
+    name: (POOLING_NAMES | {"last4": "Last four", "idf": "Mean by idf"})[name] for name in pooling_lab.POOLINGS
 }
 TREATMENTS: dict[Treatment, str] = {
     "cosine": "Cosine",
@@ -45,8 +42,8 @@ layer and the three layers below. *Mean by idf* is a mean in which pieces that o
 **Treatments.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot* (product): vectors are not scaled, so long
 vectors win more often. *Random*: a random projection to fewer numbers, determined by the seed. *PCA*: a projection on the
 directions in which the corpus varies most. *White* (whitening): the same directions, each divided by its standard deviation,
-so that directions in which all sentences vary count no more than others. PCA and whitening are fitted on the sentences that
-are searched, never on the queries.
+so that the sentences vary equally in all of them. PCA and White first subtract the sentences' mean vector (centring), which
+removes what all sentences share. PCA and whitening are fitted on the sentences that are searched, never on the queries.
 """
 
 
@@ -173,12 +170,12 @@ def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCe
 
 def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
     by_name = {(cell.pooling, cell.treatment): cell for cell in cells}
-    recall = np.array([[100 * by_name[p, t].recall_at_1 for t in TREATMENTS] for p in POOLINGS])
+    recall = np.array([[100 * by_name[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
     spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
-    best = max(cells, key=lambda cell: cell.recall_at_1)
+    best = max(cells, key=lambda cell: cell.mean("Recall@1"))
     st.markdown(
         f":material/insights: Best Recall@1 at layer {layer}: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}**, "
-        f"{100 * best.recall_at_1:.1f} %. Untreated mean: {100 * by_name['mean', 'cosine'].recall_at_1:.1f} %."
+        f"{100 * best.mean('Recall@1'):.1f} %. Untreated mean: {100 * by_name['mean', 'cosine'].mean('Recall@1'):.1f} %."
     )
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
@@ -201,7 +198,6 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
                     row_title="",
                     column_title="treatment",
                     digits=digits,
-                    scale=controls.scale(),
                 ),
                 key=key,
                 alt=f"Heatmap of {unit} for five poolings and five treatments",
@@ -250,7 +246,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
     for column, unit, value_of, key in zip(
         st.columns(2),
         ("Recall@1 (%)", "Spearman"),
-        (lambda cell: 100 * cell.recall_at_1, lambda cell: _number(cell.spearman)),
+        (lambda cell: 100 * cell.mean("Recall@1"), lambda cell: _number(cell.spearman)),
         ("sweep_recall", "sweep_spearman"),
         strict=True,
     ):
@@ -272,7 +268,6 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
                     logarithmic=True,
                     # On a phone the labels 256 and 384 would run into each other.
                     ticks=[d for d in dims if d in pooling_lab.SWEEP and 1.5 * d not in dims],
-                    scale=controls.scale(),
                 ),
                 key=key,
                 alt=f"{unit} of {pooling} pooling at layer {layer} by the number of dimensions kept",
@@ -293,10 +288,7 @@ def _table(cells: tuple[LabCell, ...]) -> pd.DataFrame:
                 "pooling": POOLINGS[cell.pooling],
                 "treatment": TREATMENTS[cell.treatment],
                 "dimensions": cell.dims,
-                "Recall@1": round(100 * cell.recall_at_1, 2),
-                "Recall@10": round(100 * cell.recall_at_10, 2),
-                "MRR": round(100 * cell.mrr, 2),
-                "nDCG@10": round(100 * cell.ndcg_at_10, 2),
+                **{name: round(100 * cell.mean(name), 2) for name in ("Recall@1", "Recall@10", "MRR", "nDCG@10")},
                 "Spearman": cell.spearman,
                 "Pearson": cell.pearson,
             }

@@ -8,6 +8,7 @@ import streamlit as st
 from components.retrieval.evaluation import published_figures
 from components.retrieval.evaluation.published_figures import PublishedResult
 from dashboard.ui import messages
+from dashboard.ui.wording import POOLING_NAMES
 
 
 def pairs() -> None:
@@ -39,8 +40,8 @@ def _panel(title: str, figures: tuple[PublishedResult, ...], note: str) -> None:
             {
                 "model": figure.model.rpartition("/")[2]
                 + (f", tuned on {figure.trained_on}" if figure.trained_on else ""),
-                "pooling": published_figures.POOLING_TITLES[figure.pooling],
-                **{published_figures.measure_title(name): f"{value:.2f}" for name, value in figure.values},
+                "pooling": POOLING_NAMES[figure.pooling],
+                **{name.capitalize(): f"{value:.2f}" for name, value in figure.values},
                 "data": figure.dataset,
                 "source": "; ".join((figure.source, *figure.remarks)),
             }

@@ -19,7 +19,7 @@ from dashboard.ui import controls, figures, messages
 from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
-    from components.arrays import Float32
+    from components.arrays import Float32, Int64
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
@@ -123,27 +123,31 @@ def _opened(
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column:
-                    _first_hits(entry, pairs, _scores(entry, pairs, backend, indexes, row), row)
+                    _first_hits(entry, pairs, *_ranked(entry, pairs, backend, indexes, row), row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
             st.caption(f"Loaded runs contain only ranks: {names}.")
 
 
-def _scores(entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], row: int) -> Float32:
-    """A live run's scores of all sentences for one query, float32 [sentence]."""
+def _ranked(
+    entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], row: int
+) -> tuple[Float32, Int64]:
+    """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit]."""
     code = choices.parsed(entry.code)
     if code is None:
-        return rankers.word_ranker(backend, pairs.documents, entry.code).scores(pairs.queries.texts[row])
+        scores = rankers.word_ranker(backend, pairs.documents, entry.code).scores(pairs.queries.texts[row])
+        return scores, top(scores, SHOWN_HITS)
     model_indexes = indexes[code.model]
     vector = model_indexes.queries.engine(code.layer, code.pooling).vectors[row]
-    return model_indexes.documents.engine(code.layer, code.pooling).scores(vector)
+    engine = model_indexes.documents.engine(code.layer, code.pooling)
+    scores = engine.scores(vector)
+    return scores, engine.hits_of(vector, scores, SHOWN_HITS).indices[0]
 
 
-def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, row: int) -> None:
+def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: int) -> None:
     rank = int(entry.run.ranks[row])
     st.markdown(f"**{messages.escape(entry.short)}**: rank {rank:,}")
     lines = []
-    hits = top(scores, SHOWN_HITS)
     for number, hit in enumerate(hits, start=1):
         text = messages.escape(pairs.documents.texts[hit])
         lines.append(f"{number}. :green-background[{text}] ✓" if hit == row else f"{number}. {text}")

@@ -17,6 +17,13 @@ from dashboard import caching
 from dashboard.corpora import uploads
 from dashboard.ui import figures
 
+HOLM = (
+    "From a paired randomisation test: how often a difference at least this large appears when the two runs' results are "
+    "swapped at random. Holm's method then raises this value for the number of comparisons (if the reference is the best run, "
+    "all pairs of runs count), so that it is no longer a frequency. Calling differences with p < 0.05 statistically "
+    "significant limits the chance of any false one among them to 5 %."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Compared:
@@ -99,11 +106,7 @@ def show(table: pd.DataFrame) -> None:
     config = {name: st.column_config.NumberColumn(format="%.2f") for name in numbers}
     config["ms per query"] = st.column_config.NumberColumn(format="%.2f", help="Median of some queries, one at a time")
     config["index MB"] = st.column_config.NumberColumn(format="%.2f", help="Size of what is stored about the sentences")
-    config["p (Holm)"] = st.column_config.TextColumn(
-        help="The probability of a difference at least this large by chance alone (paired randomisation test, adjusted for "
-        "the number of comparisons; if the reference is the best run, all pairs of runs count). A difference with p < 0.05 "
-        "is called statistically significant."
-    )
+    config["p (Holm)"] = st.column_config.TextColumn(help=HOLM)
     st.dataframe(table, hide_index=True, key="runs_table", column_config=config)
 
 

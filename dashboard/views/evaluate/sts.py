@@ -137,7 +137,6 @@ def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], p
             [(TITLES[name], value) for name, value in of_words.items()],
             f"{title} with people's scores",
             y_title=f"{title}'s correlation",
-            scale=controls.scale(),
         ),
         key="sts_curves",
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
@@ -195,9 +194,7 @@ def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs
     drawn = np.linspace(0, len(people) - 1, min(MOST_POINTS, len(people))).astype(int)  # spread evenly over the file
     texts = [f"{theme.plain(pairs.first[row], 90)}<br>{theme.plain(pairs.second[row], 90)}" for row in drawn]
     figures.figure(
-        charts.predicted_against_people(
-            predicted[drawn], people[drawn], texts, f"{name} against people", unit=unit, scale=controls.scale()
-        ),
+        charts.predicted_against_people(predicted[drawn], people[drawn], texts, f"{name} against people", unit=unit),
         key="sts_scatter",
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",

@@ -43,15 +43,16 @@ def input_and_output(backend: Backend) -> None:
     if not changes[0].positions:
         _no_tokens()
         return
-    # One scale for all blocks, not only the two that are drawn: moving a slider must not change a colour's meaning.
+    # One scale for all blocks, not only the two that are drawn: another block must not change a colour's meaning.
     by_block = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
     limits = None if own else matrices.side_by_side_limits(*by_block)
+    if limits is not None:
+        figures.colour_bar("cosine", limits)
     notes = []
     drawn = _pictures_that_fit([change.matrix for change in changes])
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
-        change, side = changes[index], ("left", "right")[index]
+        change, side, block = changes[index], ("left", "right")[index], (first, second)[index]
         labels = _labels(trace.sentences[0], change.positions)
-        block = change.block
         with column:
             _cosines(
                 change.matrix,
@@ -65,8 +66,6 @@ def input_and_output(backend: Backend) -> None:
                 key=f"block_{side}",
             )
             notes.append((st.empty(), block))
-    if limits is not None:
-        figures.colour_bar("cosine", limits)
     figures.reading(
         "Rows are the tokens that go into a block, columns the tokens that come out. A bright diagonal means that the "
         "block changes the tokens little. A bright column means that the block's output for this token is similar to "
@@ -96,7 +95,7 @@ def _no_tokens() -> None:
 
 
 def _labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
-    return matrices.axis_labels([sentence.tokens[position].piece for position in positions], positions)
+    return matrices.axis_labels([token.piece for token in sentence.tokens], positions)
 
 
 def _cosines(
@@ -123,9 +122,7 @@ def _diagonal(trace: Trace, special: bool) -> None:
     means = np.nanmean(values, axis=0)
     block = int(np.nanargmin(means))
     figures.figure(
-        curves.block_curves(
-            values, labels, "Similarity of each token before and after a block", scale=controls.scale()
-        ),
+        curves.block_curves(values, labels, "Similarity of each token before and after a block"),
         key="diagonal",
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
         message=f"Block {block} changes the tokens most: their mean cosine before and after it is {means[block]:.3f}.",
@@ -159,8 +156,9 @@ def inside(backend: Backend) -> None:
         logarithmic=True,  # the norm of [CLS] is often twenty times that of the others
         key="inside_norms",
         alt=f"Bars: norms of residual, attention output and feed-forward output of block {block} for each token",
-        read="The residual is the token's vector before the block. The other two are added to it, each followed by a "
-        "LayerNorm. The axis is logarithmic: each grid line is ten times the one below.",
+        read="The residual is the token's vector before the block. The output of attention is added to it, and the sum goes "
+        "through a first LayerNorm; the output of feed-forward is added to what that LayerNorm gives, and the sum goes through "
+        "a second one. The axis is logarithmic: each grid line is ten times the one below.",
         not_shown="Whether the added vector points along the token's vector or across it: see the next figure.",
     )
     figures.part_bars(
@@ -202,6 +200,7 @@ def tokens(backend: Backend) -> None:
         block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others
     ]
     limits = matrices.side_by_side_limits(*(item.matrix for item in similarities))
+    figures.colour_bar("cosine", limits)
     drawn = _pictures_that_fit([item.matrix for item in similarities])
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
@@ -217,7 +216,6 @@ def tokens(backend: Backend) -> None:
                 colour_bar=False,
                 key=f"tokens_{index}",
             )
-    figures.colour_bar("cosine", limits)
     mean = caching.token_baseline(backend).raw.mean[layer]
     st.caption(f"Two unrelated tokens have a cosine of {mean:.2f} at layer {layer} on average.")
     figures.reading(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,12 +40,6 @@ def layers(models: Sequence[Backend]) -> None:
         rows = [f"layer {layer}" for layer in range(compared.matrix.shape[0])]
         columns = [f"layer {layer} " for layer in range(compared.matrix.shape[1])]
         with column:
-            if compared.judgement != "enough":
-                st.warning(
-                    f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
-                    f"they would reach {np.nanmax(compared.chance):.2f}. Add sentences until there are a few hundred tokens.",
-                    icon=":material/straighten:",
-                )
             figures.figure(
                 matrices.token_matrix(
                     compared.matrix,
@@ -56,12 +51,17 @@ def layers(models: Sequence[Backend]) -> None:
                     value="CKA",
                     limits=(0.0, 1.0),
                     show_values=len(columns) <= 13 and len(panels) == 1,
-                    scale=controls.scale(),
                 ),
                 key=f"cka_{number}",
                 alt=f"CKA of the layers of {first} with those of {second}",
                 table=partial(_cka_table, compared),
             )
+            if compared.judgement != "enough":
+                st.warning(
+                    f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
+                    f"they would reach {np.nanmax(compared.chance):.2f}. {_needed_tokens(compared)}",
+                    icon=":material/straighten:",
+                )
     figures.reading(
         "Linear **CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures whether two layers arrange the "
         "same tokens in the same way: 1 means the same arrangement apart from rotation and scale, 0 means that there is no "
@@ -69,6 +69,19 @@ def layers(models: Sequence[Backend]) -> None:
         "in another way than the first layers.",
         "A relation that is not linear: it can exist even where CKA is 0. Which layer is better for a task. With few tokens "
         "CKA is also high by chance alone.",
+    )
+
+
+def _needed_tokens(compared: cka.LayerCKA) -> str:
+    """What a person can do about too few tokens."""
+    if compared.needed is None:
+        return "Add sentences."
+    needed = 100 * math.ceil(compared.needed / 100)  # an estimate
+    if needed <= cka.MOST_TOKENS:
+        return f"About {needed:,} tokens bring this below {cka.FEW:.1f}: add sentences."
+    return (
+        f"About {needed:,} tokens would bring this below {cka.FEW:.1f}, but at most {cka.MOST_TOKENS:,} are compared. Judge "
+        "the values by their distance from this level, which “Data of this figure” has for each pair of layers."
     )
 
 
@@ -116,7 +129,6 @@ def sentences(models: Sequence[Backend]) -> None:
                     f"Sentences at layer {layer}" + (f" · {model.spec.title}" if len(models) > 1 else ""),
                     limits=limits,
                     show_values=len(texts) <= 12,
-                    scale=controls.scale(),
                     numbers=[row + 1 for row in order],
                 ),
                 key=f"sentences_{number}",

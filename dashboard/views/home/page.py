@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from components.analysis.tokens import shared_word
+from components.analysis.tokens import default_positions
 from dashboard import caching, navigation, ready_made
 from dashboard.ui import messages, model_gate
 from dashboard.ui.layer_figures import Compared, compare
@@ -32,9 +32,8 @@ def _bank() -> None:
     texts = ready_made.ready_made_sets()["bank"].sentences
     trace = backend.trace(texts)
     sentences = trace.sentences
-    shared = shared_word(sentences)
-    assert shared is not None  # each sentence of this set has the word "bank"
-    choice = Choice("across", tuple(enumerate(shared.positions)), None, whole_word=True)
+    # The word that all sentences of this set share is "bank".
+    choice = Choice("across", tuple(enumerate(default_positions(sentences))), None, whole_word=True)
     left, right = st.columns([2, 5], gap="large")
     with left:
         for number, text in enumerate(texts, start=1):

@@ -11,13 +11,12 @@ from components.analysis.pooling import pool
 from dashboard import caching
 from dashboard.ui import controls, messages, word_choice
 from dashboard.ui.layer_figures import MANY_THINGS, Compared, compare
+from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model.backend import Backend
-
-TITLES = {"cls": "[CLS]", "own": "the model's own"}
 
 
 def words(models: Sequence[Backend]) -> None:
@@ -82,7 +81,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
             for model, trace in zip(models, traces, strict=True)
         ],
         key="sentences",
-        title=f"Sentence vectors ({TITLES.get(pooling, pooling)})",
+        title=f"Sentence vectors ({POOLING_NAMES[pooling]})",
         names=[str(number) if few else text for number, text in enumerate(texts, start=1)],
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,

@@ -38,6 +38,10 @@ SHADOW = (
     "PCA is a shadow of hundreds of dimensions: points that are far apart in the model's space may overlap here. Select a "
     "token to see its true neighbours. (**UMAP distances mislead** in another way: it keeps neighbours and distorts the rest.)"
 )
+MOVES_IN_PCA = (
+    "A token can move although its neighbours in the model stay, since each layer's PCA shows the directions in which that "
+    "layer varies most."
+)
 
 
 def how_to_read(options: MapOptions) -> tuple[str, str]:
@@ -115,8 +119,9 @@ def through(backend: Backend) -> None:
         alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
         message="Press play, or move the layer's slider. The trustworthiness of the maps is between "
         f"{min(t.trustworthiness for t in trusts):.2f} and {max(t.trustworthiness for t in trusts):.2f} (1 is best).",
-        read=READ + " The maps of all layers start from one common map and are turned to fit it: if a token moves, its "
-        "neighbours change.",
+        read=READ
+        + " The maps of all layers start from one common map and are turned to fit it. "
+        + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
         not_shown=how_to_read(options)[1],
         table=lambda: _table(token_set, maps),
         on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),

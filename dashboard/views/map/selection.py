@@ -67,7 +67,7 @@ def selection(token_set: TokenSet, rows: tuple[int, ...], layers: list[int], fin
             st.caption("Click a point, or use the lasso of a figure's toolbar, to list tokens here.")
         return
     with right:
-        st.button("Clear selection", key="map_let_go", icon=":material/deselect:", on_click=_clear)
+        st.button("Clear selection", key="map_clear", icon=":material/deselect:", on_click=_clear)
     st.caption(f"{len(rows):,} of {len(token_set):,} tokens")
     contexts = [token_set.in_context(row) for row in rows]
     table = pd.DataFrame(

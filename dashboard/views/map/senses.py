@@ -144,7 +144,6 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
             f"How well the senses of “{word}” separate",
             y_title="share, and silhouette",
             mark_extremes=False,
-            scale=controls.scale(),
         ),
         key="senses_curve",
         alt=f"Curves over the layers of how well the senses of {word} separate",

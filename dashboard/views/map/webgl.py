@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import streamlit as st
 
-from dashboard.ready_made import ASSETS
-
-
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "bert_internals_webgl",
-        html="<span hidden></span>",
-        js=(ASSETS / "web" / "webgl.js").read_text(encoding="utf-8"),
-    )
+from dashboard.ui import browser
 
 
 def can_webgl() -> bool | None:
@@ -27,5 +15,6 @@ def can_webgl() -> bool | None:
         st.session_state["_webgl"] = bool(st.session_state["webgl_probe"].webgl)
 
     with st.container(key="probe"):
-        _component()(key="webgl_probe", data={"known": known}, on_webgl_change=answered)
+        probe = browser.web_component("webgl", "<span hidden></span>")
+        probe(key="webgl_probe", data={"known": known}, on_webgl_change=answered)
     return None if known is None else bool(known)

@@ -53,7 +53,6 @@ def parameters(backend: Backend) -> None:
             [part.part for part in parts],
             [part.count for part in parts],
             f"Where the {backend.facts.parameters:,} parameters are",
-            scale=controls.scale(),
         ),
         key="parameters",
         alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
@@ -161,7 +160,7 @@ def vector(backend: Backend, trace: Trace) -> None:
     second.metric("Mean of its values", f"{values.mean():.4f}")
     third.metric("Value furthest from 0", f"{values[np.argmax(np.abs(values))]:.3f}")
     figures.figure(
-        bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values", scale=controls.scale()),
+        bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values"),
         key="vector",
         alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
         read="One bar per dimension, orange above zero and blue below; the three largest are labelled with their number. "
@@ -179,7 +178,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     st.markdown(
         "Layer 0 is the sum of a **word** vector, a **position** vector"
         + (" and a **segment** vector" if trace.embedding_parts.segment is not None else "")
-        + ", normalised to one scale (LayerNorm). If a word occurs twice, only the position vector differs."
+        + ", normalised to one scale (LayerNorm). If a word occurs in two sentences, only the position vector can differ."
     )
     row = controls.sentence(trace.sentences)
     chosen = controls.positions(trace.sentences, backend.spec.key)
@@ -207,13 +206,12 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
     cosines = parts_analysis.part_cosines(trace, list(chosen), pairs)
     labels = [f"{a + 1} {names[a]} – {b + 1} {names[b]}" for a, b in pairs]
     figures.figure(
-        bars.cosine_bars(
-            cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts", controls.scale()
-        ),
+        bars.cosine_bars(cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts"),
         key="part_cosines",
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
-        "cosine of the word parts is 1. The position parts differ, so the cosine of layer 0 is close to 1 but not exactly 1.",
+        "cosine of the word parts is 1. At the same position layer 0 is identical; at another position the position parts "
+        "differ, so that the cosine of layer 0 is close to 1 but not exactly 1.",
         not_shown="The context: at layer 0 no token has information about other tokens yet."
         + (f" The first {MOST_PAIRS} of {len(all_pairs)} pairs are shown." if len(all_pairs) > len(pairs) else ""),
         table=lambda: pd.DataFrame(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -45,17 +46,24 @@ def queries(request: SearchRequest) -> None:
             "query": line,
             "rank": rank,
             "number": int(row),
-            similarity: round(float(score), 5),
+            similarity: round(float(score), 9),
             "text": corpus.texts[row],
+            "tied with the last hit": int(tied),
         }
-        for line, best, scores in zip(lines, hits.indices, hits.scores, strict=True)
+        for line, best, scores, tied in zip(lines, hits.indices, hits.scores, hits.tied, strict=True)
         for rank, (row, score) in enumerate(zip(best, scores, strict=True), start=1)
     ]
     table = pd.DataFrame(rows)
     st.markdown("**The best hit of each query**")
+    unshown = int(np.count_nonzero(hits.tied > hits.tied_shown))
+    if unshown:
+        st.warning(
+            f"For {unshown:,} of {len(lines):,} queries, more sentences have the same score as the last hit than are shown. "
+            "They are in the order of the corpus: which of them are shown, and in which order, means nothing."
+        )
     st.caption(_settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}"))
     st.dataframe(
-        table[table["rank"] == 1].drop(columns=["rank", "number"]),
+        table[table["rank"] == 1].drop(columns=["rank", "number", "tied with the last hit"]),
         hide_index=True,
         key="queries_table",
         column_config={similarity: st.column_config.NumberColumn(width="small", format="%.3f")},

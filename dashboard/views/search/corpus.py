@@ -15,7 +15,7 @@ from dashboard import caching, state
 from dashboard.corpora import chooser, current, uploads
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import figures, messages
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -39,7 +39,7 @@ def corpus(backend: Backend) -> None:
     right.metric(f"Longer than {limit} tokens", f"{facts.truncated:,} ({100 * facts.truncated_share:.1f} %)")
     counts, edges = facts.histogram()
     figures.figure(
-        bars.count_bars(edges, counts, "Length of the sentences", controls.scale()),
+        bars.count_bars(edges, counts, "Length of the sentences"),
         key="corpus_lengths",
         alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
         read=f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import streamlit as st
 
-from dashboard.ready_made import ASSETS
+from dashboard.ui import browser
 
 Span = tuple[int, int]  # first character, last + 1
 SHOWN_CHARACTERS = 600
@@ -34,17 +33,6 @@ class Hit:
     picked: bool = False
 
 
-@cache
-def _component() -> Any:
-    web = ASSETS / "web"
-    return st.components.v2.component(
-        "bert_internals_hits",
-        html='<ol class="hits"></ol>',
-        css=(web / "hits.css").read_text(encoding="utf-8"),
-        js=(web / "hits.js").read_text(encoding="utf-8"),
-    )
-
-
 def hit_list(
     hits: Sequence[Hit],
     key: str,
@@ -53,7 +41,6 @@ def hit_list(
     on_mark: Callable[[int, bool | None], None] | None,
     pick_hint: str,
     answer: str = "",
-    decimals: int = 3,
     scale: float = 1.0,
 ) -> None:
     """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` are called before the next run.
@@ -74,26 +61,26 @@ def hit_list(
         if mark is not None and on_mark is not None:
             on_mark(int(mark[0]), None if mark[1] < 0 else bool(mark[1]))
 
-    _component()(
+    browser.web_component("hits", '<ol class="hits"></ol>')(
         key=key,
         data={
             "scale": scale,
             "markable": on_mark is not None,
             "pickHint": pick_hint,
             "answer": answer,
-            "rows": [_row(hit, (hit.score - low) / score_range, decimals) for hit in hits],
+            "rows": [_row(hit, (hit.score - low) / score_range) for hit in hits],
         },
         on_picked_change=picked,
         on_marked_change=marked,
     )
 
 
-def _row(hit: Hit, bar: float, decimals: int) -> dict[str, Any]:
+def _row(hit: Hit, bar: float) -> dict[str, Any]:
     return {
         "rank": hit.rank,
         "index": hit.index,
         "parts": _parts(hit.text, hit.shared),
-        "score": f"{hit.score:.{decimals}f}",
+        "score": f"{hit.score:.3f}",
         "bar": round(bar, 4),
         "tag": " · ".join(part for part in (f"no. {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),

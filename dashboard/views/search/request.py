@@ -43,7 +43,7 @@ class SearchRequest:
             query=state.get("query"),
             k=state.get("k"),
             similarity=state.get("similarity"),
-            compare_with=state.get("beside"),
+            compare_with=state.get("compare_with"),
             layer=state.get("layer"),
             pooling=state.get("pooling"),
             explained=state.get("why"),

@@ -13,7 +13,7 @@ import streamlit as st
 from components.charts import histogram
 from components.model.trace import Pooling
 from components.retrieval.search import words
-from components.retrieval.search.exact import top
+from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, state
 from dashboard.jobs import rankers
@@ -46,13 +46,14 @@ COMPARISONS = {"none": "Nothing", "setting": "Another setting", "model": "Second
 COMPARISON_NOTES = {
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
-    "lsa": "LSA: TF-IDF reduced to the main directions in which words occur together, so that related words count too.",
+    "lsa": "LSA: TF-IDF in at most 100 dimensions that keep most of it, roughly the main directions in which words occur "
+    "together, so that related words count too.",
     "bm25": "BM25: rare words count more, each repetition counts less, and long sentences score lower.",
     "jm": "Jelinek-Mercer: the log-probability of drawing the query from the words of the sentence mixed with those of the "
     "corpus. Nearer 0 is better.",
     "static": "Static vectors: the mean of the words' fixed vectors, which do not depend on the sentence.",
 }
-TIE = 1e-6  # scores that differ by less are equal
+TIE = 1e-6  # scores of a word ranking that differ by less are equal
 TAGS = ("topic", "label", "category")  # columns shown with a hit
 
 
@@ -62,9 +63,11 @@ class Ranked:
 
     title: str
     unit: str  # what the score is
-    scores: np.ndarray  # float32 [sentence]
+    scores: np.ndarray  # [sentence]
     best: np.ndarray  # int64 [hit]: the first k sentences that are hits
     first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
+    tied: int  # the sentences of the corpus with the same score as the last hit, itself included
+    tied_shown: int  # how many of them are hits
 
 
 def results(request: SearchRequest) -> None:
@@ -124,7 +127,7 @@ def query_controls() -> None:
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
     with right:
         controls.pick(
-            "beside",
+            "compare_with",
             "Compare with",
             COMPARISONS,
             "A second ranking of the same corpus: by another layer or pooling, by the second model of the sidebar, by a word "
@@ -174,9 +177,15 @@ def _by_vectors(
 ) -> Ranked:
     """The corpus ranked by a model's vectors at a layer and pooling."""
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)
-    scores = index.engine(layer, pooling).scores(vectors[layer, pooling][0], similarity)
+    engine, query = index.engine(layer, pooling), vectors[layer, pooling][0]
+    scores = engine.scores(query, similarity)
+    hits, ten = (engine.hits_of(query, scores, k, similarity) for k in (request.k, 10))
+    exact_scores = scores.astype(np.float64)
+    exact_scores[hits.indices[0]] = hits.scores[0]
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
-    return Ranked(title, similarity, scores, top(scores, request.k), top(scores, 10))
+    return Ranked(
+        title, similarity, exact_scores, hits.indices[0], ten.indices[0], int(hits.tied[0]), int(hits.tied_shown[0])
+    )
 
 
 def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | None:
@@ -192,7 +201,8 @@ def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | N
         ranker = rankers.word_ranker(request.backend, request.corpus, kind)
         scores = ranker.scores(request.query)
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
-        return Ranked(ranker.title, unit, scores, _hits(request, scores, request.k), _hits(request, scores, 10))
+        best = _hits(request, scores, request.k)
+        return Ranked(ranker.title, unit, scores, best, _hits(request, scores, 10), *_tied(scores, best))
     return None
 
 
@@ -255,7 +265,8 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             if not len(ranked.best):
                 st.info("No sentence shares a word with the query.")
                 continue
-            _ties(ranked)
+            if note := tie_note(ranked.tied, ranked.tied_shown):
+                st.warning(note)
             hit_list(
                 hits,
                 f"hits_{number}",
@@ -278,17 +289,13 @@ def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
     return lambda row, relevant: judging.mark(corpus_hash, query, row, relevant)
 
 
-def _ties(ranked: Ranked) -> None:
-    """Warn if more sentences have the score of the last hit than are shown."""
-    last = ranked.scores[ranked.best[-1]]
-    margin = TIE * max(1.0, abs(float(last)))
-    tied = int(np.count_nonzero(np.abs(ranked.scores - last) <= margin))
-    shown = int(np.count_nonzero(np.abs(ranked.scores[ranked.best] - last) <= margin))
-    if tied > shown:
-        st.warning(
-            f"{tied:,} sentences have the same score as the last hit, and {shown} of them are shown. They are in the order of "
-            "the corpus: which of them are shown, and in which order, means nothing."
-        )
+def _tied(scores: np.ndarray, best: np.ndarray) -> tuple[int, int]:
+    """How many scores of a word ranking equal that of the last hit, and how many of these are hits."""
+    if not len(best):
+        return 0, 0
+    last = float(scores[best[-1]])
+    is_tied = np.abs(scores - last) <= TIE * max(1.0, abs(last))
+    return int(np.count_nonzero(is_tied)), int(np.count_nonzero(is_tied[best]))
 
 
 def _tag(corpus: Corpus, row: int) -> str:
@@ -299,7 +306,7 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
     own = {
         "rank": range(1, len(ranked.best) + 1),
         "number": ranked.best,
-        ranked.unit: ranked.scores[ranked.best].round(6),
+        ranked.unit: ranked.scores[ranked.best].round(9),
         "text": [corpus.texts[row] for row in ranked.best],
     }
     return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, ranked.best))
@@ -312,7 +319,6 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
             ranked.best,
             f"All {len(corpus):,} scores: {ranked.title}",
             value=ranked.unit,
-            scale=controls.scale(),
         ),
         key=f"spread_{number}",
         alt=f"Histogram of {len(corpus):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",

@@ -12,7 +12,7 @@ from components.analysis import late_interaction
 from components.charts import matrices
 from components.retrieval.search import words
 from dashboard import caching, state
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import figures, messages
 
 if TYPE_CHECKING:
     from components.analysis.late_interaction import MaxSim
@@ -50,12 +50,8 @@ def why(request: SearchRequest) -> None:
         shared = words.common(spans, text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
         _best_table(similarity, query_tokens, hit)
-        rows = matrices.axis_labels(
-            [query_tokens.tokens[p].piece for p in similarity.query_positions], similarity.query_positions
-        )
-        columns = matrices.axis_labels(
-            [hit.tokens[p].piece for p in similarity.document_positions], similarity.document_positions
-        )
+        rows = matrices.axis_labels([token.piece for token in query_tokens.tokens], similarity.query_positions)
+        columns = matrices.axis_labels([token.piece for token in hit.tokens], similarity.document_positions)
         figures.figure(
             matrices.token_matrix(
                 similarity.matrix,
@@ -66,7 +62,6 @@ def why(request: SearchRequest) -> None:
                 columns="sentence token",
                 value="cosine",
                 show_values=len(columns) <= 12,
-                scale=controls.scale(),
             ),
             key="why_matrix",
             alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",

@@ -75,7 +75,6 @@ def test_words_worked_out_on_paper(jumping):
     )
     merged = merge_words(attention, jumping)
     assert merged.labels == ("[CLS]", "jumping", "cats", "[SEP]")
-    assert merged.groups == ((0,), (1, 2), (3,), (4,))
     assert merged.special.tolist() == [True, False, False, True]
     np.testing.assert_allclose(
         merged.matrix,
@@ -107,7 +106,6 @@ def test_words_of_one_piece_change_nothing():
     attention = random_attention(5, 5)
     merged = merge_words(attention, one)
     np.testing.assert_array_equal(merged.matrix, attention)
-    assert merged.groups == tuple((place,) for place in range(5))
 
 
 def test_equal_word_numbers_of_two_texts_stay_apart():
@@ -115,7 +113,7 @@ def test_equal_word_numbers_of_two_texts_stay_apart():
     marked = sentence("who", [("who", 0, 0, 3)], pair="cat", pair_pieces=[("cat", 0, 0, 3)])
     text = [token for token in marked.tokens if not token.special]
     unmarked = replace(marked, tokens=tuple(replace(token, position=at) for at, token in enumerate(text)))
-    assert merge_words(random_attention(2, 2), unmarked).groups == ((0,), (1,))
+    assert merge_words(random_attention(2, 2), unmarked).labels == ("who", "cat")
 
 
 def test_merging_a_real_tokenization(tiny_backends):
@@ -124,7 +122,7 @@ def test_merging_a_real_tokenization(tiny_backends):
     merged = merge_words(of_sentence(run, 0), first)
     assert merged.matrix.dtype == np.float32
     assert merged.labels[:2] == ("[CLS]", "walking")
-    assert merged.groups[1] == first.word_positions(1) == (1, 2)
+    assert first.word_positions(1) == (1, 2)
     np.testing.assert_allclose(merged.matrix.sum(axis=-1), 1, atol=1e-6)
 
 
@@ -157,35 +155,17 @@ ROWS = np.array(
 
 
 def test_rows_keep_the_share_that_is_left():
-    np.testing.assert_array_equal(without_special(ROWS, SPECIAL, renormalise=False), [[0.1, 0.3], [0, 0]])
+    np.testing.assert_array_equal(without_special(ROWS, SPECIAL), [[0.1, 0.3], [0, 0]])
 
 
-def test_rows_renormalised_sum_to_one_and_an_empty_one_is_missing():
-    kept = without_special(ROWS, SPECIAL, renormalise=True)
-    np.testing.assert_allclose(kept[0], [0.25, 0.75])
-    assert np.isnan(kept[1]).all()
-    assert ROWS[2].tolist() == [0.7, 0.0, 0.0, 0.3]  # the caller's array is as it was
-
-
-def test_renormalising_keeps_proportions_in_every_head():
-    attention = random_attention(2, 3, 4, 4).astype(np.float32)
-    plain, renormalised = (without_special(attention, SPECIAL, choice) for choice in (False, True))
-    assert renormalised.dtype == np.float32
-    np.testing.assert_allclose(renormalised.sum(axis=-1), 1, atol=1e-6)
-    np.testing.assert_allclose(renormalised * plain.sum(axis=-1, keepdims=True), plain, atol=1e-6)
-    np.testing.assert_array_equal(plain, attention[..., 1:3, 1:3])
-
-
-@pytest.mark.parametrize("renormalise", [True, False])
-def test_nothing_but_special_tokens_leaves_an_empty_matrix(renormalise):
-    assert without_special(ROWS, np.ones(4, bool), renormalise).shape == (0, 0)
+def test_nothing_but_special_tokens_leaves_an_empty_matrix():
+    assert without_special(ROWS, np.ones(4, bool)).shape == (0, 0)
     with pytest.raises(ValueError, match=r"3 x 3 tokens"):
-        without_special(ROWS, np.ones(3, bool), renormalise)
+        without_special(ROWS, np.ones(3, bool))
 
 
 def test_without_special_tokens_nothing_changes():
-    np.testing.assert_array_equal(without_special(ROWS, np.zeros(4, bool), renormalise=False), ROWS)
-    np.testing.assert_allclose(without_special(ROWS, np.zeros(4, bool), renormalise=True), ROWS)
+    np.testing.assert_array_equal(without_special(ROWS, np.zeros(4, bool)), ROWS)
 
 
 # Heads combined
@@ -315,7 +295,7 @@ def test_the_steps_in_their_order(question):
     """Words, then without special tokens, then from A to B: what is left is who, ran by the, cats."""
     attention = random_attention(8, 8)
     merged = merge_words(attention, question)
-    plain = without_special(merged.matrix, merged.special, renormalise=False)
+    plain = without_special(merged.matrix, merged.special)
     part = select_pair(plain, merged.second[~merged.special], "ab")
     assert (part.queries, part.keys) == ((0, 1), (2, 3))
     expected = [[attention[query, 4], attention[query, 5] + attention[query, 6]] for query in (1, 2)]
@@ -328,7 +308,7 @@ def test_attention_of_the_trace_is_not_changed(tiny_backends):
     attention = of_sentence(run, 0)
     for result in (
         merge_words(attention, run.sentences[0]).matrix,
-        without_special(attention, run.special_mask[0], renormalise=True),
+        without_special(attention, run.special_mask[0]),
         combine(attention, [0], [0]),
         received_from(attention, [1]),
         select_pair(attention, run.sentences[0]).matrix,

@@ -264,3 +264,22 @@ def test_the_arrays_cannot_be_changed(layers):
     found = layer_cka(layers)
     assert not found.matrix.flags.writeable
     assert not found.chance.flags.writeable
+
+
+@pytest.mark.parametrize("tokens", [40, 60, 200])
+def test_the_tokens_needed_bring_chance_below_a_tenth(tokens: int) -> None:
+    """Of unrelated normal vectors in 30 dimensions, 270 are needed, however many there are now."""
+    few = layer_cka(normal(2, tokens, 30))
+    assert few.judgement != "enough"
+    assert few.needed == pytest.approx(270, rel=0.1)
+    assert layer_cka(normal(2, 300, 30)).judgement == "enough"
+    assert layer_cka(normal(2, few.needed, 30)).chance.max() == pytest.approx(cka.FEW, abs=0.01)
+
+
+def test_801_tokens_may_be_too_few() -> None:
+    compared = layer_cka(normal(2, 801, 100))
+    assert compared.judgement == "few"
+    assert 880 < compared.needed < 920
+    enough = layer_cka(normal(2, 1_000, 20))
+    assert enough.judgement == "enough"
+    assert enough.needed == 1_000

@@ -124,13 +124,14 @@ def test_scores_equal_a_plain_loop(tiny_backends, include_special):
     texts, pairs = ["The cat , the dog .", "x", "a cat ran !"], [None, None, "the cat sat"]
     run = tiny_backends["bert"].run(texts, pairs, TraceOptions(attentions=True))
     found = score_heads([of_sentence(run, row) for row in range(3)], run.sentences, include_special)
+    every = {**found.scores, "entropy": found.entropy, "distance": found.distance}
     for block in range(3):
         for head in range(4):
             expected = by_definition(
                 [run.attentions[block, row, head] for row in range(3)], run.sentences, include_special
             )
             for name, values in expected.items():
-                assert found.of(name)[block, head] == pytest.approx(np.mean(values), abs=1e-6), name
+                assert every[name][block, head] == pytest.approx(np.mean(values), abs=1e-6), name
     assert {name: found.queries[name] for name in PATTERNS} == {name: len(expected[name]) for name in PATTERNS}
 
 
@@ -309,13 +310,6 @@ def test_the_table_is_best_first_and_reads_on_ties(ranked):
     assert ranked.top("next", 0) == ranked.top("next", -1) == ()
 
 
-def test_entropy_and_distance_are_ranked_as_well(ranked):
-    assert ranked.top("entropy", 1) == (RankedHead(0, 1, 0.9),)
-    assert ranked.top("distance", 1) == (RankedHead(1, 1, 1.8),)
-    with pytest.raises(ValueError, match="'sideways'"):
-        ranked.top("sideways")
-
-
 def test_ties_between_patterns_go_to_the_first_of_the_list():
     attention = np.zeros((1, 1, 3, 3))  # the token before "cat" is the first token
     attention[..., 0] = 1
@@ -347,7 +341,7 @@ def test_attentions_that_do_not_fit_are_refused():
 
 def test_the_shared_arrays_cannot_be_changed():
     found = score_heads([even(7)], [SIX])
-    assert not any(found.of(name).flags.writeable for name in (*PATTERNS, "entropy", "distance"))
+    assert not any(array.flags.writeable for array in (*found.scores.values(), found.entropy, found.distance))
 
 
 # The embedded model
@@ -386,11 +380,11 @@ def test_the_texts_of_a_pair_apart(which, queries, keys):
     asking = range(max(1, queries[0]), queries[0] + 2 if queries[0] == 0 else 4)  # token 1 of A, token 3 of B
     (query,) = asking
     separators = [place for place in (2, 4) if keys[0] <= place < keys[1]]
-    np.testing.assert_allclose(found.of("separators"), attention[:, :, query, separators].sum(axis=-1))
+    np.testing.assert_allclose(found.scores["separators"], attention[:, :, query, separators].sum(axis=-1))
     other = {1: 3, 3: 1}[query]
     if keys[0] <= other < keys[1]:
-        np.testing.assert_allclose(found.of("same_word"), attention[:, :, query, other])
+        np.testing.assert_allclose(found.scores["same_word"], attention[:, :, query, other])
     else:
-        assert np.isnan(found.of("same_word")).all()
+        assert np.isnan(found.scores["same_word"]).all()
     entropy = -(attention[:, :, query] * np.log(attention[:, :, query])).sum(axis=-1)
     np.testing.assert_allclose(found.entropy, entropy)

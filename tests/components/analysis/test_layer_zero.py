@@ -48,7 +48,6 @@ def test_norms_worked_out_on_paper(by_hand):
 def test_cosines_worked_out_on_paper(by_hand):
     cosines = part_cosines(by_hand, [1, 1], [(0, 1)])
     assert cosines.names == ("word", "position", "sum", "layer 0")
-    assert cosines.labels == ("1 – 2",)
     # (3, 4).(4, 3) = 24 of 25; north and east; (3, 12).(10, 3) = 66; opposite.
     assert cosines.values[0] == pytest.approx([0.96, 0, 66 / (np.hypot(3, 12) * np.hypot(10, 3)), -1])
 
@@ -92,7 +91,6 @@ def test_why_the_same_word_is_close_to_one_at_layer_0_but_not_one(bank_trace):
     assert len(set(positions)) == 3
     cosines = part_cosines(bank_trace, positions, [(0, 1), (0, 2), (1, 2)])
     word, position, segment, _, first = cosines.values.T
-    assert cosines.labels == ("1 – 2", "1 – 3", "2 – 3")
     np.testing.assert_allclose(word, 1, atol=1e-12)
     np.testing.assert_allclose(segment, 1, atol=1e-12)
     assert (position < 0.99).all()
@@ -118,3 +116,9 @@ def test_a_trace_without_parts_is_refused():
         part_norms(bare, 0)
     with pytest.raises(ValueError, match="no embedding parts"):
         part_cosines(bare, [1, 1], [(0, 1)])
+
+
+def test_a_word_at_the_same_position_has_the_same_layer_zero(embedded):
+    trace = embedded.trace(["the bank closed early today", "a bank", "money in the bank"])
+    np.testing.assert_array_equal(trace.hidden_states[0, 0, 2], trace.hidden_states[0, 1, 2])
+    assert (trace.hidden_states[0, 0, 2] != trace.hidden_states[0, 2, 4]).any()

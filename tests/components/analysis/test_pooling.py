@@ -3,7 +3,8 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.modules import Pooling as ReferencePooling
 
-from components.analysis.pooling import POOLINGS, pool
+from components.analysis.pooling import pool
+from components.model.trace import POOLINGS
 from tests.components.analysis.handmade import trace, words
 
 SENTENCES = (

@@ -4,8 +4,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from components.analysis.pooling import POOLINGS, pool
+from components.analysis.pooling import pool
 from components.analysis.sentence_similarity import SentencePair, SentenceSimilarity, sentence_similarity
+from components.model.trace import POOLINGS
 from tests.places import ASSETS
 
 SETS = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))

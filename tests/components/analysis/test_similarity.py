@@ -3,12 +3,12 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
+from components.analysis.matched_words import word_vectors
 from components.analysis.similarity import (
     LayerCurves,
     centred,
     cosine_matrix,
     pair_curves,
-    token_vectors_of,
 )
 from components.analysis.tokens import default_positions
 from components.arrays import cosine
@@ -125,16 +125,15 @@ def test_a_vector_that_is_the_centre_up_to_rounding_is_missing():
     assert np.isnan(pair_curves(vectors, list("abc"), centre=np.float32([[1, 1]])).values).all()
 
 
-def test_a_word_of_several_pieces_is_their_mean():
-    pieces = np.float32([[[1, 2], [3, 6]], [[0, 0], [4, 2]]])  # [layer, piece, dim]
-    single = np.float32([[[5, 5]], [[7, 7]]])
-    vectors = token_vectors_of([pieces, single])
-    assert vectors.tolist() == [[[2, 4], [5, 5]], [[2, 1], [7, 7]]]
+def test_a_word_of_several_pieces_is_their_mean_and_one_of_none_is_missing(bank_trace):
+    vectors = word_vectors(bank_trace, [(0, (1, 2)), (1, ())])
+    np.testing.assert_array_equal(vectors[:, 0], bank_trace.hidden_states[:, 0, 1:3].mean(axis=1))
+    assert np.isnan(vectors[:, 1]).all()
 
 
 def test_the_bank_curves_of_the_embedded_model(bank_trace):
     positions = default_positions(bank_trace.sentences)
-    vectors = token_vectors_of([bank_trace.token_vectors(row, [place]) for row, place in enumerate(positions)])
+    vectors = word_vectors(bank_trace, [(row, [position]) for row, position in enumerate(positions)])
     curves = pair_curves(vectors, ["bank"] * 3)
     assert curves.pairs == tuple(BANK_CURVES)
     np.testing.assert_allclose(curves.values, list(BANK_CURVES.values()), atol=0.002)

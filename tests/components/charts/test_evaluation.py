@@ -235,11 +235,14 @@ def test_names_are_text(figure):
 
 
 def test_a_projector_gets_larger_type():
-    for draw in (
-        lambda scale: grid(scale=scale),
-        lambda scale: curves_over([Curve("a", np.ones(2))], [1, 2], "T", x_title="k", y_title="%", scale=scale),
-        lambda scale: precision_recall([("a", np.ones(2), np.ones(2))], "T", scale),
-        lambda scale: quality_and_cost([Cost("a", 1, 1, 1)], "T", "MRR", scale),
-        lambda scale: predicted_against_people(np.ones(1), np.ones(1), ["a"], "T", unit="u", scale=scale),
+    for figure in (
+        grid(),
+        curves_over([Curve("a", np.ones(2))], [1, 2], "T", x_title="k", y_title="%"),
+        precision_recall([("a", np.ones(2), np.ones(2))], "T"),
+        quality_and_cost([Cost("a", 1, 1, 1)], "T", "MRR"),
+        predicted_against_people(np.ones(1), np.ones(1), ["a"], "T", unit="u"),
     ):
-        assert draw(1.5).layout.font.size == 1.5 * theme.FONT_SIZE
+        height, margin = figure.layout.height, figure.layout.margin.t
+        layout = theme.enlarge(figure, 1.5).layout
+        assert layout.font.size == 1.5 * theme.FONT_SIZE
+        assert (layout.height, layout.margin.t) == (round(1.25 * height), round(1.5 * margin))

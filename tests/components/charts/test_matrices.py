@@ -32,7 +32,7 @@ def test_a_matrix_keeps_values_and_thins_its_labels() -> None:
 
 
 def test_labels_are_plain_for_widgets_and_escaped_in_figures() -> None:
-    assert axis_labels(["<b>", "&"], [3, 4]) == ["3 <b>", "4 &"]
+    assert axis_labels(["a", "<b>", "&"], [1, 2]) == ["1 <b>", "2 &"]
     figure = token_matrix(np.eye(1), ["0 <b>"], ["0 &"], "T", rows="<a href='x'>m</a>", columns="%{z}", value="v")
     assert list(figure.data[0].y) == ["0 &lt;b&gt;"]
     assert "<a" not in figure.layout.yaxis.title.text

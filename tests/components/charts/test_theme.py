@@ -57,4 +57,4 @@ def test_long_titles_wrap_and_get_room() -> None:
 
 
 def test_a_projector_gets_larger_type() -> None:
-    assert theme.finish(go.Figure(), "t", 300, 1.5).layout.font.size == 1.5 * theme.FONT_SIZE
+    assert theme.enlarge(theme.finish(go.Figure(), "t", 300), 1.5).layout.font.size == 1.5 * theme.FONT_SIZE

@@ -95,6 +95,19 @@ def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):
     assert float(score) == pytest.approx(scores.max(), abs=1e-2)
 
 
+def test_search_says_that_scores_are_equal(folder):
+    """[CLS] at layer 0 is the same vector for every sentence; at the last layer it is not."""
+    done = run("search", str(folder / "idx"), "bank", "-k", "3", "--layer", "0", "--pooling", "cls", "--json", "-")
+    assert "4 sentences have the same score as the last hit, and 3 of them are shown." in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["tied_with_last"], found["tied_shown"]) == (4, 3)
+    assert [hit["index"] for hit in found["results"]] == [0, 1, 2]
+    done = run("search", str(folder / "idx"), "bank", "-k", "3", "--json", "-")
+    assert "same score" not in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["tied_with_last"], found["tied_shown"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

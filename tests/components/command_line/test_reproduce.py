@@ -89,10 +89,10 @@ def test_offline_the_embedded_model_runs_and_the_rest_is_left_out(folder, tmp_pa
     own, left_out = said.split("Ours, without a published value\n")[1].split("\nLeft out\n")
     lines = own.splitlines()
     assert lines[0].split() == ["model", "data", "pooling", "measure", "n", "ours"]
-    assert lines[1].split()[:7] == ["all-MiniLM-L6-v2", "compression", "pairs", "mean", "Recall@1", "3", "100.00"]
-    assert lines[-1].split()[:6] == ["all-MiniLM-L6-v2", "STS-B", "validation", "mean", "Spearman", "4"]
+    assert lines[1].split()[:7] == ["all-MiniLM-L6-v2", "compression", "pairs", "Mean", "Recall@1", "3", "100.00"]
+    assert lines[-1].split()[:6] == ["all-MiniLM-L6-v2", "STS-B", "validation", "Mean", "Spearman", "4"]
     assert left_out.count(f"{BERT} is not on this machine") == 1  # the reason once, under all its figures
-    assert "  bert-base-uncased, mean, STS-B validation\n" in left_out
+    assert "  bert-base-uncased, Mean, STS-B validation\n" in left_out
     assert f"hf download {MSMARCO}" in left_out
     assert "fine-tuned on SNLI first" in left_out
 

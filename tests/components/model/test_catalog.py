@@ -22,7 +22,7 @@ from transformers import (
 
 from components.errors import InputError
 from components.model import architecture
-from components.model.catalog import CATALOG, ModelSpec, catalog_spec, parse_model, with_facts
+from components.model.catalog import CATALOG, ModelSpec, catalog_spec, parse_model
 
 
 def model_of(facts):
@@ -171,8 +171,3 @@ def test_text_that_is_no_models_name(text, tmp_path, monkeypatch):
     assert len(caught.value.problem) < 300
     assert caught.value.problem.isprintable()
     assert "hub" in caught.value.expected + caught.value.fix
-
-
-def test_what_is_learnt_at_loading_is_added(embedded):
-    spec = with_facts(ModelSpec("a/b", "hub", "b"), embedded.facts, masked_lm=True)
-    assert spec == ModelSpec("a/b", "hub", "b", facts=embedded.facts, masked_lm=True)

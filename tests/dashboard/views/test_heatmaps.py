@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,9 @@ def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tmp_pa
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-6)
     assert both["data"][0]["z"].shape == (7, 4)
     assert "matched at random they would reach" in texts(app)
+    assert re.search(r"About [\d,]+ tokens (would )?bring this below 0\.1", texts(app))
+    assert "few hundred" not in texts(app)
+    assert "no linear relation" in texts(app)
 
 
 def test_two_tokens_are_too_few_for_cka(open_page: Open) -> None:

@@ -188,7 +188,7 @@ def test_a_selection_holds_while_layer_method_and_colour_change(open_page: Open,
     app.selectbox(key="w_map_colour").set_value("sentence").run()
     assert [selected(figure) for figure in figures(app)] == [[2, 5, 9]] * 2
     assert app.dataframe[0].value["token"].tolist() == [bank_tokens.tokens[row].text for row in (2, 5, 9)]
-    app.button(key="map_let_go").click().run()
+    app.button(key="map_clear").click().run()
     assert [selected(figure) for figure in figures(app)] == [[], []]
 
 

@@ -399,10 +399,35 @@ def hits_or_none(app: Any) -> bool:
     return any(item.proto.component_name == "bert_internals_hits" for item in app.get("bidi_component"))
 
 
+def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
+    open_page: Open, demo_vectors: np.ndarray
+) -> None:
+    """[CLS] at layer 3: cosines that differ by 1e-7 are no ties, alone or among many queries."""
+    options = backend().embed_options((3,), ("cls",), precision="float32")
+    query = backend().embed(["volcano erupted"], options=options)[0, 0].astype(np.float64)[0]
+    stored = demo_vectors[3, POOLINGS.index("cls")].astype(np.float64)
+    best = np.argsort(-(stored @ query) / np.linalg.norm(stored, axis=1), kind="stable")[:10]
+    app = open_page("search", l="3", pool="cls")
+    assert rows_of(app) == best.tolist()
+    assert "have the same score" not in texts(app)
+    many = open_page("search", view="queries", l="3", pool="cls")
+    assert many.dataframe[0].value["text"].iloc[0] == current.demo().texts[int(best[0])]
+    assert "the same score" not in texts(many)
+
+
+def test_lsa_is_called_an_approximation(open_page: Open, demo_vectors: np.ndarray) -> None:
+    shown = texts(open_page("search", vs="lsa"))
+    assert "roughly the main directions in which words occur together" in shown
+    assert "reduced to the main directions" not in shown
+
+
 def test_ties_are_said(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", l="0", pool="cls")  # the same vector for every sentence
     assert "630 sentences have the same score" in texts(app)
     assert "have the same score" not in texts(open_page("search"))
+    assert "For 6 of 6 queries, more sentences have the same score" in texts(
+        open_page("search", view="queries", l="0", pool="cls")
+    )
     app = open_page("search", view="pairs", l="0", pool="cls")
     assert "All of these pairs have the same cosine" in texts(app)
 

@@ -15,8 +15,7 @@ methods of their time, so that a new method can be underrated (Buckley et al. 20
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +23,8 @@ from types import MappingProxyType
 
 from components.errors import InputError
 from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.corpora.readers.table import BROWSER_LIMITS, BadRow, Limits, browser_limits, unreadable
-from components.retrieval.corpora.texts import Texts
+from components.retrieval.corpora.readers.table import BROWSER_LIMITS, Limits, browser_limits, unreadable
+from components.retrieval.corpora.texts import Texts, hash_of
 from components.retrieval.evaluation.graded.files import (
     Entries,
     Judgements,
@@ -37,7 +36,6 @@ from components.retrieval.evaluation.graded.files import (
 )
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
-EXAMPLES = 5
 _COMMAND = "evaluate FOLDER"
 
 
@@ -55,7 +53,6 @@ class GradedReport:
     queries_without_relevant: int = 0
     bad_documents: int = 0  # without an id or text, or with the id of an earlier one
     bad_queries: int = 0
-    examples: tuple[str, ...] = ()  # of bad rows: "qrels.tsv, line 3: 2 fields instead of 3"
     files: Mapping[Part, str] = field(default_factory=dict)  # empty for the demo
 
     @property
@@ -98,12 +95,8 @@ class GradedSet:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of texts and grades with their number, order and boundaries, but not of the name."""
-        digest = hashlib.sha256()
-        for texts in (self.documents, self.queries):
-            digest.update(json.dumps([len(text) for text in texts]).encode())
-            digest.update("".join(texts).encode("utf-8", "surrogatepass"))
-        digest.update(json.dumps([sorted(grades.items()) for grades in self.grades]).encode())
-        return digest.hexdigest()
+        grades = [sorted(each.items()) for each in self.grades]
+        return hashlib.sha256(f"{hash_of(self.documents)} {hash_of(self.queries)} {grades}".encode()).hexdigest()
 
 
 def read_graded(
@@ -204,7 +197,6 @@ def _matched(
             "Check that the three files belong together.",
         )
     kept = [key for key in queries.texts if key in grades]
-    read: dict[Part, Entries | Judgements] = {"corpus": corpus, "queries": queries, "judgements": judgements}
     report = GradedReport(
         judgements.lines,
         sum(map(len, grades.values())),
@@ -216,7 +208,6 @@ def _matched(
         len(queries.texts) - len(kept),
         len(corpus.bad),
         len(queries.bad),
-        _examples([(parts[part], read[part].bad) for part in parts]),
         MappingProxyType(dict(parts)),
     )
     return GradedSet(
@@ -226,8 +217,3 @@ def _matched(
         tuple(MappingProxyType(grades[key]) for key in kept),
         report,
     )
-
-
-def _examples(bad: Sequence[tuple[str, Sequence[BadRow]]]) -> tuple[str, ...]:
-    """The first bad rows of each file, as text."""
-    return tuple(f"{name}, line {row.row}: {row.reason}" for name, rows in bad for row in rows[:EXAMPLES])

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Float64, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.retrieval.evaluation.ranks import NEAR, SAME, exact_directions, float32_directions
+from components.retrieval.evaluation.ranks import float32_directions
+from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
 TIED = 1e-6  # scores of a word ranking are equal if they differ by less than this share of the query's largest
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB, and the same for their sorted copy
@@ -57,7 +58,7 @@ def vector_relevant_ranks(
     queries: NDArray[np.floating],
     documents: NDArray[np.floating],
     grades: Grades,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the cosine of vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0.
@@ -77,8 +78,7 @@ def vector_relevant_ranks(
         judged = _judged(rows, columns, levels, _cosines(block, documents, rows, columns), SAME)
         before.append(_others_before(block, directions, documents, judged))
         parts.append(judged)
-        if progress is not None:
-            progress(min(start + _QUERIES, len(queries)), len(queries))
+        progress(min(start + _QUERIES, len(queries)), len(queries))
     return _ranks(parts, before, [len(each) for each in grades])
 
 
@@ -86,7 +86,7 @@ def ranker_relevant_ranks(
     score: Callable[[str], Float32],
     queries: Sequence[str],
     grades: Grades,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, highest first.
@@ -110,8 +110,7 @@ def ranker_relevant_ranks(
         others.sort()
         before.append(len(others) - np.searchsorted(others, judged.targets - tolerance))
         parts.append(judged)
-        if progress is not None:
-            progress(number + 1, len(queries))
+        progress(number + 1, len(queries))
     return _ranks(parts, before, [len(each) for each in grades])
 
 

@@ -21,7 +21,7 @@ PCA = MapOptions("pca")
 def tokens() -> TokenSet:
     vectors = np.random.default_rng(0).normal(size=(4, 30, 8)).astype(np.float32)
     places = tuple(MapToken(0, at, str(at), str(at), at, at + 1, False) for at in range(30))
-    return TokenSet(("some",), ("text" * 20,), places, (0, 1, 2, 3), vectors, 30)
+    return TokenSet(("some",), ("text" * 20,), places, (0, 1, 2, 3), vectors)
 
 
 def map_maker(most_waiting: int = 16, keep: int = 50) -> MapMaker:

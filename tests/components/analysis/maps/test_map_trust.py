@@ -7,7 +7,7 @@ import pytest
 from sklearn.manifold import trustworthiness
 
 from components.analysis.maps import map_trust as analysis
-from components.analysis.maps.map_trust import map_trust, true_neighbours
+from components.analysis.maps.map_trust import MapTrust, map_trust, true_neighbours
 
 
 @pytest.fixture
@@ -49,6 +49,31 @@ def test_a_true_picture_is_fully_trusted_and_a_shuffled_one_is_not(vectors):
     shuffled = map_trust(vectors, np.random.default_rng(0).permutation(plane), "euclidean")
     assert shuffled.trustworthiness < 0.6
     assert shuffled.words.startswith("poor")
+
+
+def test_words_do_not_promise_neighbours_that_the_overlap_denies():
+    """Trustworthiness is no share: 0.97 may stand beside an overlap of 41 %."""
+    words = MapTrust(0.97, 0.41, 0.02, 10).words
+    assert words == (
+        "very good: tokens side by side in the map are hardly ever far apart in the model, but most of the nearest "
+        "neighbours differ"
+    )
+    assert "differ" not in MapTrust(0.97, 0.6, 0.02, 10).words
+    assert "differ" not in MapTrust(0.6, 0.1, 0.02, 10).words  # poor says enough
+    for trust in (0.97, 0.9, 0.8):
+        assert "neighbours in the map" not in MapTrust(trust, 0.9, 0.02, 10).words
+
+
+def test_a_map_may_be_trustworthy_with_hardly_a_true_neighbour():
+    """Tokens in tight groups, mixed within each: every neighbour is near, and few are the nearest."""
+    random = np.random.default_rng(3)
+    groups = np.repeat(10 * random.normal(size=(5, 12)), 60, axis=0)
+    vectors = (groups + random.normal(size=(300, 12))).astype(np.float32)
+    points = (groups[:, :2] + random.normal(size=(300, 2))).astype(np.float32)
+    found = map_trust(vectors, points, "euclidean")
+    assert found.trustworthiness > 0.88
+    assert found.overlap < 0.5
+    assert found.words.endswith("but most of the nearest neighbours differ")
 
 
 def test_of_many_tokens_a_sample_says_nearly_the_same(vectors, monkeypatch):

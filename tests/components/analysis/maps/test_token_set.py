@@ -73,7 +73,6 @@ def test_tokens_of_a_corpus_carry_their_sentences_labels(embedded):
     vectors = embedded.token_vectors(TEXTS, max_tokens=6, seed=1)
     found = of_corpus(("a", "key"), vectors, TEXTS, {"topic": ("water", "books")})
     assert len(found) == 6
-    assert found.candidates == vectors.candidates
     for token, topic in zip(found.tokens, found.category("topic"), strict=True):
         assert topic == ("water", "books")[token.sentence]
         assert TEXTS[token.sentence][token.start : token.end] == token.text

@@ -8,21 +8,15 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
 
 from components.charts.bertviz import page as bertviz_page
-from components.charts.bertviz.views import (
-    FILTERS,
-    MAX_BYTES,
-    estimate_bytes,
-    frame_height,
-    head_view,
-    model_view,
-    neuron_view,
-)
+from components.charts.bertviz.views import FILTERS, MAX_BYTES, attention_page, estimate_bytes, frame_height
 from components.charts.quantise import quantise_vectors, quantise_weights
 from components.errors import InputError
 
@@ -40,6 +34,15 @@ NASTY = [
     "\ud83d",
     "你好",
 ]
+
+
+head_view, model_view = partial(attention_page, "head"), partial(attention_page, "model")
+
+
+def neuron_view(
+    attentions: np.ndarray, queries: np.ndarray, keys: np.ndarray, tokens: list[str], **options: Any
+) -> str:
+    return attention_page("neuron", attentions, tokens, queries=queries, keys=keys, **options)
 
 
 def attentions(blocks: int = 2, heads: int = 3, tokens: int = 5, seed: int = 0) -> np.ndarray:
@@ -328,8 +331,8 @@ def test_neither_torch_nor_bertviz_is_imported() -> None:
     code = """
 import sys
 import numpy as np
-from components.charts.bertviz.views import head_view
-head_view(np.zeros((1, 1, 2, 2), np.float32), ["a", "b"])
+from components.charts.bertviz.views import attention_page
+attention_page("head", np.zeros((1, 1, 2, 2), np.float32), ["a", "b"])
 print(sorted({"torch", "transformers", "bertviz", "mpld3", "matplotlib", "IPython", "streamlit"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

@@ -157,6 +157,16 @@ def test_out_of_memory_halves_the_batch_and_goes_on(tiny_folder, monkeypatch):
         backend.embed(texts[:1], options=options)
 
 
+def test_auto_is_float32_for_cls_below_the_last_layer(embedded, monkeypatch):
+    monkeypatch.setattr(embedded.embedder, "best_precision", lambda: "bfloat16")
+    monkeypatch.setattr(embedded, "embed_options", embedded.embedder.options)
+    assert embedded.embed_options((3,), ("cls",)).precision == "float32"
+    assert embedded.embed_options(range(7), POOLINGS).precision == "float32"
+    assert embedded.embed_options((6,), POOLINGS).precision == "bfloat16"
+    assert embedded.embed_options(range(7), ("mean", "max")).precision == "bfloat16"
+    assert embedded.embed_options((3,), ("cls",), precision="bfloat16").precision == "bfloat16"
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -18,12 +18,6 @@ def test_what_is_cut_off_is_counted():
     facts = facts_of([3, 8, 9, 20], max_length=8)
     assert (facts.sentences, facts.truncated, facts.truncated_share) == (4, 2, 0.5)
     assert facts.mean_tokens == (3 + 8 + 8 + 8) / 4
-    assert facts.characters == 8
-
-
-def test_examples_are_spread_over_the_corpus():
-    assert facts_of([1] * 9, 8).examples == ("s0", "s2", "s4", "s6", "s8")
-    assert facts_of([1, 1], 8).examples == ("s0", "s1")
 
 
 @pytest.mark.parametrize("bins", [1, 3, 40])

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import file_download
 
-from components.errors import InputError
+from components.errors import DatasetError, InputError
 from components.retrieval.corpora.corpus import Limits, read_corpus
-from components.retrieval.corpora.hub_datasets import DatasetError, choose_files, dataset_name, fetch_dataset
+from components.retrieval.corpora.hub_datasets import choose_files, dataset_name, fetch_dataset
 from tests.hub_server import HubServer, Refusal, use_hub
 
 COMPRESSION = "embedding-data/sentence-compression"

@@ -23,7 +23,6 @@ from components.retrieval.evaluation.sts import (
     ranker_pair_scores,
     scored_pairs,
     similarity_grid,
-    similarity_runs,
 )
 from components.retrieval.search.lexical import make_ranker
 from tests.places import ASSETS, DATA
@@ -57,18 +56,31 @@ def test_every_layer_and_pooling_equals_plain_torch(embedded, demo):
     documents, queries = demo
     options = embedded.embed_options(range(7), POOLINGS, precision="float32")
     runs = list(retrieval_runs(embedded, documents, queries, gold_ranks, options))
-    assert [(run.layer, run.pooling) for run in runs] == [(layer, name) for layer in range(7) for name in POOLINGS]
+    assert [(layer, pooling) for layer, pooling, _ in runs] == [
+        (layer, name) for layer in range(7) for name in POOLINGS
+    ]
     plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
     unit = [vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) for vectors in plain]
-    for run in runs:
-        place = POOLINGS.index(run.pooling)
-        if run.pooling == "cls" and run.layer < 6:
+    for layer, pooling, ranks in runs:
+        column = POOLINGS.index(pooling)
+        if pooling == "cls" and layer < 6:
             continue  # vectors that differ by rounding: a matter of how ties are settled
-        scores = unit[1][run.layer, place] @ unit[0][run.layer, place].T
-        ranks = 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
-        assert np.count_nonzero(run.ranks != ranks) <= 1
-    first = next(run for run in runs if (run.layer, run.pooling) == (0, "cls"))
-    assert (first.ranks == 150).all()  # the same vector for every sentence retrieves nothing
+        scores = unit[1][layer, column] @ unit[0][layer, column].T
+        expected = 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
+        assert np.count_nonzero(ranks != expected) <= 1
+    first = next(ranks for layer, pooling, ranks in runs if (layer, pooling) == (0, "cls"))
+    assert (first == 150).all()  # the same vector for every sentence retrieves nothing
+
+
+def test_cosines_that_differ_by_little_keep_their_order():
+    """[CLS] at low layers: differences of 1e-10 are an order, those of 1e-15 are none."""
+    gold = [3.0, 1.0, 2.0, 5.0, 4.0]
+    assert correlations(0.99 + 1e-10 * np.array(gold), gold)[0] == pytest.approx(1, abs=1e-12)
+    assert correlations(0.99 + 1e-15 * np.array(gold), gold) == (None, None)
+    tied = np.array([0.5, 0.2, 0.5 + 1e-15, 0.9, 0.7])
+    expected = stats.spearmanr([0.5, 0.2, 0.5, 0.9, 0.7], gold).statistic
+    assert correlations(tied, gold)[0] == pytest.approx(expected, abs=1e-12)
+    assert correlations(np.empty(0), []) == (None, None)
 
 
 def test_it_equals_sentence_transformers_evaluator(embedded, demo):
@@ -87,8 +99,9 @@ def test_it_equals_sentence_transformers_evaluator(embedded, demo):
         mrr_at_k=[150], ndcg_at_k=[10], accuracy_at_k=[1, 5], precision_recall_at_k=[1, 5, 10], map_at_k=[10],
     )  # fmt: skip
     theirs = evaluator(model)
-    (run,) = retrieval_runs(embedded, documents, queries, gold_ranks, embedded.embed_options(precision="float32"))
-    ours = metrics.summary(run.ranks, (1, 5, 10))
+    options = embedded.embed_options(precision="float32")
+    ((_, _, ranks),) = retrieval_runs(embedded, documents, queries, gold_ranks, options)
+    ours = metrics.summary(ranks, (1, 5, 10))
     for k in (1, 5, 10):
         assert ours["recall"][str(k)] == pytest.approx(100 * theirs[f"cosine_recall@{k}"], abs=0.7)  # one query
     assert ours["mrr"] == pytest.approx(100 * theirs["cosine_mrr@150"], abs=0.4)
@@ -101,15 +114,15 @@ def test_recall_on_real_pairs_equals_plain_torch(embedded):
     documents, queries = documents[:400], queries[:400]
     options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
     plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
-    for run in retrieval_runs(embedded, documents, queries, gold_ranks, options):
-        if run.pooling == "cls" and run.layer < 6:
+    for layer, pooling, ranks in retrieval_runs(embedded, documents, queries, gold_ranks, options):
+        if pooling == "cls" and layer < 6:
             continue
-        place = POOLINGS.index(run.pooling)
-        one, other = (torch.tensor(vectors[run.layer, place]) for vectors in plain)
+        column = POOLINGS.index(pooling)
+        one, other = (torch.tensor(vectors[layer, column]) for vectors in plain)
         scores = torch.nn.functional.normalize(other, dim=1) @ torch.nn.functional.normalize(one, dim=1).T
         # Sentences that occur twice have equal vectors, which count against the query.
         hits = int((scores > scores.diag()[:, None] + 1e-6).sum(dim=1).eq(0).sum())
-        assert abs(int((run.ranks == 1).sum()) - hits) <= 1 + len(documents) - len(set(documents))
+        assert abs(int((ranks == 1).sum()) - hits) <= 1 + len(documents) - len(set(documents))
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the real pairs are not here")
@@ -118,23 +131,24 @@ def test_spearman_on_real_pairs_equals_plain_torch(embedded):
     pairs = sts.ScoredPairs(pairs.first[:300], pairs.second[:300], pairs.scores[:300])
     plain = [plain_vectors(embedded, list(texts)) for texts in (pairs.first, pairs.second)]
     options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
-    for run in similarity_runs(embedded, pairs, options):
-        place = POOLINGS.index(run.pooling)
-        if (run.layer, run.pooling) == (0, "cls"):
-            assert run.spearman is None
+    grid = similarity_grid(embedded, pairs, options)
+    for layer, pooling in grid.cosines.cells:
+        column, (spearman, pearson) = POOLINGS.index(pooling), grid.of(layer, pooling)
+        if (layer, pooling) == (0, "cls"):
+            assert spearman is None
             continue
-        one, other = (torch.tensor(vectors[run.layer, place], dtype=torch.float64) for vectors in plain)
+        one, other = (torch.tensor(vectors[layer, column], dtype=torch.float64) for vectors in plain)
         cosines = torch.nn.functional.cosine_similarity(one, other).numpy()
-        assert run.spearman == pytest.approx(stats.spearmanr(cosines, pairs.scores).statistic, abs=5e-4)
-        assert run.pearson == pytest.approx(stats.pearsonr(cosines, pairs.scores).statistic, abs=5e-4)
+        assert spearman == pytest.approx(stats.spearmanr(cosines, pairs.scores).statistic, abs=5e-4)
+        assert pearson == pytest.approx(stats.pearsonr(cosines, pairs.scores).statistic, abs=5e-4)
 
 
 def test_a_large_grid_lies_in_a_file_and_is_the_same(embedded, demo, monkeypatch):
     documents, queries = demo
     options = embedded.embed_options((5, 6), POOLINGS, precision="float32")
-    in_memory = [run.ranks for run in retrieval_runs(embedded, documents, queries, gold_ranks, options)]
+    in_memory = [ranks for *_, ranks in retrieval_runs(embedded, documents, queries, gold_ranks, options)]
     monkeypatch.setattr(grid_module, "IN_MEMORY", 1)
-    on_disk = [run.ranks for run in retrieval_runs(embedded, documents, queries, gold_ranks, options)]
+    on_disk = [ranks for *_, ranks in retrieval_runs(embedded, documents, queries, gold_ranks, options)]
     np.testing.assert_array_equal(in_memory, on_disk)
 
 
@@ -236,20 +250,11 @@ def test_the_similarity_grid_equals_plain_torch_and_scipy(embedded, judged, monk
         assert not array.values.flags.writeable
 
 
-def test_the_runs_are_the_grid_read_out(embedded, judged):
+def test_a_cell_without_correlations_says_so(embedded, judged):
     options = embedded.embed_options((0, 6), ("mean", "cls"), precision="float32")
     grid = similarity_grid(embedded, judged, options)
-    runs = similarity_runs(embedded, judged, options)
-    assert [(run.layer, run.pooling, run.n) for run in runs] == [
-        (layer, name, 25) for layer in (0, 6) for name in ("mean", "cls")
-    ]
-    assert (runs[1].spearman, runs[1].pearson) == (None, None)
-    assert [run.spearman for run in runs if run.spearman is not None] == pytest.approx(
-        grid.spearman.values.ravel()[[0, 2, 3]]
-    )
-    assert [run.pearson for run in runs if run.pearson is not None] == pytest.approx(
-        grid.pearson.values.ravel()[[0, 2, 3]]
-    )
+    assert grid.of(0, "cls") == (None, None)
+    assert grid.of(6, "mean") == (grid.spearman.of(6, "mean"), grid.pearson.of(6, "mean"))
 
 
 WORD_PAIRS = sts.ScoredPairs(("the cat", "a", "x y", "one two three"), ("The dog", "a a", "z", "three"), (1, 2, 3, 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.model.catalog import catalog_spec
-from components.retrieval.evaluation.published_figures import PUBLISHED, hub_id_of, measure_title, published_for
+from components.retrieval.evaluation.published_figures import PUBLISHED, hub_id_of, published_for
 
 BERT, MSMARCO = "google-bert/bert-base-uncased", "sentence-transformers/msmarco-bert-base-dot-v5"
 
@@ -75,8 +75,3 @@ def test_only_about_as_many_pairs_are_comparable():
     assert result.is_comparable(1_379)
     assert result.is_comparable(1_370)  # some rows could not be used
     assert not result.is_comparable(1_500)  # the validation split
-
-
-def test_measures_have_a_title():
-    assert measure_title("recall@10") == "Recall@10"
-    assert measure_title("spearman") == "Spearman"

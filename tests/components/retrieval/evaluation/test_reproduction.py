@@ -98,9 +98,9 @@ def test_offline_everything_else_is_left_out_with_its_reason(offline, pairs_file
     outcome = reproduce(Sources(pairs=pairs_file))
     why = {one.figure: one.why for one in outcome.left_out}
     assert len(why) == 7  # every published result
-    assert "HF_HUB_OFFLINE is set" in why["all-MiniLM-L6-v2, mean, STS-B test"]
-    assert "sentence-transformers/stsb" in why["bert-base-uncased, mean, STS-B validation"]
-    assert why["bert-base-uncased fine-tuned on SNLI, mean, STS-B validation"] == (
+    assert "HF_HUB_OFFLINE is set" in why["all-MiniLM-L6-v2, Mean, STS-B test"]
+    assert "sentence-transformers/stsb" in why["bert-base-uncased, Mean, STS-B validation"]
+    assert why["bert-base-uncased fine-tuned on SNLI, Mean, STS-B validation"] == (
         "The figure is for a model that was fine-tuned on SNLI first, which this command does not do."
     )
     missing = why["msmarco-bert-base-dot-v5, [CLS], 36,000 test pairs of the sentence-compression corpus"]

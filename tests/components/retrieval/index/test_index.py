@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,10 @@ from components.jobs import Cancelled, Job, Lane, Queue
 from components.model.backend import Backend
 from components.model.embedding.embedder import BLOCK
 from components.retrieval.corpora.corpus import Corpus, ReadReport
-from components.retrieval.index import build
+from components.retrieval.index import build, cache
 from components.retrieval.index.build import build_index, needed_bytes
 from components.retrieval.index.cache import IndexCache, cache_folder, cache_limit
-from components.retrieval.index.folder import MANIFEST, open_index
+from components.retrieval.index.folder import MANIFEST, open_index, read_manifest, resolve_dtype
 from components.retrieval.search.query import query_vectors
 from tests.places import ROOT
 from tests.tiny import WORDS, save_tiny
@@ -249,6 +250,17 @@ def test_a_query_is_embedded_as_the_index_was(backend, options, tmp_path):
         query_vectors(other, ["x"], index.info)
 
 
+def test_large_indexes_are_float16_except_for_cls_in_float32(backend):
+    means, every = (
+        backend.embed_options((0, 2), poolings, precision="float32") for poolings in (("mean",), ("mean", "cls"))
+    )
+    assert resolve_dtype("auto", 1_000, 384, means) == resolve_dtype("auto", 1_000, 384, every) == "float32"
+    assert resolve_dtype("auto", 10_000_000, 384, means) == "float16"
+    assert resolve_dtype("auto", 10_000_000, 384, every) == "float32"
+    assert resolve_dtype("float16", 10_000_000, 384, every) == "float16"
+    assert resolve_dtype("auto", 10_000_000, 384, replace(every, precision="bfloat16")) == "float16"
+
+
 def test_sizes_are_known_before(backend):
     options = backend.embed_options((0,), ("mean",))
     assert needed_bytes(1_000_000, 384, options, "float16") == 1_000_000 * (384 * 2 + 4)
@@ -292,6 +304,21 @@ def test_two_sessions_share_one_build(backend, options, tmp_path):
     assert backend.forward_passes - before == passes
     more = backend.embed_options((1,), ("cls",), precision="float32")
     assert fresh.find(backend, corpus, more) is None
+
+
+def test_a_manifest_is_read_again_only_after_it_changed(backend, options, tmp_path, monkeypatch):
+    for seed in range(3):
+        build_index(backend, sentences(20, seed), tmp_path / f"index {seed}", options)
+    read = []
+    monkeypatch.setattr(cache, "read_manifest", lambda path: read.append(path.name) or read_manifest(path))
+    indexes = IndexCache(folder=tmp_path, limit=1 << 30)
+    unknown = sentences(20, seed=9)
+    assert [indexes.find(backend, unknown, options) for _ in range(3)] == [None] * 3
+    assert read == ["index 0", "index 1", "index 2"]
+    os.utime(tmp_path / "index 1" / MANIFEST, (1, 1))
+    assert indexes.find(backend, unknown, options) is None
+    assert read[3:] == ["index 1"]
+    assert indexes.find(backend, sentences(20, seed=2), options) is not None
 
 
 def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path):

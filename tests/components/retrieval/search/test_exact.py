@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.retrieval.search.exact import ExactSearch, top
+from components.retrieval.search.exact import ExactSearch, tie_note, top
 from components.retrieval.search.paraphrases import most_similar_pairs
 
 
@@ -40,7 +40,7 @@ def test_one_query_equals_brute_force(similarity, dtype, k):
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 @pytest.mark.parametrize("k", [1, 7, 400])
 def test_many_queries_in_blocks_equal_one_by_one(similarity, k, monkeypatch):
-    monkeypatch.setattr("components.retrieval.search.exact._BLOCK_CELLS", 300)  # blocks of 256, the smallest
+    monkeypatch.setattr("components.retrieval.search.exact._CELLS", 1_500)  # two queries at a time
     vectors, queries = corpus(700), corpus(9, seed=3)
     engine = ExactSearch(vectors)
     many = engine.search(queries, k, similarity)
@@ -124,3 +124,50 @@ def test_fewer_pairs_are_the_first_of_more_ties_included():
     assert len({pair.cosine for pair in more}) < len(more)
     for k in (1, 12, 150):
         assert most_similar_pairs(vectors, k) == more[:k]
+
+
+def nearly_equal(count: int, seed: int) -> np.ndarray:
+    """Vectors whose cosines differ by some 1e-6, as those of [CLS] at low layers do, [count, 32]."""
+    base = np.random.default_rng(2).normal(size=32)
+    return (base + 1e-3 * np.random.default_rng(seed).normal(size=(count, 32))).astype(np.float32)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_what_float32_cannot_tell_apart_is_settled_in_float64(similarity, monkeypatch):
+    monkeypatch.setattr("components.retrieval.search.exact._EXACT_ROWS", 64)
+    vectors, queries = nearly_equal(500, 0), nearly_equal(12, 1)
+    engine = ExactSearch(vectors)
+    many = engine.search(queries, 10, similarity)
+    for row, query in enumerate(queries):
+        expected = brute(vectors, query, similarity)
+        order = np.argsort(-expected, kind="stable")[:10]
+        np.testing.assert_array_equal(many.indices[row], order)
+        np.testing.assert_allclose(many.scores[row], expected[order], rtol=1e-14)
+        one = engine.search(query, 10, similarity)
+        np.testing.assert_array_equal(one.indices[0], order)
+        np.testing.assert_array_equal(one.scores[0], many.scores[row])
+
+
+def test_dot_products_of_long_vectors_are_settled_too():
+    vectors, queries = 1e4 * nearly_equal(500, 0), 1e4 * nearly_equal(3, 1)
+    for query in queries:
+        order = np.argsort(-brute(vectors, query, "dot"), kind="stable")[:10]
+        np.testing.assert_array_equal(ExactSearch(vectors).search(query, 10, "dot").indices[0], order)
+
+
+def test_equal_scores_are_counted_and_nearly_equal_ones_are_not():
+    vectors = np.repeat(np.eye(3, dtype=np.float32), 4, axis=0)  # 0..3 alike, 4..7 alike, 8..11 alike
+    vectors[3, 2] = 1e-3  # its cosine with the first axis is lower by 5e-7
+    hits = ExactSearch(vectors).search(np.eye(3, dtype=np.float32)[:2], 2)
+    np.testing.assert_array_equal(hits.indices, [[0, 1], [4, 5]])
+    np.testing.assert_array_equal(hits.tied, [3, 4])
+    np.testing.assert_array_equal(hits.tied_shown, [2, 2])
+    assert "3 sentences have the same score as the last hit, and 2 of them" in tie_note(3, 2)
+    assert tie_note(2, 2) == ""
+
+
+def test_values_that_are_not_finite_are_refused():
+    vectors = corpus(20)
+    vectors[7, 3] = np.nan
+    with pytest.raises(InputError, match="not finite"):
+        ExactSearch(vectors).search(corpus(1, seed=1), 5)

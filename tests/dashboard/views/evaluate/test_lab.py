@@ -117,7 +117,7 @@ def expected(layer: int, dims: int, seed: int = 0, count: int = COUNT) -> np.nda
     demo, scored = current.demo(), sts.demo_pairs()
     vectors = lab_layers(backend(), demo.texts[:count], demo.columns["compressed"][:count], scored).of(layer)
     cells = {(cell.pooling, cell.treatment): cell for cell in lab_cells(vectors, scored.scores, dims, seed)}
-    return np.array([[100 * cells[p, t].recall_at_1 for t in TREATMENTS] for p in POOLINGS])
+    return np.array([[100 * cells[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
 
 
 def test_it_shows_what_the_lab_gives(lab: AppTest) -> None:

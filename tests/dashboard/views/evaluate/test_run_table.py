@@ -12,7 +12,7 @@ import pytest
 
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.run_record import Run, RunData
-from dashboard.views.evaluate import compare, run_table
+from dashboard.views.evaluate import compare, lab, run_table
 from dashboard.views.evaluate.run_table import latex, markdown, paired
 
 DATA = RunData("pairs", 100, 60, "a" * 64)
@@ -201,3 +201,13 @@ def test_only_what_was_compared_is_called_different(runs, monkeypatch):
     assert "not significantly different from **same**." in unsure
     assert "statistically significant" in message(monkeypatch, [reference, little])  # p 0.03 alone, 0.06 among others
     assert "**little** · **same**" in message(monkeypatch, [reference, little, same])
+
+
+def test_an_adjusted_p_is_called_no_probability():
+    assert "no longer a frequency" in run_table.HOLM
+    assert "probability of a difference" not in run_table.HOLM
+
+
+def test_whitening_and_centring_are_told_apart():
+    assert "vary equally in all of them" in lab.EXPLAINED
+    assert "(centring), which\nremoves what all sentences share" in lab.EXPLAINED

@@ -8,7 +8,8 @@ import pytest
 from components.jobs import Cancelled
 from components.retrieval.evaluation.graded import ranks as module
 from components.retrieval.evaluation.graded.ranks import RelevantRanks, ranker_relevant_ranks, vector_relevant_ranks
-from components.retrieval.evaluation.ranks import exact_directions, gold_ranks
+from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.search.exact import exact_directions
 from components.retrieval.search.lexical import make_ranker
 
 BLOCKS = [(512, 8192), (7, 11)]

@@ -217,7 +217,14 @@ def stepped(
     """
     if least == most:
         return least
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", width="content", wrap=False):
+    with st.container(
+        horizontal=True,
+        vertical_alignment="bottom",
+        gap="xsmall",
+        width="content",
+        wrap=False,
+        key=f"stepped_{setting}",
+    ):
         value = int(
             bind(
                 setting,

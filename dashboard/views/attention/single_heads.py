@@ -196,10 +196,13 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         value="attention",
         limits=(0.0, float(np.nanmax(shares))),
         show_values=len(rows) <= 9,
-        message=messages.escape(f"{rows[query]} attends most to {columns[key]} ({shares[query, key]:.2f}). {note}"),
-        read="Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
+    )
+    strongest = messages.escape(f"{rows[query]} attends most to {columns[key]} ({shares[query, key]:.2f}). {note}")
+    st.markdown(f":material/insights: {strongest}")
+    figures.reading(
+        "Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
         "values.",
-        not_shown=NOT_SHOWN,
+        NOT_SHOWN,
     )
     _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair)
 
@@ -286,6 +289,7 @@ def glance(model_input: AttentionInput, row: Any) -> None:
         open_head,
         label=f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
         selected=(model_input.block, model_input.head),
+        height=500,
         scale=controls.scale(),
     )
     for note in notes:

@@ -75,6 +75,7 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         open_head,
         label=f"A tile for each head (rows: blocks), coloured by its score on “{NAMES[pattern]}”; Enter opens a head",
         selected=(best[0].block, best[0].head),
+        height=300,  # so that the ranking begins on the first screen
         limits=(0.0, max(best[0].score, 1e-6)),
         scale=controls.scale(),
     )

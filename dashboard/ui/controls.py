@@ -235,7 +235,7 @@ def stepped(
                 max_value=most,
                 step=1,
                 help=help_text,
-                width=140,
+                width=round(140 * scale()),  # with less, Streamlit hides the buttons
             )
         )
         is_playing = st.session_state.get(_PLAYING) == setting

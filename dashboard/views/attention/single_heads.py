@@ -74,7 +74,8 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     )
     scale = controls.scale()
     width = (560 if view == "head" else 1020) * scale
-    zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, FRAME_HEIGHT * (1 + (scale - 1) / 2))
+    height = FRAME_HEIGHT + (60 if view == "model" and scale > 1 else 0)  # on a projector, without the row of patterns
+    zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, height)
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
     left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
     with left:

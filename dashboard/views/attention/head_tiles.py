@@ -39,7 +39,8 @@ def head_tiles(
 ) -> None:
     """Draw values [block, head, size, size] as tiles. After a click, `on_click(block, head)` runs before the next draw.
 
-    All tiles together are at most `height` pixels high, unless they would become too small to click. `hints` has a line for each tile, block by block, which is visible while the pointer or the keyboard is on the tile.
+    All tiles together are at most `height` pixels high, unless they would become too small to click. `hints` has a line
+    for each tile, block by block, which is visible while the pointer or the keyboard is on the tile.
     Raises ValueError if there are more than MAX_CELLS cells.
     """
     blocks, heads, size, _ = values.shape

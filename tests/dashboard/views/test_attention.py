@@ -355,7 +355,7 @@ def test_flow_without_special_tokens(open_page: Open) -> None:
     expected = attention_flow.rollout(attentions())[2, 1:-1, 1:-1]
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
     assert app.query_params["fs"] == "0"
-    assert [row.split()[1] for row in figures(app)[0]["data"][0]["y"]][0] == "we"
+    assert figures(app)[0]["data"][0]["y"][0] == "1 we"
 
 
 def test_long_words_are_truncated_in_messages_and_on_axes(open_page: Open) -> None:

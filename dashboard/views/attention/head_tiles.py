@@ -60,7 +60,7 @@ def head_tiles(
             "selected": list(selected),
             "label": label,
             "scale": scale,
-            "height": round(height * (1 + (scale - 1) / 2)),
+            "height": height,
         }
     ).encode()
     # A component accepts bytes only as its whole data, so the layout is sent in front of the cells.

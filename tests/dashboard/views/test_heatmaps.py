@@ -189,15 +189,15 @@ def test_both_maps_share_one_colour_bar_until_each_has_its_own_scale(open_page: 
     app = open_page("heatmaps")
     assert [figure["data"][0]["showscale"] for figure in figures(app)[:2]] == [False, False]
     low, high = (figures(app)[0]["data"][0][end] for end in ("zmin", "zmax"))
-    (bar,) = [item for item in app.get("html") if "bi-scale" in item.proto.body]
+    (bar,) = [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
     assert f"<span>{low:.2f}</span>" in bar.proto.body
     assert f"<span>{high:.2f}</span>" in bar.proto.body
     app.toggle(key="w_own_scale").set_value(True).run()
     assert [figure["data"][0]["showscale"] for figure in figures(app)[:2]] == [True, True]
-    assert not [item for item in app.get("html") if "bi-scale" in item.proto.body]
+    assert not [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
 
 
-def test_the_sentence_matrix_has_the_colours_of_the_layers_page_at_every_layer(open_page: Open) -> None:
+def test_the_sentence_matrix_has_the_same_colours_at_every_layer(open_page: Open) -> None:
     def ends(app: Any) -> tuple[float, float]:
         heat = next(item["data"][0] for item in figures(app) if item["data"][0]["type"] == "heatmap")
         return heat["zmin"], heat["zmax"]
@@ -209,15 +209,11 @@ def test_the_sentence_matrix_has_the_colours_of_the_layers_page_at_every_layer(o
     before = ends(app)
     app.number_input(key="w_layer").set_value(1).run()
     assert ends(app) == before
-    np.testing.assert_allclose(ends(open_page("layers", view="sentences")), before, atol=1e-5)
 
 
-def test_play_shows_the_next_block_and_writes_the_address_at_the_end(open_page: Open) -> None:
+def test_play_begins_with_the_next_block_and_from_the_last_with_the_first(open_page: Open) -> None:
     app = open_page("heatmaps", b1="4")
     app.button(key="play_first_block").click().run()
     assert figures(app)[0]["layout"]["title"]["text"] == "Block 5: layer 5 to layer 6"
-    assert app.query_params["b1"] == "4"  # one step of the history for all of it
-    app.button(key="play_first_block").click().run()  # pause
-    assert app.query_params["b1"] == "5"
-    app.button(key="play_first_block").click().run()  # from the last, again from the first
+    app.button(key="play_first_block").click().run()
     assert app.number_input(key="w_first_block").value == 0

@@ -82,8 +82,10 @@ def show(
         messages.guarded(partial(draw, loaded, view), doing)
         with refused:
             controls.refuse_unavailable(page, loaded)
-        state.write_address(page)
+        if not controls.is_playing():  # one step in the browser's history for all that is played, not one for each
+            state.write_address(page)
 
+    controls.stop_playing()  # of a page visited before
     body()
     if foot is not None:
         foot()

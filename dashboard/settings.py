@@ -219,8 +219,9 @@ SETTINGS: tuple[Setting, ...] = (
         ("head", "model", "neuron", "matrix", "glance", "patterns", "flow", "mask"),
         ATTENTION,
     ),
-    _number("block", "l", 0, 1_000, ATTENTION),
-    _number("head", "h", 0, 1_000, ATTENTION),
+    # None: the head with the clearest pattern
+    _number("block", "l", None, 1_000, ATTENTION),
+    _number("head", "h", None, 1_000, ATTENTION),
     _choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), ATTENTION),
     _choice("combination", "agg", ("one", "mean", "max"), ATTENTION),
     _positions("chosen_blocks", "bs", ATTENTION, unique=True),
@@ -234,6 +235,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("flow_block", "fb", None, 1_000, ATTENTION),
     _choice("flow_heads", "fh", ("together", "one"), ATTENTION),
     _number("masked", "mp", None, 100_000, ATTENTION),
+    _flag("flow_special", "fs", True, ATTENTION),
     _flag("mask_word", "mw", False, ATTENTION),
     # Map
     _choice("map_view", "view", ("ends", "through", "senses"), MAP),

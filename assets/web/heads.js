@@ -34,7 +34,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const draw = () => {
     const style = getComputedStyle(canvas);
     const width = canvas.parentElement.clientWidth;
-    tile = Math.max(18, Math.min(110, Math.floor((width - left) / heads) - gap));
+    const [across, down] = [(width - left) / heads, (layout.height - top) / blocks].map((each) => Math.floor(each) - gap);
+    tile = Math.max(18, Math.min(across, down));
     const ratio = window.devicePixelRatio || 1;
     const shownWidth = left + heads * (tile + gap);
     const shownHeight = top + blocks * (tile + gap);

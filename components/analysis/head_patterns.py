@@ -27,7 +27,7 @@ from components.arrays import Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence
 
-Pattern = Literal["previous", "next", "itself", "first", "separators", "same_word", "punctuation", "broad"]
+Pattern = Literal["previous", "next", "itself", "first", "separators", "same_word", "punctuation", "rarest", "broad"]
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 # The definition of each pattern, for people.
@@ -40,6 +40,7 @@ MEANING: Mapping[Pattern, str] = MappingProxyType(
         "separators": "the [SEP] tokens",
         "same_word": "the same word at another position, ignoring case",
         "punctuation": "punctuation marks",
+        "rarest": "the rarest token of the text, by its id in the vocabulary",
         "broad": "all tokens equally: entropy divided by the highest possible entropy",
     }
 )
@@ -74,6 +75,20 @@ class HeadPatterns:
             RankedHead(int(cell) // heads, int(cell) % heads, float(values.flat[cell])) for cell in order[: max(0, k)]
         ]
         return tuple(head for head in ranked if not np.isnan(head.score))
+
+    def clearest(self) -> RankedHead | None:
+        """The head that follows a pattern most clearly: its score less what chance gives, in the pattern where it is largest.
+
+        Attention to the first token and to separators does not count, because heads that find no target attend to
+        them (Clark et al., section 3.2), and neither does evenly spread attention. None if nothing else has a score.
+        """
+        heads = (
+            RankedHead(head.block, head.head, head.score - self.chance[pattern])
+            for pattern in PATTERNS
+            if pattern not in {"first", "separators", "broad"}
+            for head in self.top(pattern, 1)
+        )
+        return max(heads, key=lambda head: head.score, default=None)
 
     def best_pattern(self, block: int, head: int) -> tuple[Pattern, float]:
         """The pattern with the highest score, and the score; the first of PATTERNS on a tie.
@@ -182,6 +197,7 @@ def _weights(sentence: TokenizedSentence) -> dict[str, Float64]:
         "separators": separator[None, :] & (ahead != 0),
         "same_word": _same_word(sentence),
         "punctuation": mark[None, :] & (ahead != 0),
+        "rarest": _rarest(sentence)[None, :] & (ahead != 0),
         "distance": np.abs(ahead),
     }
     return {name: target.astype(np.float64) for name, target in targets.items()}
@@ -197,6 +213,20 @@ def _same_word(sentence: TokenizedSentence) -> NDArray[np.bool_]:
         first.append(sentence.word_positions(token.position)[0])
     number, word = np.array(form), np.array(first)
     return (number[:, None] == number) & (word[:, None] != word) & (number[:, None] >= 0)
+
+
+def _rarest(sentence: TokenizedSentence) -> NDArray[np.bool_]:
+    """Whether a token is the rarest one, bool [token], at all its positions: the one with the highest id in a word.
+
+    The ids of BERT's vocabulary run from frequent to rare words, roughly; special tokens and punctuation do not count.
+    """
+    ids = np.array(
+        [
+            -1 if token.special or _is_punctuation(sentence.surface(token.position)) else token.id
+            for token in sentence.tokens
+        ]
+    )
+    return (ids == ids.max()) & (ids >= 0)
 
 
 def _is_punctuation(text: str) -> bool:

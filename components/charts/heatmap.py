@@ -9,6 +9,15 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
+DIAGONAL = "rgba(133, 139, 149, 0.25)"  # pale on a light page, dark on a dark one: no colour of the scale
+
+
+def off_diagonal_limits(*matrices: np.ndarray) -> tuple[float, float]:
+    """One colour scale for matrices [..., n, n]: the smallest and largest value off all their diagonals."""
+    return theme.limits_of(
+        np.concatenate([matrix[..., ~np.eye(matrix.shape[-1], dtype=bool)].ravel() for matrix in matrices])
+    )
+
 
 def similarity_heatmap(
     matrix: np.ndarray,
@@ -19,7 +28,7 @@ def similarity_heatmap(
     show_values: bool = False,
     numbers: Sequence[int] | None = None,
 ) -> go.Figure:
-    """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty.
+    """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 
     Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
     apart. `limits` fixes the colour scale.
@@ -28,9 +37,10 @@ def similarity_heatmap(
         f"{number}  {theme.plain(label, 24)}"
         for number, label in zip(numbers or range(1, len(labels) + 1), labels, strict=True)
     ]
+    itself = np.eye(len(names), dtype=bool)  # always 1: as a colour it would say something about the sentences
     figure = go.Figure(
         theme.heatmap(
-            matrix,
+            np.where(itself, np.nan, matrix),
             [name.split("  ")[0] for name in names],
             names,
             "cosine",
@@ -41,6 +51,16 @@ def similarity_heatmap(
             xgap=1,
             ygap=1,
         )
+    )
+    figure.add_heatmap(
+        z=np.where(itself, 1.0, np.nan).astype(np.float32),
+        x=figure.data[0].x,
+        y=figure.data[0].y,
+        colorscale=[[0, DIAGONAL], [1, DIAGONAL]],
+        showscale=False,
+        hovertemplate="%{y}<br>with itself: 1<extra></extra>",
+        xgap=1,
+        ygap=1,
     )
     figure.update_yaxes(title="sentence or word", autorange="reversed", showgrid=False)
     figure.update_xaxes(title="sentence or word (number)", showgrid=False, type="category", tickangle=0)

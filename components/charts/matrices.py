@@ -12,7 +12,11 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
-MAX_TICKS = 40
+MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
+SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
+_PLOT = 380  # pixels: height of a large matrix; with its labels it ends within the first screen
+_LABEL = 14  # characters of a token on an axis; the hover shows more
+_LETTER = 7.4  # pixels
 
 
 def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
@@ -33,11 +37,12 @@ def token_matrix(
     limits: tuple[float, float] | None = None,
     diverging: bool = False,
     show_values: bool = False,
+    colour_bar: bool = True,
 ) -> go.Figure:
-    """A matrix [row, column] as colour, row 0 on top; NaN stays empty.
+    """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
-    axis (see `axis_labels`). `limits` fixes the colour scale.
+    axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it.
     """
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
@@ -50,22 +55,39 @@ def token_matrix(
             limits,
             colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
             texttemplate="%{z:.2f}" if show_values else None,
+            showscale=colour_bar,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
         )
     )
-    figure.update_xaxes(
-        title=columns, type="category", showgrid=False, tickangle=-60, **_ticks(column_names), constrain="domain"
-    )
+    n_rows, n_columns = len(row_labels), len(column_labels)
+    most = max(n_rows, n_columns)
+    is_square = most >= SQUARE_FROM
+    figure.update_xaxes(title=columns, type="category", showgrid=False, **_ticks(column_labels), constrain="domain")
     figure.update_yaxes(
-        title=rows, type="category", showgrid=False, autorange="reversed", **_ticks(row_names), constrain="domain"
+        title=rows,
+        type="category",
+        showgrid=False,
+        autorange="reversed",
+        **_ticks(row_labels) | {"tickangle": 0},
+        constrain="domain",
+        scaleanchor="x" if is_square else None,
     )
+    plot = _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
+    longest = max((min(len(label), _LABEL) for label in column_labels), default=0)
     # Never so low that the numbers of the colour scale overlap.
-    return theme.finish(figure, title, max(330, min(760, 230 + 20 * min(len(row_labels), MAX_TICKS))))
+    height = max(330, 46 + plot + _LETTER * longest + 34)
+    return theme.finish(figure, title, round(height))
 
 
 def _ticks(labels: Sequence[str]) -> dict[str, object]:
-    step = -(-len(labels) // MAX_TICKS)
-    return {"tickmode": "array", "tickvals": list(labels[::step]), "ticktext": list(labels[::step])}
+    """Upright labels, thinned and truncated; `tickvals` are the whole labels as they are drawn."""
+    shown = labels[:: -(-len(labels) // MAX_TICKS)]
+    return {
+        "tickmode": "array",
+        "tickvals": [theme.plain(label, 26) for label in shown],
+        "ticktext": [theme.plain(label, _LABEL) for label in shown],
+        "tickangle": -90,
+    }
 
 
 def side_by_side_limits(*matrices: np.ndarray) -> tuple[float, float]:
@@ -81,12 +103,17 @@ def as_cells(values: np.ndarray, low: float, high: float) -> bytes:
     return np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8).tobytes()
 
 
-def palette_bytes() -> bytes:
-    """The sequential colour scale as 256 x RGB bytes, for a canvas."""
+def palette(count: int) -> np.ndarray:
+    """`count` evenly spaced colours of the sequential scale, from dark to bright: uint8 [count, RGB]."""
     from plotly.colors import sample_colorscale
 
-    sampled = sample_colorscale(theme.SEQUENTIAL, list(np.linspace(0, 1, 256)), colortype="tuple")
-    return np.rint(255 * np.array(sampled)).astype(np.uint8).tobytes()
+    sampled = sample_colorscale(theme.SEQUENTIAL, list(np.linspace(0, 1, count)), colortype="tuple")
+    return np.rint(255 * np.array(sampled)).astype(np.uint8)
+
+
+def palette_bytes() -> bytes:
+    """The sequential colour scale as 256 x RGB bytes, for a canvas."""
+    return palette(256).tobytes()
 
 
 def shrink(values: np.ndarray, factor: int) -> np.ndarray:
@@ -111,6 +138,6 @@ def key_bars(values: np.ndarray, labels: Sequence[str], title: str) -> go.Figure
             hovertemplate="%{x}: %{y:.4f}<extra></extra>",
         )
     )
-    figure.update_xaxes(title="key", type="category", tickangle=-60, **_ticks(names))
+    figure.update_xaxes(title="key", type="category", **_ticks(labels))
     figure.update_yaxes(title="attention")
     return theme.finish(figure, title, 320)

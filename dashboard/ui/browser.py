@@ -17,6 +17,7 @@ from components.model.trace import TokenizedSentence
 from dashboard.ready_made import ASSETS
 
 TINTS = 6
+STEP_MS = 900  # between two steps of what is played
 _EDITOR = "<label><span></span><textarea spellcheck='false'></textarea><small></small></label>"
 _LINK_BUTTON = (
     '<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M9.5 14.5l5-5M8 11l-2.5 2.5a3.5 3.5 0 0 0 '
@@ -122,6 +123,19 @@ def editor(key: str, *, label: str, text: str, version: int, hint: str, placehol
             "height": round(18 + 26 * rows),
         },
         on_edit_change=lambda: None,
+    )
+
+
+def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
+    """Call `on_tick(value)` before the next run, STEP_MS after this value was drawn. It draws nothing itself."""
+
+    def ticked() -> None:
+        sent = st.session_state[key].tick
+        if sent is not None:
+            on_tick(int(sent))
+
+    web_component("ticker", "")(
+        key=key, data={"value": value, "milliseconds": STEP_MS}, on_tick_change=ticked, height=0
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
@@ -75,6 +76,7 @@ def bind(
     from_widget: Callable[[Any], Any] = _unchanged,
     describe: Callable[[Any], str] = str,
     after_change: Callable[[], None] | None = None,
+    offers: str = "",
     key: str = "",
     **arguments: Any,
 ) -> Any:
@@ -86,8 +88,8 @@ def bind(
 
     options: the values to choose from; a mapping gives the text of each. default: the value before a person chooses,
     and in place of a refused one. to_widget, from_widget: convert the setting's value to the widget's, and back.
-    describe: how a warning writes a refused value. after_change: called after a choice. The other arguments are
-    passed to the widget; give bounds by name.
+    describe: how a warning writes a refused value; offers: what it says there is instead. after_change: called after a
+    choice. The other arguments are passed to the widget; give bounds by name.
     """
     key = key or f"w_{setting}"
     if isinstance(options, Mapping):
@@ -98,14 +100,22 @@ def bind(
     value = default if chosen is None else to_widget(chosen)
     if value is not None and not _is_offered(value, arguments):
         if chosen != original:
-            _warn_unavailable(f"{label} {describe(chosen)}", arguments.get("min_value"), arguments.get("max_value"))
+            _warn_unavailable(
+                f"{label} {describe(chosen)}", arguments.get("min_value"), arguments.get("max_value"), offers
+            )
         value = to_widget(original) if default is None else default
         state.put(setting, None if original is None else from_widget(value))
 
     def changed() -> None:
         sent = st.session_state[key]
         sent = tuple(dict.fromkeys(sent)) if isinstance(sent, list) else sent
+        chosen = state.get(setting)
+        # A run that the next click interrupts forgets what it has drawn, and Streamlit then reports the value on
+        # display as new. Nobody has chosen it, so it must not become a choice (and get into the address).
+        if sent == (default if chosen is None else to_widget(chosen)):
+            return
         if _is_offered(sent, arguments):
+            stop_playing()
             state.put(setting, from_widget(sent))
             if after_change is not None:
                 after_change()
@@ -130,9 +140,9 @@ def _is_offered(value: Any, arguments: Mapping[str, Any]) -> bool:
     return isinstance(value, str)
 
 
-def _warn_unavailable(choice: str, lowest: float | None, highest: float | None) -> None:
-    bounds = "" if lowest is None else f" Choose from {lowest} to {highest}."
-    st.warning(messages.escape(f"{choice} is not available here.{bounds}"), icon=":material/link_off:")
+def _warn_unavailable(choice: str, lowest: float | None, highest: float | None, offers: str = "") -> None:
+    reason = f" {offers}" if offers else "" if lowest is None else f" Choose from {lowest} to {highest}."
+    st.warning(messages.escape(f"{choice} is not available here.{reason}"), icon=":material/link_off:")
 
 
 def choice(
@@ -214,11 +224,92 @@ def number(setting: str, label: str, least: int, most: int, default: int, help_t
     return int(bind(setting, st.slider, label, default=default, min_value=least, max_value=most, help=help_text))
 
 
+def stepped(
+    setting: str,
+    label: str,
+    least: int,
+    most: int,
+    default: int,
+    help_text: str | None = None,
+) -> int:
+    """A whole number with buttons for the next and the one before, and one that plays all numbers in order.
+
+    The server counts, not the figure: so that a figure of any kind can be played, and the number is one setting that
+    the page's other views and its address share. The browser requests the next number when the last is drawn.
+    """
+    if least == most:
+        return least
+    with st.container(
+        horizontal=True,
+        vertical_alignment="bottom",
+        gap="xsmall",
+        width="content",
+        wrap=False,
+        key=f"stepped_{setting}",
+    ):
+        value = int(
+            bind(
+                setting,
+                st.number_input,
+                label,
+                default=default,
+                min_value=least,
+                max_value=most,
+                step=1,
+                help=help_text,
+                width=round(140 * scale()),  # with less, Streamlit hides the buttons
+            )
+        )
+        is_playing = st.session_state.get(_PLAYING) == setting
+        st.button(
+            "Pause" if is_playing else "Play",
+            icon=":material/pause:" if is_playing else ":material/play_arrow:",
+            key=f"play_{setting}",
+            help=f"{'Stops' if is_playing else 'Shows'} {least} to {most} in order",
+            on_click=stop_playing if is_playing else _play,
+            args=() if is_playing else (setting, value, least, most),
+        )
+        if is_playing:
+            browser.ticker(f"tick_{setting}", value, partial(play_next, setting, least, most, default))
+    return value
+
+
+_PLAYING = "_playing"  # the session key of the setting that is played
+
+
+def is_playing() -> bool:
+    return st.session_state.get(_PLAYING) is not None
+
+
+def stop_playing() -> None:
+    st.session_state.pop(_PLAYING, None)
+
+
+def _play(setting: str, value: int, least: int, most: int) -> None:
+    st.session_state[_PLAYING] = setting
+    state.put(setting, least if value == most else value + 1)
+
+
+def play_next(setting: str, least: int, most: int, default: int, drawn: int) -> None:
+    """Go on from the number `drawn` to the next if the setting is still played; the last number ends it."""
+    value = default if state.get(setting) is None else state.get(setting)
+    if st.session_state.get(_PLAYING) != setting or drawn != value:
+        return
+    state.put(setting, min(most, max(least, value + 1)))
+    if value + 1 >= most:
+        stop_playing()
+
+
 def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", label: str = "Sentence") -> int:
     """The index of one of the sentences, from 0."""
     if len(sentences) == 1:
         return 0
     return sentence_of([item.text for item in sentences], setting, label, 0)
+
+
+def row() -> Any:
+    """The one row of controls above a figure; use it as a context (`with`)."""
+    return st.container(horizontal=True, vertical_alignment="bottom", key="figure_controls")
 
 
 def options() -> Any:
@@ -252,7 +343,15 @@ def sentence_of(texts: Sequence[str], setting: str, label: str, default: int, no
     options = {0: none, **names} if none else names
     default = min(default, len(options) - 1)
     return int(
-        bind(setting, st.selectbox, label, options=options, default=default, describe=lambda row: str(row + 1 - shift))
+        bind(
+            setting,
+            st.selectbox,
+            label,
+            options=options,
+            default=default,
+            describe=lambda row: str(row + 1 - shift),
+            offers=f"There {'is 1 sentence' if len(texts) == 1 else f'are {len(texts)} sentences'}.",
+        )
     )
 
 

@@ -96,6 +96,16 @@ def matrix(
     figure(chart, key=key, alt=alt, table=table, read=read, not_shown=not_shown, message=message)
 
 
+def colour_bar(value: str, limits: tuple[float, float]) -> None:
+    """One colour bar for several figures on one scale, each drawn without its own."""
+    low, high = (f"{limit:.2f}" for limit in limits)
+    stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in matrices.palette(9))
+    st.html(
+        f'<div class="bi-scale" role="img" aria-label="{value}: dark is {low}, bright is {high}"><span>{value}</span>'
+        f'<span>{low}</span><i style="background: linear-gradient(to right, {stops})"></i><span>{high}</span></div>'
+    )
+
+
 def part_bars(
     parts: Mapping[str, np.ndarray],
     pieces: Sequence[str],

@@ -217,8 +217,7 @@ def _matrices(models: Sequence[Compared], key: str, title: str, names: Sequence[
     """All with all at one layer, on one colour scale for every layer and model."""
     vectors = [similarity.centred(item.vectors, item.baseline().centre) if centred else item.vectors for item in models]
     matrices = [similarity.cosine_matrix(item) for item in vectors]  # each [layer, n, n]
-    off_diagonal = ~np.eye(len(names), dtype=bool)
-    limits = (min(float(np.nanmin(matrix[:, off_diagonal])) for matrix in matrices), 1.0)
+    limits = heatmap.off_diagonal_limits(*matrices)
     layer = controls.layer(min(matrix.shape[0] for matrix in matrices) - 1)
     for number, (column, item, matrix) in enumerate(zip(st.columns(len(models)), models, matrices, strict=True)):
         full_title = _full_title(f"{title}, layer {layer}", item, models)

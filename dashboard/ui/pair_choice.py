@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from dashboard import ready_made, state
 from dashboard.ui import controls
 
@@ -32,10 +30,7 @@ class Pair:
 def choose() -> Pair:
     """Draw two pickers. B starts as none, or as the second sentence if the ready-made set is a pair."""
     texts = state.get("sentences")
-    left, right = st.columns(2)
-    with left:
-        first = controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
-    with right:
-        default = 2 if ready_made.is_pair(texts) else 0
-        second = controls.sentence_of(texts, "sentence_b", "Sentence B", default, none="none: A alone")
+    first = controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
+    default = 2 if ready_made.is_pair(texts) else 0
+    second = controls.sentence_of(texts, "sentence_b", "Sentence B", default, none="none: A alone")
     return Pair(texts[first], texts[second - 1] if second else None)

@@ -17,11 +17,15 @@ def frame_of(page: Page):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_page_opens_with_lines_in_the_head_view(visit: Visit, dark: bool) -> None:
+def test_the_page_opens_with_the_lines_of_the_clearest_head(visit: Visit, dark: bool) -> None:
     page = visit("/attention", dark=dark)
-    lines = frame_of(page).locator("svg line")
+    lines = frame_of(page).locator("svg #attention line")
     expect(lines.first).to_be_attached(timeout=30_000)
-    assert lines.count() > 100
+    # Ten tokens, each with one line to the token before it: all other heads are off.
+    opacities = lines.evaluate_all("(lines) => lines.map((line) => +line.getAttribute('stroke-opacity'))")
+    assert sum(opacity > 0.5 for opacity in opacities) == 10
+    assert frame_of(page).get_by_role("checkbox", checked=True).all_text_contents() == [""]
+    expect(frame_of(page).get_by_role("checkbox", name="Head 2", exact=True)).to_be_checked()
     expect(frame_of(page).get_by_text("river", exact=True)).to_have_count(0)
     expect(frame_of(page).get_by_text("bank", exact=True).first).to_be_visible()
 
@@ -78,3 +82,75 @@ def test_heatmaps_are_drawn_with_the_diagonal(visit: Visit) -> None:
     assert figure(page, 0)["types"] == ["heatmap"]
     assert figure(page, 1)["types"] == ["heatmap"]
     assert set(figure(page, 2)["types"]) == {"scatter"}
+
+
+FIRST = ".js-plotly-plot, .stMainBlockContainer iframe, .stMainBlockContainer canvas[data-drawn]"
+
+
+def ends(page: Page) -> tuple[float, float]:
+    """Where the first figure begins and ends, in pixels from the top of the screen."""
+    page.wait_for_selector(FIRST, timeout=60_000)
+    page.wait_for_timeout(700)
+    box = page.locator(FIRST).first.bounding_box()
+    assert box is not None
+    return box["y"], box["y"] + box["height"]
+
+
+HEATMAPS = ("blocks", "inside", "tokens", "layers", "sentences")
+ATTENTION = ("head", "model", "neuron", "matrix", "glance", "patterns", "flow")
+EVERY = [f"/heatmaps?view={view}" for view in HEATMAPS] + [f"/attention?view={view}" for view in ATTENTION]
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_the_first_figure_is_whole_on_the_first_screen(visit: Visit, path: str) -> None:
+    page = visit(path)
+    top, bottom = ends(page)
+    assert top <= (350 if "glance" in path else 330)  # "rows: blocks, columns: heads" stands above that canvas
+    assert bottom <= 900
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.goto(f"{page.evaluate('window.location.origin')}{path}&proj=1")  # the address leaves a default view out
+    settle(page)
+    assert ends(page)[1] <= 1080
+
+
+@pytest.mark.parametrize("path", ["/heatmaps", "/heatmaps?view=sentences", "/attention", "/attention?view=model"])
+def test_the_first_figure_begins_on_a_phones_first_screen(visit: Visit, path: str) -> None:
+    page = visit(path, phone=True)
+    assert ends(page)[0] <= 520
+    if "model" in path:
+        expect(frame_of(page).locator("#note")).to_contain_text("Swipe sideways")
+
+
+def test_bertviz_grows_in_projector_mode(visit: Visit) -> None:
+    widths = []
+    page = visit("/attention?view=model")
+    for address in ("", "&proj=1"):
+        page.set_viewport_size({"width": 1920, "height": 1080})
+        page.goto(page.url + address)
+        settle(page)
+        frame = frame_of(page).locator("#vis svg")
+        expect(frame).to_be_visible(timeout=30_000)
+        page.wait_for_timeout(500)
+        widths.append(frame.bounding_box()["width"])  # type: ignore[index]
+    assert widths[1] > 1.1 * widths[0]
+
+
+def test_play_shows_the_blocks_in_order_and_stops_at_the_last(visit: Visit) -> None:
+    page = visit("/heatmaps?b1=3")
+    page.get_by_role("button", name="Play", exact=True).first.click()
+    page.wait_for_function(
+        "() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('Block 5: layer 5')"
+    )
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    page.wait_for_url("**b1=5**")
+
+
+def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:
+    page = visit("/heatmaps")
+    names = ["Pairs of tokens", "Inside a block", "Pairs of sentences", "A block's input and output"]
+    for name in 2 * names:
+        page.get_by_role("radio", name=name).click(delay=0, no_wait_after=True)
+        page.wait_for_timeout(60)
+    settle(page)
+    page.wait_for_timeout(1_500)
+    assert "?" not in page.url, page.url

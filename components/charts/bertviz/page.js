@@ -10,6 +10,11 @@
   // SVG lines drawn at most in one go: Chromium takes about 50 microseconds for each, more with every change.
   const LINES = { head: 40000, model: 20000, neuron: 8000 }[page.view];
 
+  document.body.classList.toggle("bare", page.bare);
+  // The head view is as wide as its zoom makes it; the others shrink with their frame.
+  const room = page.view === "head" ? Math.max(1, (window.innerWidth - 16) / 340) : Infinity;
+  document.body.style.setProperty("--zoom", Math.min(page.zoom, room));
+
   // --- data -----------------------------------------------------------------------------------------------------
   function bytesOf(id) {
     const text = atob(document.getElementById(id).textContent);
@@ -75,7 +80,11 @@
   // --- fewer lines ----------------------------------------------------------------------------------------------
   let leftOut = ""; // of the drawing just made
   let ofCells = ""; // of the model view's pictures
-  const write = () => (note.textContent = `${ofCells} ${leftOut}`.trim());
+  const isWider = () => document.documentElement.scrollWidth > window.innerWidth + 8;
+  const write = () => {
+    const sideways = isWider() ? "Swipe sideways to see all of this view." : "";
+    note.textContent = [sideways, ofCells, leftOut].filter(Boolean).join(" ");
+  };
   const level = (weight) => Math.round(weight * 255);
 
   // Which weights of these rows get a line: none of weight 0, which nobody sees, and of the rest the strongest.

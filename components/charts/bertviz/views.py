@@ -45,6 +45,8 @@ _CONTROLS: dict[View, tuple[dict[str, str], str]] = {
         "Point at a token on the left; its plus sign shows query and keys.",
     ),
 }
+WIDTHS: dict[View, int] = {"head": 360, "model": 990, "neuron": 1030}  # pixels of the drawings and their margins
+LEAST_ZOOM, MOST_ZOOM = 0.7, 2.2
 _BYTES_PER_TOKEN = 24  # in the document: a quoted piece, once as data and once as text
 
 
@@ -62,6 +64,8 @@ def attention_page(
     block: int | None = None,
     head: int | None = None,
     filter: Filter = "all",
+    zoom: float = 1.0,
+    bare: bool = False,
 ) -> str:
     """A whole HTML document with one of the views.
 
@@ -75,7 +79,8 @@ def attention_page(
     relative positions (MPNet), which add a bias. `second_start` is the position of the first token of sentence B:
     with it the page offers bertviz's filters, and `filter` is the first one shown.
     `blocks` and `heads` (numbers along the first two axes) restrict the data sent; the page keeps their numbers.
-    `block` is shown first (None: the first one sent), with only `head` or all of its heads.
+    `block` is shown first (None: the first one sent), with only `head` or all of its heads. `zoom` enlarges the drawing
+    (see `fitting_zoom`) where the frame is wide enough. `bare` leaves out the page's own controls of block, head and texts.
 
     Raises ValueError if the arguments do not fit together, and InputError (a ValueError) that says what to leave
     out if the page would be larger than MAX_BYTES.
@@ -122,6 +127,8 @@ def attention_page(
         "head": head,
         "filter": filter,
         "dark": dark,
+        "zoom": zoom,
+        "bare": bare,
     }
     controls, hint = _CONTROLS[view]
     text = " ".join(tokens)
@@ -152,16 +159,26 @@ def estimate_bytes(n_blocks: int, n_heads: int, n_tokens: int, view: View, head_
     return size + _BYTES_PER_TOKEN * n_tokens + 1500
 
 
-def frame_height(view: View, n_tokens: int, n_blocks: int = 1, n_heads: int = 12) -> int:
+def frame_height(
+    view: View, n_tokens: int, n_blocks: int = 1, n_heads: int = 12, zoom: float = 1.0, bare: bool = False
+) -> int:
     """The height of the drawing and its controls in pixels. `n_heads` counts all heads of the model.
 
     For `st.iframe(height=...)`; with less the page scrolls.
     """
+    around = 40 if bare else 80  # the margins, and the controls
     if view == "head":
-        return 100 + round(22.5 * n_tokens)
+        return around + round(zoom * (20 + 22.5 * n_tokens))
     if view == "neuron":
-        return 115 + 26 * n_tokens
-    return 80 + max(round(n_blocks * (n_tokens * 84 / n_heads + 10)) + 38, 18 * n_tokens + 55)
+        return around + round(zoom * (35 + 26 * n_tokens))
+    cells = n_blocks * (n_tokens * 84 / n_heads + 10) + 38
+    return around + round(zoom * max(round(cells), 18 * n_tokens + 55))
+
+
+def fitting_zoom(view: View, n_tokens: int, n_blocks: int, n_heads: int, width: float, height: float) -> float:
+    """The zoom at which a bare view fills a frame of this width and height in pixels, within what can be read."""
+    natural = frame_height(view, n_tokens, n_blocks, n_heads, bare=True)
+    return max(LEAST_ZOOM, min(MOST_ZOOM, width / WIDTHS[view], height / natural))
 
 
 def _check_size(size: int, view: View, count: tuple[int, int, int], dim: int) -> None:

@@ -33,12 +33,14 @@ def head_tiles(
     *,
     label: str,
     selected: tuple[int, int],
+    height: int,
     limits: tuple[float, float] = (0.0, 1.0),
     scale: float = 1.0,
 ) -> None:
     """Draw values [block, head, size, size] as tiles. After a click, `on_click(block, head)` runs before the next draw.
 
-    `hints` has a line for each tile, block by block, which is visible while the pointer or the keyboard is on the tile.
+    All tiles together are at most `height` pixels high, unless they would become too small to click. `hints` has a line
+    for each tile, block by block, which is visible while the pointer or the keyboard is on the tile.
     Raises ValueError if there are more than MAX_CELLS cells.
     """
     blocks, heads, size, _ = values.shape
@@ -58,6 +60,7 @@ def head_tiles(
             "selected": list(selected),
             "label": label,
             "scale": scale,
+            "height": height,
         }
     ).encode()
     # A component accepts bytes only as its whole data, so the layout is sent in front of the cells.

@@ -8,7 +8,7 @@ from components.analysis.attention import of_sentence
 from dashboard import navigation
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import single_heads, summaries
-from dashboard.views.attention.single_heads import FILTERS, AttentionInput
+from dashboard.views.attention.head_choice import AttentionInput
 
 if TYPE_CHECKING:
     from components.charts.bertviz.views import View
@@ -66,16 +66,16 @@ OTHER_VIEWS = {
 
 
 def _view(backend: Backend, view: str) -> None:
-    pair = pair_choice.choose()
+    row = controls.row()
+    with row:
+        pair = pair_choice.choose()
     trace = pair.trace(backend, attentions=True)
     messages.truncation(trace.sentences)
     model_input = AttentionInput(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0))
-    if pair.second is not None and view in {"matrix", "glance", "patterns", "flow"}:
-        controls.choice("texts_filter", "Attention from", FILTERS)
     if view in {"head", "model", "neuron"}:
-        single_heads.bertviz(model_input, cast("View", view))
+        single_heads.bertviz(model_input, cast("View", view), row)
     else:
-        OTHER_VIEWS[view](model_input)
+        OTHER_VIEWS[view](model_input, row)
 
 
 navigation.show(

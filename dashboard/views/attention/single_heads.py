@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,26 +14,31 @@ from components.charts import matrices
 from components.charts.bertviz import views
 from dashboard import state
 from dashboard.ui import controls, figures, messages
+from dashboard.views.attention.head_choice import (
+    FILTERS,
+    AttentionInput,
+    choose_block,
+    choose_head,
+    open_head,
+    options,
+    say_pattern,
+    show_me,
+)
 from dashboard.views.attention.head_tiles import MAX_CELLS, head_tiles
 
 if TYPE_CHECKING:
-    from components.analysis.attention import TextsFilter
-    from components.arrays import Float32
     from components.charts.bertviz.page import View
-    from components.model.backend import Backend
-    from components.model.inside import InsideBlocks
-    from components.model.trace import TokenizedSentence, Trace
     from dashboard.ui.pair_choice import Pair
 
-FILTERS = {"all": "All", "aa": "A to A", "ab": "A to B", "ba": "B to A", "bb": "B to B"}
+FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its type too small
 NOT_SHOWN = (
     "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
     "explanation; see the note at the foot of this page."
 )
 HOW_TO = {
     "head": "Lines go from a token (left, the query) to the tokens that it attends to (right, the keys). A strong line "
-    "means much attention. Each colour is a head: click a colour to switch it on or off, double-click it to show that "
-    "head alone, and hover over a token to see its lines.",
+    "means much attention. Each colour is a head: click a number to switch its head on or off; double-click it to "
+    "show that head alone, or all heads again. Hover over a token to see its lines.",
     "model": "Each small picture is one head: rows are blocks, columns are heads. Click a picture to enlarge it. Look for "
     "shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
     "neuron": "Click the + next to a token. Its query vector times each key vector, dimension by dimension, sums to the "
@@ -43,134 +47,108 @@ HOW_TO = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class AttentionInput:
-    """The input of the page, and its attentions without padding."""
-
-    backend: Backend
-    pair: Pair
-    trace: Trace  # of this input alone
-    sentence: TokenizedSentence
-    attentions: Float32  # [block, head, query, key]
-
-    @property
-    def pieces(self) -> list[str]:
-        return [token.piece for token in self.sentence.tokens]
-
-    @property
-    def special(self) -> np.ndarray:
-        return np.array([token.special for token in self.sentence.tokens])
-
-    @property
-    def block(self) -> int:
-        """The chosen block, or block 0 if the model has fewer."""
-        return int(state.get("block")) if state.get("block") < self.attentions.shape[0] else 0
-
-    @property
-    def head(self) -> int:
-        return int(state.get("head")) if state.get("head") < self.attentions.shape[1] else 0
-
-    @property
-    def direction(self) -> TextsFilter:
-        """The texts of a pair that attention is shown from and to."""
-        return cast("TextsFilter", state.get("texts_filter")) if self.sentence.pair is not None else "all"
-
-    def inside(self) -> InsideBlocks:
-        """Queries, keys and values of the same input, without its attentions, which are already here."""
-        length = controls.length_for(self.backend)
-        return self.backend.inside(self.pair.first, self.pair.second, max_length=length, attentions=False)
-
-
-def open_head(block: int, head: int) -> None:
-    """Show one head in the matrix view."""
-    choices = {"block": block, "head": head, "combination": "one", "attention_view": "matrix"}
-    for setting, value in choices.items():
-        state.put(setting, value)
-
-
-def block_and_head(model_input: AttentionInput) -> tuple[int, int]:
-    """Sliders for a block and a head."""
-    n_blocks, n_heads = model_input.attentions.shape[:2]
-    left, right = st.columns(2)
-    with left:
-        block = controls.number("block", "Block", 0, n_blocks - 1, 0)
-    with right:
-        head = controls.number("head", "Head", 0, n_heads - 1, 0)
-    return block, head
-
-
-def bertviz(model_input: AttentionInput, view: View) -> None:
+def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     """bertviz's head, model or neuron view in an iframe, with fewer blocks and heads if all would be too large."""
+    sent = _sent(model_input, view)
     n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
-    blocks, heads = list(range(n_blocks)), list(range(n_heads))
-    head_dim = model_input.backend.facts.hidden_size // n_heads
-    size = views.estimate_bytes(len(blocks), len(heads), n_tokens, view, head_dim)
-    if size > views.MAX_BYTES:
-        blocks, heads = _smaller(view, n_blocks, n_heads, n_tokens, head_dim)
-        if not blocks:
-            return
-    page = _document(model_input, view, blocks, heads)
-    names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
-    left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
-    with left:
-        st.iframe(
-            page,
-            height=views.frame_height(view, n_tokens, len(blocks), n_heads),
-            alt=f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}",
-        )
-    with right:
-        figures.reading(HOW_TO[view], NOT_SHOWN, stacked=view == "head")
-
-
-def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int]) -> str:
-    """The view as an HTML document."""
-    second = next((token.position for token in model_input.sentence.tokens if token.in_pair), None)
-    options: dict[str, Any] = {
-        "second_start": second,
-        "blocks": blocks,
-        "heads": heads,
-        "dark": st.context.theme.type == "dark",
-        "filter": "all" if second is None else state.get("texts_filter"),
-    }
-    if view != "model":
-        options["block"] = model_input.block if model_input.block in blocks else blocks[0]
-    if view == "neuron":
-        inside = model_input.inside()
-        options |= {"queries": inside.queries, "keys": inside.keys}
-        options["head"] = model_input.head if model_input.head in heads else heads[0]
-    return views.attention_page(view, model_input.attentions, model_input.pieces, **options)
-
-
-def _smaller(view: View, n_blocks: int, n_heads: int, n_tokens: int, head_dim: int) -> tuple[list[int], list[int]]:
-    """The blocks and heads to draw when all are too many: a person chooses the first block. Empty if not even one fits."""
-
-    def fits(blocks: int, heads: int) -> bool:
-        return views.estimate_bytes(blocks, heads, n_tokens, view, head_dim) <= views.MAX_BYTES
-
-    heads = next((count for count in range(n_heads, 0, -1) if fits(1, count)), 0)
-    if not heads:
+    with row:
+        if view != "model":
+            choose_block(model_input)
+            choose_head(model_input)
+        elif sent is not None and sent[1] < n_blocks:
+            controls.stepped("block", "First block drawn", 0, n_blocks - sent[1], model_input.clearest[0])
+        if model_input.pair.second is not None:
+            options(model_input)
+    if sent is None:
         st.warning(
             f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MB. Use the matrix or the "
             "patterns, or lower the maximum length under “More settings”.",
             icon=":material/unfold_more:",
         )
-        return [], []
-    count = next(number for number in range(n_blocks, 0, -1) if fits(number, heads))
-    first = controls.number("block", "First block drawn", 0, n_blocks - count, 0)
-    drawn = f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
-    drawn += "" if heads == n_heads else f" with heads 0 to {heads - 1}"
-    st.info(
-        f"{n_tokens} tokens are too many to draw all {n_blocks} blocks at once. This view draws only {drawn}, because at "
-        "most 8 MB are sent to the browser.",
-        icon=":material/unfold_more:",
+        return
+    if view != "model":
+        show_me(model_input)
+    blocks, heads = (
+        range(min(first, total - count), min(first, total - count) + count)
+        for first, count, total in zip((model_input.block, model_input.head), sent, (n_blocks, n_heads), strict=True)
     )
-    return list(range(first, first + count)), list(range(heads))
+    scale = controls.scale()
+    width = (560 if view == "head" else 1020) * scale
+    height = FRAME_HEIGHT + (60 if view == "model" and scale > 1 else 0)  # on a projector, without the row of patterns
+    zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, height)
+    names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
+    left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
+    with left:
+        st.iframe(
+            _document(model_input, view, blocks, heads, zoom),
+            height=views.frame_height(view, n_tokens, len(blocks), n_heads, zoom, bare=True),
+            alt=f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}",
+        )
+    with right:
+        is_part = view == "model" and len(blocks) < n_blocks
+        if is_part or (view != "neuron" and len(heads) < n_heads):
+            st.info(
+                f"{n_tokens} tokens are too many to draw everything at once. This view draws only block {blocks[0]} to "
+                f"{blocks[-1]} with heads {heads[0]} to {heads[-1]}, because at most 8 MB are sent to the browser.",
+                icon=":material/unfold_more:",
+            )
+        if view != "model":
+            say_pattern(model_input)
+        figures.reading(HOW_TO[view], NOT_SHOWN, stacked=view == "head")
 
 
-def matrix(model_input: AttentionInput) -> None:
+def _sent(model_input: AttentionInput, view: View) -> tuple[int, int] | None:
+    """How many blocks and heads to send: of the head view one block, of the neuron view one head, of the model view all.
+
+    Fewer if that would be too large; None if not even one head fits.
+    """
+    n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
+    head_dim = model_input.backend.facts.hidden_size // n_heads
+
+    def fits(blocks: int, heads: int) -> bool:
+        return views.estimate_bytes(blocks, heads, n_tokens, view, head_dim) <= views.MAX_BYTES
+
+    heads = next((count for count in range(1 if view == "neuron" else n_heads, 0, -1) if fits(1, count)), 0)
+    if not heads:
+        return None
+    return (next(count for count in range(n_blocks, 0, -1) if fits(count, heads)) if view == "model" else 1), heads
+
+
+def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int], zoom: float) -> str:
+    """The view as an HTML document without controls of its own, which the page has."""
+    second = next((token.position for token in model_input.sentence.tokens if token.in_pair), None)
+    vectors: dict[str, Any] = {}
+    if view == "neuron":
+        inside = model_input.inside()
+        vectors = {"queries": inside.queries, "keys": inside.keys}
+    return views.attention_page(
+        view,
+        model_input.attentions,
+        model_input.pieces,
+        second_start=second,
+        blocks=blocks,
+        heads=heads,
+        dark=st.context.theme.type == "dark",
+        head=None if view == "model" else model_input.head,
+        filter=model_input.direction,
+        zoom=zoom,
+        bare=True,
+        **vectors,
+    )
+
+
+def matrix(model_input: AttentionInput, row: Any) -> None:
     """One head, or several combined, as a matrix of exact values, and the sum of some of its rows."""
-    values, title = _chosen_matrix(model_input)
-    with st.container(horizontal=True):
+    is_one = state.get("combination") == "one"
+    with row:
+        if is_one:
+            choose_block(model_input)
+            choose_head(model_input)
+        panel = options(model_input)
+    if is_one:
+        show_me(model_input)
+    with panel:
+        values, title = _chosen_matrix(model_input)
         words = controls.switch(
             "merge_words", "Whole words", "The pieces of a word are merged: the sum over keys, the mean over queries."
         )
@@ -197,8 +175,9 @@ def matrix(model_input: AttentionInput) -> None:
             "There is nothing to show: this text has no tokens of its own. Show the special tokens, or type more text."
         )
         return
-    rows = [f"{positions[query]} {labels[positions[query]]}" for query in part.queries]
-    columns = [f"{positions[key]} {labels[positions[key]]}" for key in part.keys]
+    # A word of many pieces can be as long as the text.
+    rows = matrices.axis_labels(labels, positions[list(part.queries)].tolist())
+    columns = matrices.axis_labels(labels, positions[list(part.keys)].tolist())
     sums = np.nansum(shares, axis=1)
     note = (
         "Rows sum to 1."
@@ -218,10 +197,13 @@ def matrix(model_input: AttentionInput) -> None:
         value="attention",
         limits=(0.0, float(np.nanmax(shares))),
         show_values=len(rows) <= 9,
-        message=messages.escape(f"{rows[query]} attends most to {columns[key]} ({shares[query, key]:.2f}). {note}"),
-        read="Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
+    )
+    strongest = messages.escape(f"{rows[query]} attends most to {columns[key]} ({shares[query, key]:.2f}). {note}")
+    st.markdown(f":material/insights: {strongest}")
+    figures.reading(
+        "Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
         "values.",
-        not_shown=NOT_SHOWN,
+        NOT_SHOWN,
     )
     _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair)
 
@@ -233,13 +215,10 @@ def _chosen_matrix(model_input: AttentionInput) -> tuple[np.ndarray, str]:
         "combination", "Heads", {"one": "One head", "mean": "Mean of several", "max": "Maximum of several"}
     )
     if combination == "one":
-        block, head = block_and_head(model_input)
+        block, head = model_input.block, model_input.head
         return model_input.attentions[block, head], f"Block {block}, head {head}"
-    left, right = st.columns(2)
-    with left:
-        blocks = controls.several("chosen_blocks", "Blocks (none: all)", n_blocks)
-    with right:
-        heads = controls.several("chosen_heads", "Heads (none: all)", n_heads)
+    blocks = controls.several("chosen_blocks", "Blocks (none: all)", n_blocks)
+    heads = controls.several("chosen_heads", "Heads (none: all)", n_heads)
     name = {"mean": "Mean", "max": "Maximum"}[combination]
     values = analysis.combine(model_input.attentions, blocks, heads, combination)  # type: ignore[arg-type]  # one of the options
     return values, f"{name} of {_count(len(heads), 'head')} in {_count(len(blocks), 'block')}"
@@ -278,19 +257,26 @@ def _received(
     )
 
 
-def glance(model_input: AttentionInput) -> None:
+def glance(model_input: AttentionInput, row: Any) -> None:
     """Every head as a small matrix in one picture; a click opens it."""
+    with row:
+        choose_block(model_input)
+        choose_head(model_input)
+        if model_input.pair.second is not None:
+            options(model_input)
+    show_me(model_input)
     n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
     links = analysis.pair_mask(model_input.sentence, model_input.direction)
     linked = model_input.attentions if links.all() else np.where(links, model_input.attentions, np.float32(0))
     values, factor = linked, 1
     while n_blocks * n_heads * (-(-n_tokens // factor)) ** 2 > MAX_CELLS:
         factor += 1
+    notes = []
     if factor > 1:
         values = matrices.shrink(values, factor)
-        st.caption(f"Because of the {n_tokens} tokens, each cell is the highest value of {factor} × {factor}.")
+        notes.append(f"Because of the {n_tokens} tokens, each cell is the highest value of {factor} × {factor}.")
     if model_input.direction != "all":
-        st.caption(f"Only attention from {FILTERS[model_input.direction]} is drawn; the rest of each tile is empty.")
+        notes.append(f"Only attention from {FILTERS[model_input.direction]} is drawn; the rest of each tile is empty.")
     hints = [
         f"Block {block}, head {head}: {_strongest(linked[block, head], model_input.pieces)}. Click to open it."
         for block in range(n_blocks)
@@ -304,8 +290,11 @@ def glance(model_input: AttentionInput) -> None:
         open_head,
         label=f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
         selected=(model_input.block, model_input.head),
+        height=500,
         scale=controls.scale(),
     )
+    for note in notes:
+        st.caption(note)
     figures.reading(
         "Each tile is one head: rows are queries, columns are keys, and brightness is the square root of attention. On a "
         "diagonal line, tokens attend to the previous token, to themselves or to the next token. On a vertical line, all "

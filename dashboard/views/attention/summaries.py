@@ -11,15 +11,26 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import attention_flow, mask_predictions
-from components.analysis.attention import select_pair
+from components.analysis.attention import second_text, select_pair, without_special
 from components.analysis.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
 from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages
+from dashboard.views.attention.head_choice import (
+    BLOCK_HELP,
+    FILTERS,
+    AttentionInput,
+    choose_block,
+    choose_head,
+    open_head,
+    options,
+    pattern_message,
+    scores_of,
+)
 from dashboard.views.attention.head_tiles import head_tiles
-from dashboard.views.attention.single_heads import FILTERS, NOT_SHOWN, AttentionInput, block_and_head, open_head
+from dashboard.views.attention.single_heads import NOT_SHOWN
 
 if TYPE_CHECKING:
     from components.analysis.head_patterns import HeadPatterns
@@ -33,15 +44,19 @@ NAMES: dict[str, str] = {
     "separators": "Separators",
     "same_word": "Same word elsewhere",
     "punctuation": "Punctuation",
+    "rarest": "Rarest token",
     "broad": "Spread out",
 }
 TOP = 8
 
 
-def patterns(model_input: AttentionInput) -> None:
+def patterns(model_input: AttentionInput, row: Any) -> None:
     """Every head's score on a pattern, as a map and a ranked table; a click opens the head."""
-    scored = _scored(model_input)
-    pattern = cast("Pattern", controls.choice("pattern", "Heads that attend to", {key: NAMES[key] for key in PATTERNS}))
+    with row:
+        pattern = cast(
+            "Pattern", controls.pick("pattern", "Heads that attend to", {key: NAMES[key] for key in PATTERNS})
+        )
+        scored = _scored(model_input)
     scores = scored.scores[pattern]
     if np.isnan(scores).all():
         everything = model_input.direction == "all"
@@ -60,10 +75,11 @@ def patterns(model_input: AttentionInput) -> None:
         open_head,
         label=f"A tile for each head (rows: blocks), coloured by its score on “{NAMES[pattern]}”; Enter opens a head",
         selected=(best[0].block, best[0].head),
+        height=300,  # so that the ranking begins on the first screen
         limits=(0.0, max(best[0].score, 1e-6)),
         scale=controls.scale(),
     )
-    st.markdown(f":material/insights: {_message(scored, best[0], pattern)}")
+    st.markdown(f":material/insights: {pattern_message(scored, best[0], pattern)}")
     st.caption("Click a row to open its head.")
     st.dataframe(
         _ranking(scored, pattern),
@@ -92,9 +108,9 @@ def _scored(model_input: AttentionInput) -> HeadPatterns:
         label = f"Use all {len(texts)} sentences"
         if controls.switch("pattern_over_all", label, "One sentence is little evidence."):
             trace = backend.trace(texts, attentions=True, max_length=controls.length_for(backend))
-    inputs = tuple((item.text, item.pair) for item in trace.sentences)
-    key = (trace.model, trace.revision, (inputs, trace.input_ids.tobytes()))
-    return caching.head_patterns(key, model_input.direction, trace)
+    elif model_input.pair.second is not None:
+        options(model_input)
+    return scores_of(trace, model_input.direction)
 
 
 def _open_ranked(best: Sequence[RankedHead]) -> None:
@@ -102,18 +118,6 @@ def _open_ranked(best: Sequence[RankedHead]) -> None:
     if cells:
         ranked = best[cells[0][0]]
         open_head(ranked.block, ranked.head)
-
-
-def _message(scored: HeadPatterns, best: RankedHead, pattern: Pattern) -> str:
-    name = f"Block {best.block}, head {best.head}"
-    if pattern == "broad":
-        return f"{name} spreads its attention most: its entropy is {100 * best.score:.0f} % of the highest possible entropy."
-    queries = scored.queries[pattern]
-    few = f" This is the mean of only {queries} token{'' if queries == 1 else 's'}." if queries < 4 else ""
-    return (
-        f"{name} gives {100 * best.score:.0f} % of its attention to {MEANING[pattern]}. Evenly spread attention would give "
-        f"{100 * scored.chance[pattern]:.2g} %.{few}"
-    )
 
 
 def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
@@ -148,11 +152,17 @@ def _all_scores(scored: HeadPatterns) -> pd.DataFrame:
     )
 
 
-def flow(model_input: AttentionInput) -> None:
+def flow(model_input: AttentionInput, row: Any) -> None:
     """Attention rollout, and norm-based attention."""
-    method = controls.choice("flow", "Method", {"rollout": "Attention rollout", "norms": "Norm-based attention"})
     last = model_input.attentions.shape[0] - 1
-    block = controls.number("flow_block", "After block" if method == "rollout" else "Block", 0, last, last)
+    with row:
+        method = controls.choice("flow", "Method", {"rollout": "Rollout", "norms": "Norms"})
+        block = controls.stepped(
+            "flow_block", "After block" if method == "rollout" else "Block", 0, last, last, BLOCK_HELP
+        )
+        panel = options(model_input)
+    with panel:
+        special = controls.switch("flow_special", "Special tokens", caching.glossary()["special token"])
     if method == "rollout":
         values = attention_flow.rollout(model_input.attentions)[block]
         title, unit = f"Rollout up to block {block}", "share"
@@ -168,7 +178,8 @@ def flow(model_input: AttentionInput) -> None:
         )
         not_shown = "Value vectors, feed-forward parts and LayerNorms: rollout uses nothing but the attentions."
     else:
-        values, title = _norms(model_input, block)
+        with panel:
+            values, title = _norms(model_input, block)
         unit = "norm"
         read = (
             "The length of what each key contributes to each query: the norm of attention times the transformed value "
@@ -180,12 +191,17 @@ def flow(model_input: AttentionInput) -> None:
             "What is left of a contribution: those of several keys can point in opposite directions and cancel. The effect of "
             "the residual and the LayerNorm that follow is not included either."
         )
-    part = select_pair(values, model_input.sentence, model_input.direction)
+    second, positions = second_text(model_input.sentence), np.arange(len(values))
+    if not special:
+        values, second = without_special(values, model_input.special), second[~model_input.special]
+        positions = positions[~model_input.special]
+        not_shown += " Rows and columns of special tokens are left out, so rows no longer have their whole sum."
+    part = select_pair(values, second, model_input.direction)
     if not part.matrix.size:
         st.info("There is nothing to show: one of the texts has no tokens of its own.")
         return
-    rows = matrices.axis_labels(model_input.pieces, part.queries)
-    columns = matrices.axis_labels(model_input.pieces, part.keys)
+    rows = matrices.axis_labels(model_input.pieces, positions[list(part.queries)].tolist())
+    columns = matrices.axis_labels(model_input.pieces, positions[list(part.keys)].tolist())
     figures.matrix(
         part.matrix,
         rows,
@@ -207,7 +223,7 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
         values = attention_flow.summed_norms(model_input.attentions[block], inside.value_contributions(block))
         return values, f"Norm-based attention, block {block}"
-    head = controls.number("head", "Head", 0, model_input.attentions.shape[1] - 1, 0)
+    head = choose_head(model_input)
     norms = attention_flow.weighted_norms(
         model_input.attentions[block : block + 1, head : head + 1],
         inside.value_norms[block : block + 1, head : head + 1],
@@ -215,7 +231,7 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     return norms[0, 0], f"Norm-based attention, block {block}, head {head}"
 
 
-def mask(model_input: AttentionInput) -> None:
+def mask(model_input: AttentionInput, row: Any) -> None:
     """Replace a token with the mask: what the model predicts there, and how attention changes."""
     backend = model_input.backend
     if not backend.spec.masked_lm:
@@ -254,7 +270,7 @@ def mask(model_input: AttentionInput) -> None:
     )
     for position in masked_text.positions:
         _predictions(backend.tokenization.vocabulary, masked, position, tokens[position].piece)
-    _attention_change(model_input, masked)
+    _attention_change(model_input, masked, row)
 
 
 def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piece: str) -> None:
@@ -274,8 +290,9 @@ def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piec
     )
 
 
-def _attention_change(model_input: AttentionInput, masked: Trace) -> None:
-    block, head = block_and_head(model_input)
+def _attention_change(model_input: AttentionInput, masked: Trace, row: Any) -> None:
+    with row:
+        block, head = choose_block(model_input), choose_head(model_input)
     assert masked.attentions is not None  # the caller requested them
     change = masked.attentions[block, 0, head] - model_input.attentions[block, head]
     labels = matrices.axis_labels(model_input.pieces)
@@ -307,3 +324,4 @@ def caveat() -> None:
             "(https://aclanthology.org/W19-4828/)). Others argue that attention can be one plausible explanation among "
             "several ([Wiegreffe and Pinter 2019](https://aclanthology.org/D19-1002/))."
         )
+        st.caption(BLOCK_HELP)

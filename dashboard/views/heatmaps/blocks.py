@@ -28,26 +28,26 @@ MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes
 
 def input_and_output(backend: Backend) -> None:
     """A block's input tokens against its output tokens, for two blocks; then the diagonals of all blocks."""
-    trace = pair_choice.choose().trace(backend)
+    with controls.row():
+        trace = pair_choice.choose().trace(backend)
+        last = trace.n_layers - 1
+        first = controls.stepped("first_block", "Left: block", 0, last, 0, caching.glossary()["block"])
+        second = controls.stepped("second_block", "Right: block", 0, last, last, caching.glossary()["block"])
+        with controls.options():
+            special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
+            own = controls.switch(
+                "own_scale", "Separate colour scales", "Each picture uses its own range instead of a shared one."
+            )
     messages.truncation(trace.sentences)
-    last = trace.n_layers - 1
-    with st.container(horizontal=True):
-        special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
-        own = controls.switch(
-            "own_scale", "Separate colour scales", "Each picture uses its own range instead of a shared one."
-        )
-    left, right = st.columns(2)
-    with left:
-        first = controls.number("first_block", "Left: block", 0, last, 0, caching.glossary()["block"])
-    with right:
-        second = controls.number("second_block", "Right: block", 0, last, last, caching.glossary()["block"])
     changes = [block_change.block_change(trace, 0, block, include_special=special) for block in (first, second)]
     if not changes[0].positions:
         _no_tokens()
         return
-    # One scale for all blocks, not only the two that are drawn: moving a slider must not change a colour's meaning.
+    # One scale for all blocks, not only the two that are drawn: another block must not change a colour's meaning.
     by_block = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
     limits = None if own else matrices.side_by_side_limits(*by_block)
+    if limits is not None:
+        figures.colour_bar("cosine", limits)
     notes = []
     drawn = _pictures_that_fit([change.matrix for change in changes])
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
@@ -62,6 +62,7 @@ def input_and_output(backend: Backend) -> None:
                 rows=f"token at layer {block}",
                 columns=f"token at layer {block + 1}",
                 limits=limits,
+                colour_bar=own,
                 key=f"block_{side}",
             )
             notes.append((st.empty(), block))
@@ -135,10 +136,11 @@ def _diagonal(trace: Trace, special: bool) -> None:
 
 def inside(backend: Backend) -> None:
     """The norms of what attention and feed-forward add to each token, and how far each step turns it."""
-    pair = pair_choice.choose()
-    record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend), attentions=False)
+    with controls.row():
+        pair = pair_choice.choose()
+        record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend), attentions=False)
+        block = controls.stepped("first_block", "Block", 0, record.n_blocks - 1, 0, caching.glossary()["block"])
     messages.truncation([record.sentence])
-    block = controls.number("first_block", "Block", 0, record.n_blocks - 1, 0, caching.glossary()["block"])
     before, after = record.hidden_states[block], record.after_attention[block]
     parts = {
         "residual": before,
@@ -179,17 +181,17 @@ def inside(backend: Backend) -> None:
 def tokens(backend: Backend) -> None:
     """Pairs of tokens at a layer: within a sentence, or of a sentence and one or two others."""
     texts = state.get("sentences")
-    query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
-    left, right = st.columns(2)
-    with left:
+    with controls.row():
+        query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
         first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
-    with right:
         default = 3 if len(texts) > 2 else 0
         second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
-    trace = controls.current_trace(backend)
+        trace = controls.current_trace(backend)
+        last = trace.n_layers
+        layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
+        with controls.options():
+            special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
     messages.truncation(trace.sentences)
-    layer = controls.layer(trace.n_layers)
-    special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
     if not block_change.positions_of(trace, query, special):
         _no_tokens()
         return
@@ -198,6 +200,7 @@ def tokens(backend: Backend) -> None:
         block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others
     ]
     limits = matrices.side_by_side_limits(*(item.matrix for item in similarities))
+    figures.colour_bar("cosine", limits)
     drawn = _pictures_that_fit([item.matrix for item in similarities])
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
@@ -210,6 +213,7 @@ def tokens(backend: Backend) -> None:
                 rows=f"sentence {query + 1}",
                 columns=f"sentence {other + 1}",
                 limits=limits,
+                colour_bar=False,
                 key=f"tokens_{index}",
             )
     mean = caching.token_baseline(backend).raw.mean[layer]

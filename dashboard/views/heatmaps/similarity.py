@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import cka, matched_words
+from components.analysis import cka, matched_words, similarity
 from components.analysis.pooling import pool
 from components.analysis.sentence_similarity import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 def layers(models: Sequence[Backend]) -> None:
     """Linear CKA of all pairs of layers, within a model and between two models."""
     traces = [controls.current_trace(model) for model in models]
-    st.markdown(
-        "**CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures whether two layers arrange the same "
-        "tokens in the same way, apart from rotation and scale: 1 means the same arrangement, 0 that there is no linear "
-        "relation between them."
-    )
     messages.truncations(models, traces)
     key = tuple((trace.model, trace.revision, trace.input_ids.tobytes()) for trace in traces)
     kept = traces[0].hidden_states[:, ~traces[0].special_mask]  # [layer, token, dim]
@@ -45,12 +40,6 @@ def layers(models: Sequence[Backend]) -> None:
         rows = [f"layer {layer}" for layer in range(compared.matrix.shape[0])]
         columns = [f"layer {layer} " for layer in range(compared.matrix.shape[1])]
         with column:
-            if compared.judgement != "enough":
-                st.warning(
-                    f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
-                    f"they would reach {np.nanmax(compared.chance):.2f}. {_needed_tokens(compared)}",
-                    icon=":material/straighten:",
-                )
             figures.figure(
                 matrices.token_matrix(
                     compared.matrix,
@@ -67,10 +56,19 @@ def layers(models: Sequence[Backend]) -> None:
                 alt=f"CKA of the layers of {first} with those of {second}",
                 table=partial(_cka_table, compared),
             )
+            if compared.judgement != "enough":
+                st.warning(
+                    f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
+                    f"they would reach {np.nanmax(compared.chance):.2f}. {_needed_tokens(compared)}",
+                    icon=":material/straighten:",
+                )
     figures.reading(
-        "Neighbouring layers are mostly similar. A dark corner means that the last layers arrange tokens in another way "
-        "than the first layers.",
-        "Which layer is better for a task. With few tokens CKA is also high by chance alone.",
+        "Linear **CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures whether two layers arrange the "
+        "same tokens in the same way: 1 means the same arrangement apart from rotation and scale, 0 means that there is no "
+        "linear relation. Neighbouring layers are mostly similar. A dark corner means that the last layers arrange tokens "
+        "in another way than the first layers.",
+        "A relation that is not linear: it can exist even where CKA is 0. Which layer is better for a task. With few tokens "
+        "CKA is also high by chance alone.",
     )
 
 
@@ -107,17 +105,21 @@ def sentences(models: Sequence[Backend]) -> None:
     if messages.needs_second_sentence(texts):
         return
     messages.cross_encoder_note(models)
-    pooling = controls.sentence_vector(models)
-    layer = controls.layer(min(trace.n_layers for trace in traces))
-    with st.container(horizontal=True):
-        special = controls.pooled_special_tokens(pooling)
-        clustered = controls.switch(
-            "clustered", "Clustered", "Put similar sentences next to each other (average linkage)."
-        )
+    with controls.row():
+        pooling = controls.sentence_vector(models)
+        last = min(trace.n_layers for trace in traces)
+        layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
+        with controls.options():
+            special = controls.pooled_special_tokens(pooling)
+            clustered = controls.switch(
+                "clustered", "Clustered", "Put similar sentences next to each other (average linkage)."
+            )
     messages.head_note(models, pooling, layer)
-    similarities = [sentence_similarity(pool(trace, pooling, special)[layer]) for trace in traces]
+    vectors = [pool(trace, pooling, special) for trace in traces]  # each [layer, sentence, dim]
+    similarities = [sentence_similarity(item[layer]) for item in vectors]
     order = similarities[0].clustered_order() if clustered else tuple(range(len(texts)))
-    limits = matrices.side_by_side_limits(*(_off_diagonal(item.matrix) for item in similarities))
+    # Of all layers, as on the Layers page: a colour means the same at each of them.
+    limits = heatmap.off_diagonal_limits(*(similarity.cosine_matrix(item) for item in vectors))
     for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
             figures.figure(
@@ -134,7 +136,7 @@ def sentences(models: Sequence[Backend]) -> None:
                 table=partial(_pair_table, item, texts),
             )
             st.markdown("**All pairs, most similar first**")
-            st.dataframe(_pair_table(item, texts), hide_index=True, key=f"pairs_{number}", height=280)
+            st.dataframe(_pair_table(item, texts), hide_index=True, key=f"pairs_{number}")  # as high as its rows
     mean = caching.sentence_baseline(models[0], pooling, special).raw.mean[layer]
     st.caption(
         f"Two unrelated sentences have a cosine of {mean:.2f} at this layer on average "
@@ -144,11 +146,6 @@ def sentences(models: Sequence[Backend]) -> None:
         "Each cell is the cosine of two sentence vectors. Groups of similar sentences are bright squares along the diagonal.",
         "Whether two sentences mean the same: shared words, length and pooling also have an effect.",
     )
-
-
-def _off_diagonal(matrix: np.ndarray) -> np.ndarray:
-    """The values without the diagonal of ones, which would take up half of the colour scale."""
-    return matrix[~np.eye(len(matrix), dtype=bool)]
 
 
 def _pair_table(similarities: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame:

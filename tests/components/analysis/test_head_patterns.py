@@ -1,4 +1,5 @@
 import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ TARGETED = tuple(pattern for pattern in PATTERNS if pattern != "broad")
 
 # [CLS] the cat , the dog [SEP]: positions 0..6
 SIX = words("the cat , The dog")
+SIX = replace(SIX, tokens=tuple(replace(token, id=900) if token.piece == "cat" else token for token in SIX.tokens))
 # Where each query of SIX looks that has such a target; all others look at [CLS], or at the end where it is asked for.
 LOOKS = {
     "previous": {1: 0, 2: 1, 3: 2, 4: 3, 5: 4},
@@ -26,6 +28,7 @@ LOOKS = {
     "separators": {1: 6, 2: 6, 3: 6, 4: 6, 5: 6},
     "same_word": {1: 4, 4: 1},
     "punctuation": {1: 3, 2: 3, 4: 3, 5: 3},
+    "rarest": {1: 2, 3: 2, 4: 2, 5: 2},
 }
 
 
@@ -88,6 +91,18 @@ def test_heads_of_every_pattern_at_once():
     assert {found.best_pattern(block, head)[0] for block in range(BLOCKS) for head in range(HEADS)} == set(PATTERNS)
 
 
+def test_the_clearest_head_has_the_most_above_chance_and_no_refuge():
+    """A head on [SEP] or spread evenly is not shown first, however strong; nor one on a target that all tokens are."""
+    attention = even(7)
+    attention[0, 1] = synthetic("separators")
+    attention[2, 3] = 0.4 * synthetic("rarest") + 0.6 / 7
+    clearest = score_heads([attention], [SIX]).clearest()
+    assert clearest == RankedHead(2, 3, pytest.approx(0.4 * (1 - 1 / 7), abs=1e-12))
+    attention[1, 0] = 0.9 * synthetic("previous") + 0.1 / 7
+    clearest = score_heads([attention], [SIX]).clearest()
+    assert (clearest.block, clearest.head) == (1, 0)
+
+
 # Identities
 
 
@@ -141,6 +156,7 @@ def by_definition(
     """Name to the value at each query token concerned, for one head."""
     values: dict[str, list[float]] = {name: [] for name in (*PATTERNS, "entropy", "distance")}
     for attention, one in zip(heads, sentences, strict=True):
+        rarest = max((token.id for token in one.tokens if not token.special and token.piece.isalnum()), default=-1)
         for query in one.tokens:
             if query.special and not include_special:
                 continue
@@ -164,6 +180,7 @@ def by_definition(
                     for token in others
                     if not token.special and unicodedata.category(one.surface(token.position)[0]).startswith("P")
                 ],
+                "rarest": [token for token in others if token.id == rarest],
             }
             for name, found in targets.items():
                 if found:

@@ -6,18 +6,25 @@ import numpy as np
 
 from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars
 from components.charts.grids import tensor_grids
-from components.charts.heatmap import layer_heatmap, similarity_heatmap
+from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap
 
 
 def test_similarity_heatmap_keeps_equal_labels_apart() -> None:
     matrix = np.array([[1, 0.25], [0.25, 1]])
     figure = similarity_heatmap(matrix, ["bank", "bank"], "Title", limits=(0, 1))
     heat = figure.data[0]
-    np.testing.assert_array_equal(heat.z, matrix.astype(np.float32))
+    np.testing.assert_array_equal(heat.z, [[np.nan, 0.25], [0.25, np.nan]])
+    np.testing.assert_array_equal(figure.data[1].z, [[1, np.nan], [np.nan, 1]])  # grey, whatever the colour scale
+    assert figure.data[1].showscale is False
     assert list(heat.x) == ["1", "2"]
     assert list(heat.y) == ["1  bank", "2  bank"]
     assert (heat.zmin, heat.zmax) == (0, 1)
     assert figure.layout.yaxis.autorange == "reversed"  # row 1 on top, as in the table
+
+
+def test_limits_leave_the_diagonals_out() -> None:
+    layers = np.array([[[1, 0.2], [0.2, 1]], [[1, -0.4], [-0.4, 1]]])
+    assert off_diagonal_limits(layers, np.array([[1, 0.3], [0.3, 1]])) == (-0.4, 0.3)
 
 
 def test_layer_heatmap_has_a_column_for_each_layer() -> None:

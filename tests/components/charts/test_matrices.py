@@ -6,6 +6,7 @@ import numpy as np
 
 from components.charts.matrices import (
     MAX_TICKS,
+    SQUARE_FROM,
     as_cells,
     axis_labels,
     key_bars,
@@ -29,6 +30,18 @@ def test_a_matrix_keeps_values_and_thins_its_labels() -> None:
     assert len(figure.data[0].x) == 512
     assert len(figure.layout.xaxis.tickvals) <= MAX_TICKS
     assert len(figure.to_json()) < 3 * 2**20
+
+
+def test_large_matrices_have_square_cells_and_upright_labels_and_end_within_a_screen() -> None:
+    small, large = drawn(np.eye(SQUARE_FROM - 1)), drawn(np.eye(SQUARE_FROM + 1))
+    assert small.layout.yaxis.scaleanchor is None
+    assert large.layout.yaxis.scaleanchor == "x"
+    assert large.layout.xaxis.tickangle == -90
+    assert large.layout.height <= 570
+    wide = token_matrix(np.zeros((1, 2)), ["0 a"], ["0 " + 60 * "w", "1 b"], "T", rows="r", columns="c", value="v")
+    assert len(wide.layout.xaxis.ticktext[0]) <= 14
+    assert wide.layout.xaxis.tickvals == wide.data[0].x
+    assert drawn(np.eye(3), colour_bar=False).data[0].showscale is False
 
 
 def test_labels_are_plain_for_widgets_and_escaped_in_figures() -> None:

@@ -9,6 +9,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from dashboard import settings, state
+from dashboard.ui import controls
 from tests.dashboard.conftest import Open, texts
 
 
@@ -111,3 +112,39 @@ def test_a_value_that_cannot_be_written_stays_out_of_the_address(page: str, monk
         monkeypatch.setattr("streamlit.session_state", session)
         written, _ = state.address_of(page)
         assert all(isinstance(text, str) for values in written.values() for text in values)
+
+
+def test_a_value_that_was_only_on_display_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After fast clicks Streamlit reports what a widget displays as if it were new; it must not reach the address."""
+    session: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", session)
+    callbacks = []
+
+    def widget(label: str, *, on_change: Any, **_: Any) -> None:
+        callbacks.append(on_change)
+
+    controls.bind("second_block", widget, "Block", default=5, min_value=0, max_value=5)
+    callbacks[0]()
+    assert "second_block" not in session
+    for chosen in (4, 5):  # back to the default is a choice too, also before the widget is drawn again
+        session["w_second_block"] = chosen
+        callbacks[0]()
+        assert session["second_block"] == chosen
+
+
+def test_playing_counts_what_was_drawn_and_ends_at_the_last_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, Any] = {"_playing": "second_block", "second_block": 3}
+    monkeypatch.setattr("streamlit.session_state", session)
+    controls.play_next("second_block", 0, 5, 0, 2)  # a late answer to an earlier picture
+    assert session["second_block"] == 3
+    controls.play_next("second_block", 0, 5, 0, 3)
+    assert (session["second_block"], controls.is_playing()) == (4, True)
+    controls.play_next("second_block", 0, 5, 0, 4)
+    assert (session["second_block"], controls.is_playing()) == (5, False)
+    controls.play_next("second_block", 0, 5, 0, 5)
+    assert session["second_block"] == 5
+
+
+def test_a_sentence_that_is_not_there_says_how_many_there_are(open_page: Open) -> None:
+    app = open_page("attention", sa="63", view="matrix")
+    assert "Sentence A 64 is not available here. There are 3 sentences." in texts(app)

@@ -54,7 +54,7 @@ def test_bertviz_views_are_drawn_without_an_address_of_another_host(open_page: O
 
 
 def test_a_pair_starts_with_both_texts(open_page: Open) -> None:
-    app = open_page("attention", s=list(PAIR), view="matrix")
+    app = open_page("attention", s=list(PAIR), view="matrix", l="0", h="0")
     tokens = backend().tokenize([PAIR[0]], [PAIR[1]])[0].tokens
     heat = figures(app)[0]["data"][0]
     assert len(heat["y"]) == len(tokens)
@@ -75,7 +75,7 @@ def test_the_matrix_is_transformers_attention(open_page: Open) -> None:
 
 def test_heads_combined_words_merged_special_tokens_hidden(open_page: Open) -> None:
     text = "An unputdownable book"
-    app = open_page("attention", view="matrix", s=[text], agg="mean", bs=["1", "2"], hs=["0", "5"])
+    app = open_page("attention", view="matrix", s=[text], agg="mean", bs=["1", "2"], hs=["0", "5"], l="0", h="0")
     expected = attentions(text)[1:3][:, [0, 5]].mean(axis=(0, 1))
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
     app.segmented_control(key="w_combination").set_value("max").run()
@@ -95,7 +95,7 @@ def test_heads_combined_words_merged_special_tokens_hidden(open_page: Open) -> N
 
 
 def test_chosen_queries_are_summed(open_page: Open) -> None:
-    app = open_page("attention", view="matrix", qt=["5", "7"])
+    app = open_page("attention", view="matrix", qt=["5", "7"], l="0", h="0")
     np.testing.assert_allclose(figures(app)[1]["data"][0]["y"], attentions()[0, 0, [5, 7]].sum(axis=0), atol=1e-6)
 
 
@@ -148,7 +148,7 @@ def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
 
 
 def test_chosen_queries_hold_when_rows_are_hidden_and_not_for_another_text(open_page: Open) -> None:
-    app = open_page("attention", view="matrix", qt="5")
+    app = open_page("attention", view="matrix", qt="5", l="0", h="0")
     assert app.multiselect(key="w_queries").value == [5]
     app.segmented_control(key="w_special_tokens").set_value("hidden").run()
     np.testing.assert_allclose(figures(app)[1]["data"][0]["y"], attentions()[0, 0, 5, 1:-1], atol=1e-6)
@@ -198,8 +198,8 @@ def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:
     model = backend()
     model.inside(BANK[0], attentions=False)
     before = model.forward_passes
-    app.slider(key="w_head").set_value(4).run()
-    app.slider(key="w_block").set_value(2).run()
+    app.number_input(key="w_head").set_value(4).run()
+    app.number_input(key="w_block").set_value(2).run()
     for view in ("head", "model", "neuron", "glance", "patterns", "flow"):
         app.segmented_control(key="w_attention_view").set_value(view).run()
         assert not app.error, view
@@ -225,7 +225,7 @@ def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path) -> None:
     import torch
 
     folder = str(save_tiny_masked_lm(tmp_path / "mlm"))
-    app = open_page("attention", m=folder, s=["the cat sat"], view="mask", mp="2")
+    app = open_page("attention", m=folder, s=["the cat sat"], view="mask", mp="2", l="0", h="0")
     assert not app.error
     table = app.dataframe[0].value
     from components.model.backend import Backend
@@ -299,3 +299,67 @@ def test_norms_of_one_head(open_page: Open) -> None:
     record = backend().inside(BANK[0])
     expected = record.attentions[2, 4] * np.linalg.norm(record.value_contributions(2)[4], axis=-1)
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
+
+
+def sent(app: Any) -> dict[str, Any]:
+    """What a bertviz view was told, besides the weights."""
+    page = iframe(app)
+    start = page.index('id="page">') + len('id="page">')
+    facts: dict[str, Any] = json.loads(page[start : page.index("</script>", start)])
+    return facts
+
+
+def test_it_opens_on_the_head_with_the_clearest_pattern(open_page: Open) -> None:
+    app = open_page("attention")
+    # Every token of the text attends to the one before: the mean of the weights left of the diagonal is the largest.
+    before = np.diagonal(attentions()[:, :, 1:-1], axis1=2, axis2=3).mean(axis=2)
+    assert np.unravel_index(before.argmax(), before.shape) == (0, 2)
+    assert (sent(app)["block"], sent(app)["head"]) == (0, 2)
+    assert f"gives {100 * before.max():.0f} % of its attention to the token just before" in texts(app)
+    assert "l" not in app.query_params
+    assert "h" not in app.query_params
+
+
+def test_block_and_head_are_one_choice_of_all_views(open_page: Open) -> None:
+    app = open_page("attention")
+    app.number_input(key="w_block").set_value(3).run()
+    app.number_input(key="w_head").set_value(7).run()
+    assert (app.query_params["l"], app.query_params["h"]) == ("3", "7")
+    assert (sent(app)["block"], sent(app)["head"], sent(app)["blocks"]) == (3, 7, [3])
+    app.segmented_control(key="w_attention_view").set_value("matrix").run()
+    assert figures(app)[0]["layout"]["title"]["text"] == "Block 3, head 7"
+    app.segmented_control(key="w_attention_view").set_value("glance").run()
+    assert tiles(app)[0]["selected"] == [3, 7]
+    app.segmented_control(key="w_attention_view").set_value("neuron").run()
+    assert (sent(app)["block"], sent(app)["head"]) == (3, 7)
+
+
+def test_show_me_opens_the_best_head_of_a_pattern(open_page: Open) -> None:
+    app = open_page("attention", view="matrix")
+    pills = app.get("button_group")
+    assert app.session_state["w_show_me"] == "previous"
+    next_token = np.diagonal(attentions(), offset=1, axis1=2, axis2=3)[:, :, 1:].mean(axis=2)
+    block, head = np.unravel_index(next_token.argmax(), next_token.shape)
+    pill = next(item for item in pills if item.key == "w_show_me")
+    pill.set_value("next").run()
+    assert figures(app)[0]["layout"]["title"]["text"] == f"Block {block}, head {head}"
+    assert (app.query_params["l"], app.query_params["h"]) == (str(block), str(head))
+    assert app.session_state["w_show_me"] == "next"
+    app.number_input(key="w_head").set_value(11 - int(head)).run()
+    assert app.session_state["w_show_me"] != "next"
+
+
+def test_flow_without_special_tokens(open_page: Open) -> None:
+    app = open_page("attention", view="flow", fb="2")
+    app.toggle(key="w_flow_special").set_value(False).run()
+    expected = attention_flow.rollout(attentions())[2, 1:-1, 1:-1]
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
+    assert app.query_params["fs"] == "0"
+    assert figures(app)[0]["data"][0]["y"][0] == "1 we"
+
+
+def test_long_words_are_truncated_in_messages_and_on_axes(open_page: Open) -> None:
+    word = "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft"
+    app = open_page("attention", view="matrix", s=[f"the {word} met"], word="1")
+    assert word.lower() not in texts(app).lower()
+    assert max(map(len, figures(app)[0]["layout"]["xaxis"]["ticktext"])) <= 14

@@ -1,0 +1,183 @@
+"""The page's input, and the one block and head that its views show: chosen by number, by a pattern, or by a click."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import streamlit as st
+
+from components.analysis.head_patterns import MEANING, Pattern, RankedHead
+from components.errors import InputError
+from dashboard import caching, state
+from dashboard.ui import controls, messages
+
+if TYPE_CHECKING:
+    from components.analysis.attention import TextsFilter
+    from components.analysis.head_patterns import HeadPatterns
+    from components.arrays import Float32
+    from components.model.backend import Backend
+    from components.model.inside import InsideBlocks
+    from components.model.trace import TokenizedSentence, Trace
+    from dashboard.ui.pair_choice import Pair
+
+FILTERS = {"all": "All", "aa": "A to A", "ab": "A to B", "ba": "B to A", "bb": "B to B"}
+SHOW_ME: dict[Pattern, str] = {
+    "previous": "token before",
+    "next": "token after",
+    "separators": "separator",
+    "broad": "most even",
+    "rarest": "rarest token",
+}
+BLOCK_HELP = (
+    "Blocks and heads count from 0. Block b turns layer b into layer b + 1; transformers and bertviz call it layer b."
+)
+HEAD_HELP = "Without a choice, the page opens with the head that follows a simple pattern most clearly in this text."
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionInput:
+    """The input of the page, and its attentions without padding."""
+
+    backend: Backend
+    pair: Pair
+    trace: Trace  # of this input alone
+    sentence: TokenizedSentence
+    attentions: Float32  # [block, head, query, key]
+
+    @property
+    def pieces(self) -> list[str]:
+        return [token.piece for token in self.sentence.tokens]
+
+    @property
+    def special(self) -> np.ndarray:
+        return np.array([token.special for token in self.sentence.tokens])
+
+    @cached_property
+    def patterns(self) -> HeadPatterns | None:
+        """The heads' scores on this input; None if it has no tokens of its own."""
+        try:
+            return scores_of(self.trace, "all")
+        except InputError:
+            return None
+
+    @cached_property
+    def clearest(self) -> tuple[int, int]:
+        """Block and head of the clearest pattern, which the page opens with; block 0, head 0 if there is none."""
+        head = None if self.patterns is None else self.patterns.clearest()
+        return (0, 0) if head is None else (head.block, head.head)
+
+    @property
+    def block(self) -> int:
+        """The chosen block, or that of the clearest head if there is no choice or the model has fewer blocks."""
+        chosen = state.get("block")
+        return int(chosen) if chosen is not None and chosen < self.attentions.shape[0] else self.clearest[0]
+
+    @property
+    def head(self) -> int:
+        chosen = state.get("head")
+        return int(chosen) if chosen is not None and chosen < self.attentions.shape[1] else self.clearest[1]
+
+    @property
+    def direction(self) -> TextsFilter:
+        """The texts of a pair that attention is shown from and to."""
+        return cast("TextsFilter", state.get("texts_filter")) if self.sentence.pair is not None else "all"
+
+    def inside(self) -> InsideBlocks:
+        """Queries, keys and values of the same input, without its attentions, which are already here."""
+        length = controls.length_for(self.backend)
+        return self.backend.inside(self.pair.first, self.pair.second, max_length=length, attentions=False)
+
+
+def scores_of(trace: Trace, direction: TextsFilter) -> HeadPatterns:
+    """The heads' scores over a trace, computed once per model and texts. Raises InputError."""
+    inputs = tuple((item.text, item.pair) for item in trace.sentences)
+    key = (trace.model, trace.revision, (inputs, trace.input_ids.tobytes()))
+    return caching.head_patterns(key, direction, trace)
+
+
+def choose_block(model_input: AttentionInput) -> int:
+    n_blocks = model_input.attentions.shape[0]
+    return controls.stepped("block", "Block", 0, n_blocks - 1, model_input.clearest[0], BLOCK_HELP)
+
+
+def choose_head(model_input: AttentionInput) -> int:
+    n_heads = model_input.attentions.shape[1]
+    return controls.stepped("head", "Head", 0, n_heads - 1, model_input.clearest[1], HEAD_HELP)
+
+
+def options(model_input: AttentionInput) -> Any:
+    """The button with a view's further options, as a context; for a pair it begins with the texts to show."""
+    panel = controls.options()
+    if model_input.pair.second is not None:
+        with panel:
+            controls.choice("texts_filter", "Attention from", FILTERS)
+    return panel
+
+
+def open_head(block: int, head: int) -> None:
+    """Show one head in the matrix view."""
+    choices = {"block": block, "head": head, "combination": "one", "attention_view": "matrix"}
+    for setting, value in choices.items():
+        state.put(setting, value)
+
+
+def show_me(model_input: AttentionInput) -> None:
+    """Ready-made choices: each is a pattern, and opens the head that follows it most. The one on display is marked."""
+    patterns = model_input.patterns
+    if patterns is None:
+        return
+    best = {pattern: patterns.top(pattern, 1)[0] for pattern in SHOW_ME if patterns.top(pattern, 1)}
+    shown = [
+        pattern for pattern, head in best.items() if (head.block, head.head) == (model_input.block, model_input.head)
+    ]
+    last = st.session_state.get("_show_me")
+    st.session_state["w_show_me"] = last if last in shown else next(iter(shown), None)
+
+    def chosen() -> None:
+        pattern = st.session_state["w_show_me"]
+        if pattern in best:
+            controls.stop_playing()
+            st.session_state["_show_me"] = pattern
+            state.put("block", best[pattern].block)
+            state.put("head", best[pattern].head)
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="show_me"):
+        st.markdown("Show me", width="content")
+        st.pills(
+            "Show me the head that attends most to",
+            list(best),
+            format_func=SHOW_ME.__getitem__,
+            key="w_show_me",
+            on_change=chosen,
+            label_visibility="collapsed",
+            wrap=False,
+        )
+
+
+def say_pattern(model_input: AttentionInput) -> None:
+    """One sentence on what the head on display does in this text."""
+    patterns, block, head = model_input.patterns, model_input.block, model_input.head
+    if patterns is None:
+        return
+    chosen = st.session_state.get("w_show_me")
+    pattern = cast("Pattern", chosen) if chosen else patterns.best_pattern(block, head)[0]
+    ranked = RankedHead(block, head, float(patterns.scores[pattern][block, head]))
+    st.markdown(f":material/insights: {messages.escape(pattern_message(patterns, ranked, pattern))}")
+
+
+def pattern_message(scored: HeadPatterns, ranked: RankedHead, pattern: Pattern) -> str:
+    """How much of its attention a head gives to a pattern."""
+    name = f"Block {ranked.block}, head {ranked.head}"
+    if pattern == "broad":
+        return (
+            f"{name} spreads its attention: its entropy is {100 * ranked.score:.0f} % of the highest possible entropy."
+        )
+    queries = scored.queries[pattern]
+    few = f" This is the mean of only {queries} token{'' if queries == 1 else 's'}." if queries < 4 else ""
+    return (
+        f"{name} gives {100 * ranked.score:.0f} % of its attention to {MEANING[pattern]}. Evenly spread attention would give "
+        f"{100 * scored.chance[pattern]:.2g} %.{few}"
+    )

@@ -15,7 +15,7 @@ from components.analysis.pooling import pool
 from components.arrays import cosine
 from dashboard import caching, ready_made, settings
 from dashboard.ui import figures as feedback
-from dashboard.ui import sidebar
+from dashboard.ui import layer_figures, sidebar
 from tests.dashboard.conftest import Open, chips, figures, texts, traces
 from tests.tiny import save_tiny
 
@@ -58,9 +58,9 @@ def test_a_page_opens_with_its_title_and_without_errors(open_page: Open, page: s
 def test_the_bank_curves_read_what_plain_transformers_gives(open_page: Open) -> None:
     curves = traces(open_page("layers"))
     expected = {
-        "1 bank – 2 bank": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
-        "1 bank – 3 bank": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
-        "2 bank – 3 bank": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
+        "bank (rob) – bank (river)": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
+        "bank (rob) – bank (money)": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
+        "bank (river) – bank (money)": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
     }
     for name, values in expected.items():
         np.testing.assert_allclose(curves[name], values, atol=0.002)
@@ -100,8 +100,9 @@ def test_sentence_curves_are_the_pooled_cosines(open_page: Open, pooling: str) -
     app = open_page("layers", view="sentences", pool=pooling)
     vectors = pool(backend().trace(BANK), pooling)
     curves = traces(app)
+    names = ("We will rob a bank …", "The children skipped …", "I put money in the …")
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        np.testing.assert_allclose(curves[f"{a + 1} – {b + 1}"], cosine(vectors[:, a], vectors[:, b]), atol=1e-6)
+        np.testing.assert_allclose(curves[f"{names[a]} – {names[b]}"], cosine(vectors[:, a], vectors[:, b]), atol=1e-6)
 
 
 def test_centred_curves_subtract_the_samples_mean(open_page: Open) -> None:
@@ -110,13 +111,13 @@ def test_centred_curves_subtract_the_samples_mean(open_page: Open) -> None:
     trace = backend().trace(BANK)
     a = trace.token_vectors(0, [5])[:, 0] - centre
     b = trace.token_vectors(2, [6])[:, 0] - centre
-    np.testing.assert_allclose(traces(app)["1 bank – 3 bank"], cosine(a, b), atol=1e-5)
+    np.testing.assert_allclose(traces(app)["bank (rob) – bank (money)"], cosine(a, b), atol=1e-5)
 
 
 def test_a_chosen_token_changes_the_curves_and_the_address(open_page: Open) -> None:
     app = open_page("layers", t=["3", "3", "2"])
     assert [row["words"][3]["tokens"][0]["picked"] for row in chips(app)["rows"]][:2] == [True, True]
-    assert "1 rob – 2 skipped" in traces(app)
+    assert "rob – skipped" in traces(app)
     assert app.query_params["t"] == ["3", "3", "2"]
 
 
@@ -124,14 +125,97 @@ def test_two_tokens_of_one_sentence(open_page: Open) -> None:
     app = open_page("layers", cmp="within", t=["5", "7", "6"], t2="3")
     trace = backend().trace(BANK)
     expected = cosine(trace.token_vectors(0, [5])[:, 0], trace.token_vectors(0, [3])[:, 0])
-    np.testing.assert_allclose(traces(app)["5 bank – 3 rob"], expected, atol=1e-6)
+    np.testing.assert_allclose(traces(app)["bank – rob"], expected, atol=1e-6)
 
 
 def test_one_token_against_all_others(open_page: Open) -> None:
     app = open_page("layers", cmp="against")
-    names = [name for name in traces(app) if "–" in name]
-    assert len(names) == len(backend().trace(BANK).sentences[0]) - 1
-    assert all(name.startswith("5 bank – ") for name in names)
+    sentence = backend().trace(BANK).sentences[0]
+    others = {token.piece for token in sentence.tokens} - {"bank", "[CLS]", "[SEP]"}
+    assert others < set(traces(app))  # the title names "bank", the curves only the others
+    assert figures(app)[0]["layout"]["title"]["text"] == "“bank” against all others"
+    assert sum(trace.get("showlegend") is not False for trace in figures(app)[0]["data"]) == len(sentence)
+
+
+def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open) -> None:
+    app = open_page("layers", s=["the cat saw the other cat"], view="against")
+    assert {"saw", "the, position 1", "the, position 4", "cat, position 6"} < set(traces(app))
+
+
+@pytest.mark.parametrize(
+    ("address", "view"),
+    [
+        ({"cmp": "within"}, "within"),
+        ({"cmp": "against"}, "against"),
+        ({"view": "tokens"}, "across"),
+        ({"view": "tokens", "cmp": "against"}, "against"),
+        ({"view": "sentences", "cmp": "within"}, "sentences"),
+    ],
+)
+def test_older_links_open_the_same_view(open_page: Open, address: dict[str, str], view: str) -> None:
+    app = open_page("layers", **address)
+    assert app.segmented_control(key="w_layers_view").value == view
+    assert not app.warning
+    assert app.query_params.get("view", ["across"]) == [view]
+    assert "cmp" not in app.query_params
+
+
+def test_sentences_are_named_by_the_words_that_differ(open_page: Open) -> None:
+    weather = ready_made.ready_made_sets()["weather"].sentences
+    assert {"… nice today. – … bad today.", "… bad today. – … lovely today."} < set(
+        traces(open_page("layers", s=list(weather), view="sentences"))
+    )
+    assert layer_figures.short_names(["a b", "a b"]) == ["1 a b", "2 a b"]
+    assert layer_figures.short_names(["The soup is hot", "The soup is hot today"]) == [
+        "The soup is hot",
+        "The soup is hot today",
+    ]
+    assert layer_figures.short_names(["Donaudampfschifffahrtsgesellschaft"]) == ["Donaudampfschifffahrts …"]
+
+
+@pytest.mark.parametrize(
+    ("key", "where"), [("weather", "across"), ("idiom", "sentences"), ("numbers", "pieces"), ("bank", "across")]
+)
+def test_a_hint_is_shown_only_where_it_belongs(open_page: Open, key: str, where: str) -> None:
+    item = ready_made.ready_made_sets()[key]
+    for view in ("across", "within", "sentences"):
+        shown = texts(open_page("layers", s=list(item.sentences), view=view))
+        assert (item.look_for in shown) is (view == where)
+    assert (item.look_for in texts(open_page("tokens", s=list(item.sentences)))) is (where == "pieces")
+
+
+# --- Home
+
+
+def test_home_draws_a_word_that_own_sentences_share(open_page: Open) -> None:
+    app = open_page("home", s=["A bat flew over the house.", "He swung the bat at the ball."])
+    assert figures(app)[0]["layout"]["title"]["text"] == "“bat” across sentences"
+    trace = backend().trace(app.session_state["sentences"])
+    expected = cosine(trace.token_vectors(0, [2])[:, 0], trace.token_vectors(1, [4])[:, 0])
+    np.testing.assert_allclose(traces(app)["bat (flew) – bat (swung)"], expected, atol=1e-6)
+    assert "only their positions differ" in texts(app)
+
+
+def test_home_draws_sentences_that_share_no_word(open_page: Open) -> None:
+    app = open_page("home", s=["Ice is cold.", "A *lion* roars.", "Trains run late."])
+    vectors = pool(backend().trace(app.session_state["sentences"]), "mean")
+    np.testing.assert_allclose(traces(app)["Ice is cold. – A *lion* roars."], cosine(vectors[:, 0], vectors[:, 1]), atol=1e-6)
+    assert "two whole sentences" in texts(app)
+    assert r"A \*lion\* roars" in texts(app)
+
+
+def test_home_draws_one_sentence_and_the_first_of_many(open_page: Open) -> None:
+    app = open_page("home", s=["Thunder rolled over the mountains."])
+    assert figures(app)[0]["layout"]["title"]["text"] == "“mountains” and “Thunder” in one sentence"
+    many = [f"This is sentence number {number}." for number in range(10)]
+    app = open_page("home", s=many)
+    assert "The first 8 of 10 sentences." in texts(app)
+    assert len([name for name in traces(app) if "–" in name]) == 28
+    assert not app.error
+
+
+def test_home_without_sentences_shows_the_bank(open_page: Open) -> None:
+    assert "bank (rob) – bank (river)" in traces(open_page("home", s=[""]))
 
 
 def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
@@ -175,7 +259,11 @@ def test_data_comes_as_a_table_with_all_layers(open_page: Open) -> None:
     app.session_state["data_words_0"] = True
     app.run()
     frame = app.dataframe[0].value
-    assert list(frame["pair"][:3]) == ["1 bank – 2 bank", "1 bank – 3 bank", "2 bank – 3 bank"]
+    assert list(frame["pair"][:3]) == [
+        "bank (rob) – bank (river)",
+        "bank (rob) – bank (money)",
+        "bank (river) – bank (money)",
+    ]
     assert frame["layer 6"][0] == pytest.approx(0.773, abs=0.002)
     assert frame["lowest"][0] == 6
     assert frame["highest"][1] == 0
@@ -261,7 +349,7 @@ def test_another_tokenizer_is_aligned(open_page: Open, tmp_path: Path) -> None:
 
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
     app = open_page("tokens", s=["one two three four five six"], len="5")
-    assert "3 tokens were truncated, from character 15 on" in texts(app)
+    assert "3 tokens were truncated, all after the first 13 characters" in texts(app)
     assert "four five six" in [item.value for item in app.text]
 
 

@@ -58,3 +58,16 @@ def test_long_titles_wrap_and_get_room() -> None:
 
 def test_a_projector_gets_larger_type() -> None:
     assert theme.finish(go.Figure(), "t", 300, 1.5).layout.font.size == 1.5 * theme.FONT_SIZE
+
+
+def test_hues_that_look_alike_to_the_colour_blind_differ_in_dash():
+    styles = {style["color"]: style["dash"] for style in map(theme.line_style, range(7))}
+    for first, second in (
+        (theme.ORANGE, theme.VERMILION),
+        (theme.ORANGE, theme.OLIVE),
+        (theme.VERMILION, theme.OLIVE),
+        (theme.BLUE, theme.PURPLE),
+        (theme.BLUE, theme.SKY),
+    ):
+        assert styles[first] != styles[second]
+    assert [theme.line_style(index)["dash"] for index in range(3)] == ["solid"] * 3

@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 TEST_READY := $(VENV)/.test-ready
 
-.PHONY: run test test-fast test-gpu lint format bench reproduce browser screenshots clean
+.PHONY: run test test-fast test-gpu lint format bench reproduce tokenizers browser screenshots clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
@@ -34,6 +34,10 @@ format: $(TEST_READY)
 
 bench: $(TEST_READY) browser
 	$(BIN)/python -m pytest tests/benchmarks -m benchmark -s
+
+# The example tokenizers of the Tokens page, trained again on this project's texts.
+tokenizers: $(RUN_READY)
+	$(BIN)/python -m components.model.example_tokenizers
 
 # Published figures measured again. PAIRS= and STSB= name local files (STSB_SPLIT=test for that split), else the hub's
 # data sets are fetched; JSON= writes the result into a file, SEED= draws other pairs.

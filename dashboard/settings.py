@@ -190,8 +190,9 @@ SETTINGS: tuple[Setting, ...] = (
     # Tokens
     _choice("tokens_view", "view", ("pieces", "tensors", "decoding", "vocabulary", "compare"), TOKENS),
     _number("sentence", "n", 0, MAX_SENTENCES - 1, (*TOKENS, *MODEL)),
-    _text("vocabulary_query", "q", TOKENS),
+    replace(_text("vocabulary_query", "q", TOKENS), default=None),  # None: the chosen token's piece or id
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
+    replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
     _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE)),

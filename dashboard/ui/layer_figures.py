@@ -1,7 +1,8 @@
 """Similarity over the layers, drawn as curves or as heatmaps, with one column per model.
 
-Home and Layers share it: words or whole sentences over the layers. Measuring the baseline of unrelated tokens takes a second the first time that a model
-needs it: the curves are first drawn without the baseline, and then again with it in the same position.
+Home and Layers share it, for words and for whole sentences. Measuring the baseline of unrelated tokens takes a second
+the first time that a model needs it: the curves are first drawn without the baseline, and then again with it in the same
+position.
 """
 
 from __future__ import annotations

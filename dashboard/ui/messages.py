@@ -145,8 +145,8 @@ def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:
                 text_name = "The second text" if item.of_pair else f"Sentence {number}"
                 st.markdown(
                     f":orange[:material/content_cut:] **{text_name} is longer than {whose} maximum length:** {item.tokens:,} "
-                    f"token{' was' if item.tokens == 1 else 's were'} truncated, all after the first {item.start:,} characters. "
-                    "The model did not see this text:"
+                    f"token{' was' if item.tokens == 1 else 's were'} truncated, all after the first {item.start:,} "
+                    "characters. The model did not see this text:"
                 )
                 st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 

@@ -20,7 +20,7 @@ def draw(page: str) -> None:
             "page_tools",
             can_link=has_room,
             is_dark=st.context.theme.type == "dark",
-            pages=["", *(key for key in settings.PAGES if key != "home")],
+            pages=["", *(key for key in settings.PAGES if key != "home"), "about"],
         )
         is_on = state.get("projector")
         st.button(

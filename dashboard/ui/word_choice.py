@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
 
+
 @dataclass(frozen=True)
 class Choice:
     """The tokens to compare, in the main model's tokenization."""

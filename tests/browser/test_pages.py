@@ -11,9 +11,9 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Visit, figure, settle
 
 BANK = {
-    "1 bank – 2 bank": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
-    "1 bank – 3 bank": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
-    "2 bank – 3 bank": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
+    "bank (rob) – bank (river)": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
+    "bank (rob) – bank (money)": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
+    "bank (river) – bank (money)": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
 }
 
 
@@ -59,7 +59,7 @@ def test_clicking_a_chip_changes_curve_and_address(visit: Visit) -> None:
     has_bank_curves(page)
     page.get_by_role("button", name="money", exact=True).click()
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 bank – 3 money')"
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === 'bank (rob) – money')"
     )
     settle(page)
     assert parse_qs(urlparse(page.url).query)["t"] == ["5", "7", "3"]
@@ -74,7 +74,7 @@ def test_chips_are_worked_by_keyboard(visit: Visit) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 next – 2 bank')"
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === 'next – bank (river)')"
     )
 
 
@@ -82,15 +82,15 @@ def test_a_link_restores_the_view_in_another_browser(visit: Visit) -> None:
     first = visit("/layers")
     has_bank_curves(first)
     first.get_by_role("button", name="river", exact=True).click()
-    first.get_by_text("A whole sentence", exact=True).click()
+    first.get_by_text("Whole sentences", exact=True).click()
     first.get_by_text("Maximum in each dimension", exact=True).click()
     first.wait_for_url("**pool=max*")
-    first.get_by_text("A word", exact=True).click()
+    first.get_by_text("One word", exact=True).click()
     first.wait_for_function("() => !location.search.includes('view=')")
     settle(first)
     second = visit(first.url[first.url.index("/layers") :])
     expect(second.locator("button.chip.picked")).to_have_text(["bank", "river", "bank"])
-    second.get_by_text("A whole sentence", exact=True).click()
+    second.get_by_text("Whole sentences", exact=True).click()
     second.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('(max)')")
 
 
@@ -164,7 +164,7 @@ def test_sentences_are_typed_and_stay_from_page_to_page(visit: Visit) -> None:
     expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
     page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Layers").click()
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 kite – 2 kite')"
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === 'kite (red) – kite (wind)')"
     )
 
 
@@ -233,7 +233,7 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     text = download.value.path().read_text(encoding="utf-8-sig")
     header, first = text.splitlines()[:2]
     assert header.startswith("pair,layer 0,layer 1")
-    assert first.startswith("1 bank – 2 bank,0.96")
+    assert first.startswith("bank (rob) – bank (river),0.96")
 
 
 def test_text_typed_just_before_a_click_on_a_page_is_kept(visit: Visit) -> None:

@@ -118,7 +118,7 @@ def _explanation(
 
 
 def _cards() -> None:
-    pages = [page for page in navigation.PATH if page[0] not in {"home", "about"}]
+    pages = [page for page in navigation.PATH if page[0] not in navigation.NOT_STEPS]
     columns = [column for _ in range(0, len(pages), CARDS) for column in st.columns(CARDS)]
     for column, (key, title, icon, question) in zip(columns, pages, strict=False):
         with column.container(border=True, key=f"card_{key}"):

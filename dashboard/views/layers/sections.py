@@ -23,7 +23,9 @@ def words(models: Sequence[Backend], view: str) -> None:
         if view != "across" or len(sentences) == 1:
             row = controls.sentence(sentences, "layers_sentence")
         with controls.options():
-            controls.switch("whole_word", "Whole words", "The vector of a word is the mean of the vectors of its pieces.")
+            controls.switch(
+                "whole_word", "Whole words", "The vector of a word is the mean of the vectors of its pieces."
+            )
             centred, baseline = controls.baseline_switches()
     figure = st.container()
     choice = word_choice.choose(models[0], sentences, view, row)

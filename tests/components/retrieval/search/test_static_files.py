@@ -14,7 +14,8 @@ PLAIN = b"cat 1 2 3\ndog 3 2 1\n"
 
 
 @pytest.mark.parametrize(
-    "content", [PLAIN, b"2 3\n" + PLAIN, b"\xef\xbb\xbf2 3\n" + PLAIN, b"\n2 3\n" + PLAIN, gzip.compress(PLAIN, mtime=0)]
+    "content",
+    [PLAIN, b"2 3\n" + PLAIN, b"\xef\xbb\xbf2 3\n" + PLAIN, b"\n2 3\n" + PLAIN, gzip.compress(PLAIN, mtime=0)],
 )
 def test_a_header_a_mark_and_gzip_do_no_harm(content):
     found = read_static_vectors(content, "vectors.txt")

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import VERSION
 from components.analysis.pooling import pool
 from components.arrays import cosine
 from dashboard import caching, ready_made, settings
@@ -42,6 +43,7 @@ def backend() -> Any:
         ("attention", "Which token looks at which?"),
         ("map", "Where do tokens lie?"),
         ("search", "Which sentences come closest?"),
+        ("about", "About BERT Internals"),
     ],
 )
 def test_a_page_opens_with_its_title_and_without_errors(open_page: Open, page: str, title: str) -> None:
@@ -293,15 +295,42 @@ def test_a_picked_token_shows_its_facts(open_page: Open) -> None:
     assert shown == {
         "Piece": "bank",
         "Id": "2924",
-        "Position": "7",
-        "Sentence": "2",
+        "Position (from 0)": "7",
+        "Characters (from 0)": "35 to 38",
         "Stands for": "bank",
-        "Characters": "36 to 39",
+        "Sentence": "2",
         "Word": "bank",
         "Token type (segment)": "0",
         "Attention mask": "1",
         "Special token": "no",
     }
+
+
+def test_chips_of_pieces_have_ids_and_say_where_they_count_from(open_page: Open) -> None:
+    shown = chips(open_page("tokens"))
+    assert shown["withIds"]
+    assert [word["tokens"][0]["id"] for word in shown["rows"][2]["words"]] == [
+        101,
+        1045,
+        2404,
+        2769,
+        1999,
+        1996,
+        2924,
+        1012,
+        102,
+    ]
+    assert (
+        shown["rows"][0]["words"][5]["tokens"][0]["hint"] == "id 2924, position 5, characters 14 to 17 (counted from 0)"
+    )
+    assert BANK[0][14:18] == "bank"
+    assert not chips(open_page("layers"))["withIds"]
+
+
+def test_words_are_counted_without_punctuation(open_page: Open) -> None:
+    app = open_page("tokens", s=["Well, yes!", "An unputdownable book."])
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert (shown["Tokens"], shown["Words"], shown["Pieces per word"], shown["Split words"]) == ("15", "5", "1.60", "1")
 
 
 def test_tensor_grids_show_ids_and_grey_padding(open_page: Open) -> None:
@@ -336,17 +365,49 @@ def test_vocabulary_search(open_page: Open) -> None:
     assert "is not an id" in texts(app)
     app.text_input(key="w_vocabulary_query").set_value("2924").run()
     assert list(app.dataframe[0].value["piece"]) == ["bank"]
+    app.text_input(key="w_vocabulary_query").set_value("").run()
+    assert app.text_input(key="w_vocabulary_query").value == ""
+    assert "Type something to search the 30,522 pieces" in texts(app)
+
+
+def test_the_vocabulary_begins_with_the_chosen_token_and_needs_no_sentence(open_page: Open) -> None:
+    app = open_page("tokens", view="vocabulary", n="1", t=["5", "10", "6"])
+    field = app.text_input(key="w_vocabulary_query")
+    assert (field.value, bool(field.proto.live)) == ("river", True)
+    assert set(app.dataframe[0].value["piece"]) >= {"river", "rivers"}
+    assert "q" not in app.query_params
+    app.segmented_control(key="w_vocabulary_mode").set_value("id").run()
+    assert list(app.dataframe[0].value["piece"]) == ["river"]
+    app = open_page("tokens", view="vocabulary", s=[""])
+    assert "bank" in list(app.dataframe[0].value["piece"])
+    assert "No sentence yet" not in texts(app)
 
 
 def test_another_tokenizer_is_aligned(open_page: Open, tmp_path: Path) -> None:
-    app = open_page("tokens", s=["a bank"], view="compare")
-    assert "Choose a second model" in texts(app)
     folder = save_tiny(tmp_path / "other", "roberta")
     app = open_page("tokens", s=["a bank"], view="compare", m2=str(folder))
+    assert app.segmented_control(key="w_other_tokenizer").value == "model"
     frame = app.dataframe[0].value
     assert list(frame["text"]) == ["a", "bank"]
     assert list(frame.iloc[:, 1]) == ["a", "bank"]
     assert list(frame.iloc[:, 2]) == ["a", "Ġbank"]
+
+
+def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
+    app = open_page("tokens", s=["An unputdownable bank"], view="compare")
+    frame = app.dataframe[0].value
+    assert list(frame["text"]) == ["An", "unputdownable", "bank"]
+    assert list(frame.iloc[:, 1]) == ["an", "un ##put ##down ##able", "bank"]
+    assert frame.iloc[2, 2] == "Ġbank"
+    assert "".join(frame.iloc[1, 2].split()) == "Ġunputdownable"
+    app.segmented_control(key="w_other_tokenizer").set_value("characters").run()
+    frame = app.dataframe[0].value
+    assert list(frame.iloc[:, 2]) == ["A n", " ", " ".join("unputdownable"), " ", "b a n k"]
+    assert app.query_params["with"] in ("characters", ["characters"])
+    assert {metric.label: metric.value for metric in app.metric}["Pieces: Characters"] == "21"
+    app = open_page("tokens", view="compare", **{"with": "model"})  # a link that names a model, but not which
+    assert "second model's tokenizer is not available" in texts(app).replace("\\", "")
+    assert app.segmented_control(key="w_other_tokenizer").value == "bytes"
 
 
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
@@ -407,6 +468,33 @@ def test_layer_zero_parts(open_page: Open) -> None:
     assert first_pair["word"] == pytest.approx(1, abs=1e-6)
     assert first_pair["position"] < 0.9
     assert 0.95 < first_pair["layer 0"] < 1
+
+
+def test_the_text_on_parameters_names_every_kind_of_bar(open_page: Open) -> None:
+    app = open_page("model")
+    groups = {group for bar in figures(app)[0]["data"] for group in bar["y"]}
+    assert any("ooler" in group for group in groups)
+    assert "one for the pooler" in texts(app)
+
+
+# --- About
+
+
+def test_about_has_version_licence_and_a_glossary_to_search(open_page: Open) -> None:
+    app = open_page("about")
+    said = texts(app)
+    assert f"Version {VERSION}" in said
+    assert f"version = {{{VERSION}}}" in app.code[0].value
+    assert "licence Apache-2.0" in said
+    for term in caching.glossary():
+        assert f"**{term}**" in said
+    app.text_input(key="glossary_query").set_value("pooling").run()
+    terms = [item.value.split("**")[1] for item in app.markdown if item.value.startswith("**") and "  \n" in item.value]
+    assert terms[0] == "pooling"
+    assert "layer" not in terms
+    app.text_input(key="glossary_query").set_value("xyz").run()
+    assert "No term has this text" in texts(app)
+    assert not app.error
 
 
 # --- The frame

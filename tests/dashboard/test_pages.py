@@ -373,7 +373,8 @@ def test_vocabulary_search(open_page: Open) -> None:
 def test_the_vocabulary_begins_with_the_chosen_token_and_needs_no_sentence(open_page: Open) -> None:
     app = open_page("tokens", view="vocabulary", n="1", t=["5", "10", "6"])
     field = app.text_input(key="w_vocabulary_query")
-    assert (field.value, bool(field.proto.live)) == ("river", True)
+    assert field.value == "river"
+    assert field.proto.live_debounce_ms > 0
     assert set(app.dataframe[0].value["piece"]) >= {"river", "rivers"}
     assert "q" not in app.query_params
     app.segmented_control(key="w_vocabulary_mode").set_value("id").run()
@@ -396,13 +397,14 @@ def test_another_tokenizer_is_aligned(open_page: Open, tmp_path: Path) -> None:
 def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
     app = open_page("tokens", s=["An unputdownable bank"], view="compare")
     frame = app.dataframe[0].value
-    assert list(frame["text"]) == ["An", "unputdownable", "bank"]
-    assert list(frame.iloc[:, 1]) == ["an", "un ##put ##down ##able", "bank"]
-    assert frame.iloc[2, 2] == "Ġbank"
-    assert "".join(frame.iloc[1, 2].split()) == "Ġunputdownable"
+    for column, pieces in ((1, ["an", "un", "##put", "##down", "##able", "bank"]), (2, None)):
+        split = " ".join(frame.iloc[:, column]).split()
+        assert split == pieces if pieces else "".join(split) == "AnĠunputdownableĠbank"
+    assert "".join(frame["text"]) == "Anunputdownablebank"
     app.segmented_control(key="w_other_tokenizer").set_value("characters").run()
     frame = app.dataframe[0].value
-    assert list(frame.iloc[:, 2]) == ["A n", " ", " ".join("unputdownable"), " ", "b a n k"]
+    assert "".join(frame.iloc[:, 2]).replace(" ", "") == "Anunputdownablebank"
+    assert list(frame.iloc[:, 2])[-1] == "b a n k"
     assert app.query_params["with"] in ("characters", ["characters"])
     assert {metric.label: metric.value for metric in app.metric}["Pieces: Characters"] == "21"
     app = open_page("tokens", view="compare", **{"with": "model"})  # a link that names a model, but not which

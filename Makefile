@@ -37,7 +37,7 @@ bench: $(TEST_READY) browser
 
 # The example tokenizers of the Tokens page, trained again on this project's texts.
 tokenizers: $(RUN_READY)
-	$(BIN)/python -m components.model.example_tokenizers
+	$(BIN)/python -m components.model.files.example_tokenizers
 
 # Published figures measured again. PAIRS= and STSB= name local files (STSB_SPLIT=test for that split), else the hub's
 # data sets are fetched; JSON= writes the result into a file, SEED= draws other pairs.

@@ -13,7 +13,7 @@ from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
 from components.charts.grids import tensor_grids
-from components.model import example_tokenizers
+from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
 from dashboard import caching, state

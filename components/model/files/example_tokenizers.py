@@ -1,6 +1,6 @@
 """Two small tokenizers that come with the dashboard, to compare a model's tokenizer with when there is no network.
 
-They are trained on this project's own texts by `python -m components.model.example_tokenizers` (`make tokenizers`), which
+They are trained on this project's own texts by `python -m components.model.files.example_tokenizers` (`make tokenizers`), which
 writes assets/tokenizers/. No model uses them: they only show other ways to split a text. A vocabulary of 4,000 pieces from
 100 kB of text splits more words than one of 30,000 pieces from a large corpus.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from components.model.tokenization import Tokenization
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
+ASSETS = Path(__file__).resolve().parents[3] / "assets"
 FOLDER = ASSETS / "tokenizers"
 MAX_LENGTH = 100_000  # tokens: longer than any text that the dashboard reads
 SPECIAL = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.model import example_tokenizers
+from components.model.files import example_tokenizers
 from tests.places import ASSETS
 
 TEXTS = ["The bank of the river.", "naïve 😀 Zażółć\n  x", "A  B"]

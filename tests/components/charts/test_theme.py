@@ -36,7 +36,9 @@ def test_text_and_buttons_are_readable(mode: str) -> None:
     colours = {**CONFIG["theme"], **CONFIG["theme"][mode]}
     assert contrast(colours["textColor"], colours["backgroundColor"]) >= 7
     assert contrast(colours["textColor"], colours["secondaryBackgroundColor"]) >= 7
-    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5  # a chosen chip's text
+    # The primary colour as text, and the background's colour as text on it (a chosen chip, a primary button).
+    assert contrast(colours["backgroundColor"], colours["primaryColor"]) >= 4.5
+    assert contrast(colours["secondaryBackgroundColor"], colours["primaryColor"]) >= 4.5
 
 
 def test_twenty_eight_curves_all_look_different() -> None:

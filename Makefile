@@ -11,7 +11,7 @@ TEST_READY := $(VENV)/.test-ready
 # Tests run on up to four cores at once, whole files at a time, each process with one thread for its numbers.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: run test test-fast test-gpu lint format bench reproduce browser screenshots clean
+.PHONY: run test test-fast test-gpu lint format bench reproduce tokenizers browser screenshots clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
@@ -37,6 +37,10 @@ format: $(TEST_READY)
 
 bench: $(TEST_READY) browser
 	$(BIN)/python -m pytest tests/benchmarks -m benchmark -s
+
+# The example tokenizers of the Tokens page, trained again on this project's texts.
+tokenizers: $(RUN_READY)
+	$(BIN)/python -m components.model.files.example_tokenizers
 
 # Published figures measured again. PAIRS= and STSB= name local files (STSB_SPLIT=test for that split), else the hub's
 # data sets are fetched; JSON= writes the result into a file, SEED= draws other pairs.

@@ -22,7 +22,9 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("map", "Map", ":material/scatter_plot:", "Where do tokens lie?"),
     ("search", "Search", ":material/search:", "Which sentences come closest?"),
     ("evaluate", "Evaluate", ":material/leaderboard:", "Which layer and pooling retrieve best?"),
+    ("about", "About", ":material/info:", ""),
 )
+NOT_STEPS = {"home", "about"}  # pages that are no step on the way from text to use
 
 
 def pages() -> dict[str, Any]:
@@ -94,8 +96,9 @@ def show(
 
 def next_step(page: str) -> None:
     """The link at a page's foot: to the next page, or from the last page to Home."""
-    position = next(index for index, entry in enumerate(PATH) if entry[0] == page)
-    key, title, _, question = PATH[(position + 1) % len(PATH)]
-    label = "Back to the start" if key == "home" else f"Next: {title}. {question}"
+    steps = [entry for entry in PATH if entry[0] not in NOT_STEPS]
+    position = next(index for index, entry in enumerate(steps) if entry[0] == page) + 1
+    key, title, _, question = steps[position] if position < len(steps) else PATH[0]
+    label = f"Next: {title}. {question}" if position < len(steps) else "Back to the start"
     st.divider()
     st.page_link(page_of(key), label=label, icon=":material/arrow_forward:")

@@ -16,7 +16,7 @@ class ReadyMadeSet:
     title: str
     look_for: str
     sentences: tuple[str, ...]
-    view: str = "tokens"  # the view of the Layers page: "tokens" for a word, "sentences" for whole sentences
+    view: str = "across"  # what its hint describes: a view of Layers, or "pieces" of Tokens
     pair: bool = False  # the set is a question and its answer
     focus: tuple[str, ...] = ()  # the word of interest in each sentence, if the hint names one
 
@@ -31,11 +31,18 @@ def ready_made_sets() -> dict[str, ReadyMadeSet]:
     }
 
 
+def set_of(sentences: tuple[str, ...]) -> ReadyMadeSet | None:
+    """The ready-made set that has these sentences, or None."""
+    return next((item for item in ready_made_sets().values() if item.sentences == sentences), None)
+
+
 def focus_of(sentences: tuple[str, ...]) -> tuple[str, ...]:
     """The words of interest if these sentences are a ready-made set that names them, else empty."""
-    return next((item.focus for item in ready_made_sets().values() if item.sentences == sentences), ())
+    item = set_of(sentences)
+    return () if item is None else item.focus
 
 
 def is_pair(sentences: tuple[str, ...]) -> bool:
     """Whether these sentences are a ready-made pair of a question and its answer."""
-    return any(item.pair and item.sentences == sentences for item in ready_made_sets().values())
+    item = set_of(sentences)
+    return item is not None and item.pair

@@ -155,6 +155,12 @@ def _parse_corpus(values: list[str]) -> str:
     return value
 
 
+def _layers_view() -> Setting:
+    setting = _choice("layers_view", "view", ("across", "within", "against", "sentences"), LAYERS)
+    # In older links "tokens" stands for any comparison of tokens; "cmp" then names it.
+    return replace(setting, parse=lambda values: "across" if values == ["tokens"] else setting.parse(values))
+
+
 MOST_RUNS = 24
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 DEFAULT_SET = "bank"
@@ -184,14 +190,15 @@ SETTINGS: tuple[Setting, ...] = (
     # Tokens
     _choice("tokens_view", "view", ("pieces", "tensors", "decoding", "vocabulary", "compare"), TOKENS),
     _number("sentence", "n", 0, MAX_SENTENCES - 1, (*TOKENS, *MODEL)),
-    _text("vocabulary_query", "q", TOKENS),
+    replace(_text("vocabulary_query", "q", TOKENS), default=None),  # None: the chosen token's piece or id
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
+    replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
     _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE)),
     # Layers
-    _choice("layers_view", "view", ("tokens", "sentences"), LAYERS),
-    _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),
+    _layers_view(),
+    _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),  # only in older links
     _number("second_token", "t2", None, 100_000, LAYERS),
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
     _flag("whole_word", "word", True, LAYERS),

@@ -25,6 +25,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
         chip.type = "button";
         chip.className = ["chip", ...token.marks].join(" ");
         chip.textContent = token.piece;
+        if (data.withIds) {
+          const id = document.createElement("small");
+          id.textContent = token.id;
+          chip.append(id);
+        }
         chip.title = token.hint;
         chip.dataset.position = `${row.index}:${token.position}`;
         chip.setAttribute("aria-pressed", String(token.picked));

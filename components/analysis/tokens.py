@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from components.function_words import FUNCTION_WORDS
 from components.model.trace import Token, TokenizedSentence
 
 
@@ -16,13 +17,14 @@ class TokenStatistics:
 
     tokens: int  # special tokens included: what the model reads
     pieces: int  # tokens that are part of the text
-    words: int  # as the tokenizer splits them; punctuation marks count as words
+    word_pieces: int  # tokens that are part of words, and not of punctuation
+    words: int  # as the tokenizer separates them; a word has a letter or a digit
     split_words: int  # words of two or more pieces
     unknown: int  # pieces that are not in the vocabulary
 
     @property
     def pieces_per_word(self) -> float:
-        return self.pieces / self.words if self.words else 0.0
+        return self.word_pieces / self.words if self.words else 0.0
 
     @property
     def unknown_share(self) -> float:
@@ -41,10 +43,11 @@ def statistics(sentences: Sequence[TokenizedSentence], unknown_id: int | None) -
                 continue
             pieces += 1
             unknown += token.id == unknown_id
-            key = (row, token.in_pair, token.word)
-            words[key] = words.get(key, 0) + 1
+            if _is_word(sentence.word_text(token.position)):
+                key = (row, token.in_pair, token.word)
+                words[key] = words.get(key, 0) + 1
     split = sum(count > 1 for count in words.values())
-    return TokenStatistics(tokens, pieces, len(words), split, unknown)
+    return TokenStatistics(tokens, pieces, sum(words.values()), len(words), split, unknown)
 
 
 @dataclass(frozen=True)
@@ -149,25 +152,33 @@ def _is_selector(char: str) -> bool:
 
 
 def shared_word(sentences: Sequence[TokenizedSentence]) -> tuple[int, ...] | None:
-    """The first position in each sentence of the longest word that occurs in all of them (ignoring case), or None.
+    """The first position in each sentence of the rarest content word that occurs in all of them (ignoring case), or None.
 
-    The longest, because long words are rarely function words ("the", "is"). On a tie the first is used.
+    Function words ("the", "is") are never chosen. Vocabularies are sorted by frequency, so that a rare word has a high
+    id, and a word of several pieces is rarer than all whole words. On a tie the first is used.
     """
     positions = [_first_positions(sentence) for sentence in sentences]
     if not positions:
         return None
-    common = [word for word in positions[0] if all(word in other for other in positions[1:])]
+    common = [
+        word for word in positions[0] if word not in FUNCTION_WORDS and all(word in other for other in positions[1:])
+    ]
     if not common:
         return None
-    word = max(common, key=len)
+    word = max(common, key=lambda word: _rarity(sentences[0], positions[0][word]))
     return tuple(position_of[word] for position_of in positions)
+
+
+def _rarity(sentence: TokenizedSentence, position: int) -> tuple[bool, int]:
+    ids = [sentence.tokens[piece].id for piece in sentence.word_positions(position)]
+    return len(ids) > 1, max(ids)
 
 
 def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> tuple[int, ...]:
     """The default token of interest in each sentence.
 
     `focus` names a word for each sentence (ignoring case); without it, or if a sentence lacks its word, it
-    is the word that all sentences share, else the longest word of each sentence.
+    is the content word that all sentences share, else the longest content word of each sentence.
     """
     if len(focus) == len(sentences):
         focused = [
@@ -182,20 +193,60 @@ def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[st
     chosen = []
     for sentence in sentences:
         positions = _first_positions(sentence)
-        chosen.append(positions[max(positions, key=len)] if positions else 0)
+        content = [word for word in positions if word not in FUNCTION_WORDS] or list(positions)
+        chosen.append(positions[max(content, key=len)] if content else 0)
     return tuple(chosen)
+
+
+def neighbour_words(sentences: Sequence[TokenizedSentence], positions: Sequence[int]) -> tuple[str, ...]:
+    """For the token at a position of each sentence, the nearest content word that tells its sentence from the others.
+
+    A word that no other sentence has is preferred to one that only some others have. Distances count characters; of
+    two words at the same distance, the one that follows is used. "" for a sentence without such a word.
+    """
+    words_of = [set(_first_positions(sentence)) for sentence in sentences]
+    names = []
+    for row, (sentence, position) in enumerate(zip(sentences, positions, strict=True)):
+        others = words_of[:row] + words_of[row + 1 :]
+        own = sentence.word_positions(position)
+        candidates = [
+            (sum(word in other for other in others), _gap(sentence, own, start), start < position, start)
+            for word, start in _words(sentence)
+            if word not in FUNCTION_WORDS and start not in own
+        ]
+        telling = [candidate for candidate in candidates if candidate[0] < len(others) or not others]
+        names.append(sentence.word_text(min(telling)[-1]) if telling else "")
+    return tuple(names)
+
+
+def _gap(sentence: TokenizedSentence, word: Sequence[int], other: int) -> tuple[bool, int]:
+    """The characters between a word (its positions) and the word at `other`; words of the same text come first."""
+    first, last = sentence.tokens[word[0]], sentence.tokens[word[-1]]
+    other_word = sentence.word_positions(other)
+    start, end = sentence.tokens[other_word[0]].start, sentence.tokens[other_word[-1]].end
+    return first.in_pair != sentence.tokens[other].in_pair, max(first.start - end, start - last.end)
 
 
 def _first_positions(sentence: TokenizedSentence) -> dict[str, int]:
     """Each word that contains a letter or digit, to the position of its first piece."""
     positions: dict[str, int] = {}
-    for token in sentence.tokens:
-        if token.special or token.word is None:
-            continue
-        word = sentence.word_text(token.position).lower()
-        if any(char.isalnum() for char in word):
-            positions.setdefault(word, sentence.word_positions(token.position)[0])
+    for word, position in _words(sentence):
+        positions.setdefault(word, position)
     return positions
+
+
+def _words(sentence: TokenizedSentence) -> Iterator[tuple[str, int]]:
+    """The words that contain a letter or digit, in lower case, with the position of their first piece."""
+    for token in sentence.tokens:
+        if token.special or token.word is None or sentence.word_positions(token.position)[0] != token.position:
+            continue
+        word = sentence.word_text(token.position)
+        if _is_word(word):
+            yield word.lower(), token.position
+
+
+def _is_word(text: str) -> bool:
+    return any(char.isalnum() for char in text)
 
 
 def position_at(sentence: TokenizedSentence, start: int, end: int, in_pair: bool = False) -> int | None:

@@ -31,6 +31,7 @@ def layer_curves(
     y_title: str = "cosine similarity",
     y_range: tuple[float, float] | None = None,
     mark_extremes: bool = True,
+    height: int = 400,
 ) -> go.Figure:
     """One line for each row of `values` [curve, layer 0..L].
 

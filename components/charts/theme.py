@@ -26,8 +26,14 @@ TITLE_WIDTH = 42  # characters: fits the width of a phone
 
 
 def line_style(index: int) -> dict[str, str | float]:
-    """Colour and dash of the n-th curve; the first 28 are all different."""
-    return {"color": PALETTE[index % len(PALETTE)], "dash": DASHES[(index // len(PALETTE)) % len(DASHES)], "width": 2.5}
+    """Colour and dash of the n-th curve; the first 28 are all different.
+
+    The first three hues differ enough for everyone. From the fourth on, a hue may look like an earlier one to a
+    colour-blind person, so that its dash differs too.
+    """
+    hue = index % len(PALETTE)
+    dash = index // len(PALETTE) + (0 if hue < 3 else 1 if hue < 6 else 2)
+    return {"color": PALETTE[hue], "dash": DASHES[dash % len(DASHES)], "width": 2.5}
 
 
 def plain(text: str, limit: int = 60) -> str:

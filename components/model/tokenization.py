@@ -123,19 +123,30 @@ class Tokenization:
             dropped.append(_truncate(pair, second, keep_second, of_pair=True))
         post_process = self._encoder.post_process if self._processor is None else self._processor.process
         full = post_process(first, second, True)
+        # Each attribute of an encoding is a new list, so that it is asked for once and not for every token.
+        columns = zip(
+            full.tokens,
+            full.ids,
+            full.type_ids,
+            full.sequence_ids,
+            full.special_tokens_mask,
+            full.word_ids,
+            full.offsets,
+            strict=True,
+        )
         tokens = tuple(
             Token(
                 position=position,
-                piece=full.tokens[position],
-                id=full.ids[position],
-                segment=full.type_ids[position] if self.has_segments else 0,
-                in_pair=full.sequence_ids[position] == 1,
-                special=bool(full.special_tokens_mask[position]),
-                word=full.word_ids[position],
-                start=full.offsets[position][0],
-                end=full.offsets[position][1],
+                piece=piece,
+                id=number,
+                segment=segment if self.has_segments else 0,
+                in_pair=sequence == 1,
+                special=bool(special),
+                word=word,
+                start=start,
+                end=end,
             )
-            for position in range(len(full.ids))
+            for position, (piece, number, segment, sequence, special, word, (start, end)) in enumerate(columns)
         )
         return TokenizedSentence(text, pair, tokens, tuple(item for item in dropped if item is not None))
 

@@ -57,10 +57,12 @@ def chips(
     unknown_id: int | None = None,
     scale: float = 1.0,
     special_ids: frozenset[int] = frozenset(),
+    with_ids: bool = False,
 ) -> None:
     """Draw tokens as chips. After a click, `on_click(row index, position)` runs before the page is drawn again.
 
-    Tokens with `special_ids` are drawn as special tokens even if a person typed them (such as [MASK]).
+    `with_ids` writes each token's id under its piece. Tokens with `special_ids` are drawn as special tokens even if a
+    person typed them (such as [MASK]).
     """
 
     def clicked() -> None:
@@ -73,6 +75,7 @@ def chips(
         data={
             "clickable": on_click is not None,
             "scale": scale,
+            "withIds": with_ids,
             "rows": [_row(row, unknown_id, special_ids) for row in rows],
         },
         on_clicked_change=clicked,
@@ -90,14 +93,19 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
         previous_word = word
         unknown, picked = token.id == unknown_id, token.position in row.picked
         special = token.special or (token.id in special_ids and not unknown)
-        hint = f"position {token.position}, id {token.id}"
+        hint = f"id {token.id}, position {token.position}"
+        if not token.special:
+            hint += f", characters {token.start} to {token.end - 1}"
+        hint += " (counted from 0)"
         if unknown:
             hint += ", not in the vocabulary"
-        hint += ", special token" if token.special else f", characters {token.start + 1}–{token.end}"
+        if token.special:
+            hint += ", special token"
         marks = {"special": special, "unknown": unknown, "picked": picked}
         words[-1]["tokens"].append(
             {
                 "piece": token.piece,
+                "id": token.id,
                 "position": token.position,
                 "hint": hint,
                 "marks": [name for name, is_set in marks.items() if is_set],

@@ -27,17 +27,18 @@ def figure(
     read: str = "",
     not_shown: str = "",
     message: str = "",
+    message_below: bool = False,
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
 ) -> None:
-    """Draw a figure with its message, how to read it, what it does not show, and its data.
+    """Draw a figure with its message (above, or below if it is long), how to read it, what it does not show, and its data.
 
     `table` is called only when a person opens the data. The camera in the toolbar saves PNG or SVG, as chosen in
     the sidebar. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself. `on_select`
     is called before the next run after points were selected by click, or with `select_many` by box or lasso; the
     selection is in the session state under `key`.
     """
-    if message:
+    if message and not message_below:
         st.markdown(f":material/insights: {message}")
     # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart).update_layout(paper_bgcolor=DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER)
@@ -57,6 +58,8 @@ def figure(
             },
         },
     )
+    if message and message_below:
+        st.markdown(f":material/insights: {message}")
     data(key, table)
     if read:
         reading(read, not_shown)

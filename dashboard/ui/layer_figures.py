@@ -1,7 +1,8 @@
 """Similarity over the layers, drawn as curves or as heatmaps, with one column per model.
 
-Home and Layers share it. Measuring the baseline of unrelated tokens takes a second the first time that a model
-needs it: the curves are first drawn without the baseline, and then again with it in the same position.
+Home and Layers share it, for words and for whole sentences. Measuring the baseline of unrelated tokens takes a second
+the first time that a model needs it: the curves are first drawn without the baseline, and then again with it in the same
+position.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import similarity
+from components.analysis.pooling import pool
 from components.charts import curves as curve_charts
 from components.charts import heatmap
 from dashboard import caching
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, word_choice
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from components.arrays import Float32
     from components.charts.curves import BandData
     from components.model.backend import Backend
+    from components.model.trace import Pooling, TokenizedSentence, Trace
 
 MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a matrix at one layer
 MANY_CURVES = 28  # more pairs are drawn as rows of a heatmap
@@ -45,6 +48,7 @@ NOT_SHOWN = (
     f"Why a curve bends, or what the model “understands”. {HIGH_COSINES}: judge a curve by its distance from the grey "
     "baseline, not by its height."
 )
+POOLING_TITLES = {"cls": "[CLS]", "own": "the model's own"}
 WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”. "
 
 
@@ -64,11 +68,12 @@ class _Panel:
     key: str
     title: str
     curves: LayerCurves
+    labels: Sequence[str]  # of the pairs in the figure, without what all share
     details: Sequence[str]  # a description of each pair
     centred: bool
 
     def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
-        values, labels = self.curves.values, self.curves.labels
+        values, labels = self.curves.values, self.labels
         if len(labels) > MANY_CURVES:
             return heatmap.layer_heatmap(values, labels, self.title, limits=limits)
         return curve_charts.layer_curves(
@@ -93,11 +98,93 @@ class _Panel:
             key=self.key,
             alt=f"{self.title}. {message}",
             message=messages.escape(message),
+            message_below=True,
             table=lambda: curve_table(self.curves, self.details, band),
         )
 
 
-def compare(
+def compare_words(
+    models: Sequence[Backend],
+    traces: Sequence[Trace],
+    choice: word_choice.Choice,
+    sentences: Sequence[TokenizedSentence],
+    *,
+    key: str,
+    centred: bool,
+    baseline: bool,
+    place: Any,
+) -> None:
+    """Draw the similarities of the chosen words; `sentences` are the first model's tokens. See `_compare`."""
+    _compare(
+        [
+            Compared(model, word_choice.vectors(choice, sentences, trace), partial(caching.token_baseline, model))
+            for model, trace in zip(models, traces, strict=True)
+        ],
+        key=key,
+        title=choice.title(sentences),
+        names=choice.names(sentences),
+        descriptions=choice.descriptions(sentences),
+        pairs=choice.pairs,
+        centred=centred,
+        baseline="two unrelated tokens" if baseline else None,
+        place=place,
+    )
+
+
+def compare_sentences(
+    models: Sequence[Backend],
+    traces: Sequence[Trace],
+    pooling: Pooling,
+    include_special: bool,
+    *,
+    key: str,
+    centred: bool,
+    baseline: bool,
+    place: Any,
+) -> None:
+    """Draw the similarities of sentence vectors. See `_compare`."""
+    texts = [sentence.text for sentence in traces[0].sentences]
+    few = len(texts) <= MANY_THINGS
+    _compare(
+        [
+            Compared(
+                model,
+                pool(trace, pooling, include_special),
+                partial(caching.sentence_baseline, model, pooling, include_special),
+            )
+            for model, trace in zip(models, traces, strict=True)
+        ],
+        key=key,
+        title=f"Sentence vectors ({POOLING_TITLES.get(pooling, pooling)})",
+        names=short_names(texts) if few else texts,
+        descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
+        pairs=None,
+        centred=centred,
+        baseline="two unrelated sentences" if baseline else None,
+        place=place,
+    )
+
+
+def short_names(texts: Sequence[str]) -> list[str]:
+    """A short name for each of a few sentences, all different: their first words that are not the same in all."""
+    split = [text.split() for text in texts]
+    shortest = min(map(len, split))
+    shared = next((index for index in range(shortest) if len({words[index].lower() for words in split}) > 1), shortest)
+    shared = 0 if shared == shortest else shared  # a sentence that begins like the others, and then ends
+    limit = 22 if len(texts) <= 4 else 14
+    names = ["… " * bool(shared) + _begin(" ".join(words[shared:]), limit) for words in split]
+    return [f"{row} {name}" if names.count(name) > 1 else name for row, name in enumerate(names, start=1)]
+
+
+def _begin(text: str, limit: int) -> str:
+    """The first words of a text that fit, or the first characters of a long word."""
+    if len(text) <= limit:
+        return text
+    whole, _, _ = text[: limit + 1].rpartition(" ")
+    return (whole or text[:limit]) + " …"
+
+
+def _compare(
     models: Sequence[Compared],
     *,
     key: str,
@@ -107,21 +194,28 @@ def compare(
     pairs: Sequence[tuple[int, int]] | None,
     centred: bool,
     baseline: str | None,
+    place: Any,
 ) -> None:
-    """Draw the similarities over the layers. `baseline` is the name of the baseline, or None to leave it out."""
+    """Draw the similarities over the layers into the container `place`, and how to read them at the current position.
+
+    `baseline` is the name of the baseline, or None to leave it out.
+    """
     if pairs is None and len(names) > MANY_THINGS:
-        _matrices(models, key, title, names, centred)
+        _matrices(models, key, title, names, centred, place)
         return
-    columns = st.columns(len(models))
+    with place:
+        columns = st.columns(len(models))
     first_slots = [column.empty() for column in columns]  # for the figures without a baseline
     slots = [column.container() for column in columns]
     if centred:
-        _wait_for_baselines(models)
+        with place:
+            _wait_for_baselines(models)
     panels = []
     for number, item in enumerate(models):
         curves = similarity.pair_curves(item.vectors, names, pairs, item.baseline().centre if centred else None)
         details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs]
-        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, details, centred))
+        labels = curves.labels if pairs is None else [names[b] for _, b in curves.pairs]  # the title names the first
+        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, labels, details, centred))
     values = [panel.curves.values for panel in panels]
     many = len(panels[0].curves.pairs) > MANY_CURVES
     if many or baseline is None:
@@ -138,7 +232,8 @@ def compare(
         for slot, panel in zip(first_slots, panels, strict=True):
             with slot.container():
                 panel.draw_first(limits)
-        _wait_for_baselines(models)
+        with place:
+            _wait_for_baselines(models)
         for slot in first_slots:
             slot.empty()
     bands = [curve_charts.BandData(band.mean, band.low, band.high, baseline) for band in _bands(models, centred)]
@@ -190,7 +285,7 @@ def summary(curves: LayerCurves) -> str:
             f"{low} ({curves.values[most, low]:.3f})."
         )
     return (
-        f"After the last block, the most similar pair is {curves.labels[most]} ({last[most]:.3f}) and the least similar "
+        f"Most similar after the last block: {curves.labels[most]} ({last[most]:.3f}); least similar: "
         f"{curves.labels[least]} ({last[least]:.3f})."
     )
 
@@ -213,13 +308,17 @@ def curve_table(curves: LayerCurves, details: Sequence[str], band: BandData | No
     return pd.DataFrame(rows)
 
 
-def _matrices(models: Sequence[Compared], key: str, title: str, names: Sequence[str], centred: bool) -> None:
+def _matrices(
+    models: Sequence[Compared], key: str, title: str, names: Sequence[str], centred: bool, place: Any
+) -> None:
     """All with all at one layer, on one colour scale for every layer and model."""
     vectors = [similarity.centred(item.vectors, item.baseline().centre) if centred else item.vectors for item in models]
     matrices = [similarity.cosine_matrix(item) for item in vectors]  # each [layer, n, n]
     limits = heatmap.off_diagonal_limits(*matrices)
-    layer = controls.layer(min(matrix.shape[0] for matrix in matrices) - 1)
-    for number, (column, item, matrix) in enumerate(zip(st.columns(len(models)), models, matrices, strict=True)):
+    with place:
+        layer = controls.layer(min(matrix.shape[0] for matrix in matrices) - 1)
+        columns = st.columns(len(models))
+    for number, (column, item, matrix) in enumerate(zip(columns, models, matrices, strict=True)):
         full_title = _full_title(f"{title}, layer {layer}", item, models)
         with column:
             figures.figure(

@@ -78,6 +78,13 @@ def no_sentences() -> bool:
     return True
 
 
+def hint(view: str) -> None:
+    """What to look for, if the session's sentences are a ready-made set whose hint describes this view."""
+    chosen = ready_made.set_of(state.get("sentences"))
+    if chosen is not None and chosen.view == view:
+        st.markdown(f":material/lightbulb: {chosen.look_for}")
+
+
 def needs_second_sentence(texts: Sequence[str]) -> bool:
     """Whether there is only one sentence where sentences are compared; if so, a hint is drawn."""
     if len(texts) > 1:
@@ -141,8 +148,8 @@ def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:
                 text_name = "The second text" if item.of_pair else f"Sentence {number}"
                 st.markdown(
                     f":orange[:material/content_cut:] **{text_name} is longer than {whose} maximum length:** {item.tokens:,} "
-                    f"token{' was' if item.tokens == 1 else 's were'} truncated, from character {item.start + 1} on. "
-                    "The model did not see this text:"
+                    f"token{' was' if item.tokens == 1 else 's were'} truncated, all after the first {item.start:,} "
+                    "characters. The model did not see this text:"
                 )
                 st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 

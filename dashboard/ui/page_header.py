@@ -25,7 +25,7 @@ def draw(page: str, corpus: Corpus) -> None:
             "page_tools",
             can_link=has_room,
             is_dark=st.context.theme.type == "dark",
-            pages=["", *(key for key in settings.PAGES if key != "home")],
+            pages=["", *(key for key in settings.PAGES if key != "home"), "about"],
         )
         is_on = state.get("projector")
         st.button(

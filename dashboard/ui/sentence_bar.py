@@ -91,7 +91,8 @@ def _choose_set(widget: str) -> None:
     # A browser that has not yet drawn our last answer sends the value of the previous widget as if it were chosen.
     if chosen is not None and widget == st.session_state.get("_set_widget"):
         state.put("sentences", chosen.sentences)
-        state.put("layers_view", chosen.view)  # the view that its hint describes
+        # The view that its hint describes.
+        state.put("layers_view", "sentences" if chosen.view == "sentences" else "across")
 
 
 def _arrange(current: tuple[str, ...]) -> None:

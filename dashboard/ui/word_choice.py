@@ -1,8 +1,12 @@
-"""Choosing tokens to compare by clicking chips: across sentences, two of one sentence, or one against all others."""
+"""The tokens to compare: one in each sentence, two of one sentence, or one against all others of its sentence.
+
+Layers lets a person choose them by clicking chips; Home shows the choice that Layers begins with.
+"""
 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +15,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.analysis.matched_words import word_vectors
-from components.analysis.tokens import position_at
+from components.analysis.tokens import default_positions, neighbour_words, position_at
 from dashboard import state
 from dashboard.ui import controls
 
@@ -20,18 +24,12 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
 
-COMPARISONS = {
-    "across": "The same word across sentences",
-    "within": "Two tokens of one sentence",
-    "against": "One token against all others",
-}
-
 
 @dataclass(frozen=True)
 class Choice:
     """The tokens to compare, in the main model's tokenization."""
 
-    mode: str
+    mode: str  # "across", "within" or "against"
     picks: tuple[tuple[int, int], ...]  # (sentence, position)
     pairs: tuple[tuple[int, int], ...] | None  # indices into picks; None: all with all
     whole_word: bool
@@ -46,11 +44,21 @@ class Choice:
         return f"“{words[0]}” against all others"
 
     def names(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
-        """A short name for each pick: the sentence's number across sentences, the position within a sentence."""
-        return [
-            f"{row + 1 if self.mode == 'across' else position} {word}"
-            for (row, position), word in zip(self.picks, self._words(sentences), strict=True)
+        """A short name for each pick, all different: its word, and what tells equal words apart.
+
+        Across sentences that is a word near it ("bank (river)"), or else the sentence's number; within a sentence it is
+        the position.
+        """
+        words = self._words(sentences)
+        if self.mode != "across":
+            return _told_apart(words, [f"position {position}" for _, position in self.picks])
+        near = neighbour_words([sentences[row] for row, _ in self.picks], [position for _, position in self.picks])
+        counts = Counter(word.lower() for word in words)
+        names = [
+            f"{word} ({_isolated(neighbour)})" if counts[word.lower()] > 1 and neighbour else word
+            for word, neighbour in zip(words, near, strict=True)
         ]
+        return _told_apart(names, [f"sentence {row + 1}" for row, _ in self.picks])
 
     def descriptions(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         """A longer name for each pick, with its sentence or its position."""
@@ -63,10 +71,22 @@ class Choice:
         return [_name(sentences[row], position, self.whole_word) for row, position in self.picks]
 
 
+def _told_apart(names: Sequence[str], details: Sequence[str]) -> list[str]:
+    """The names, with a detail after those that occur more than once."""
+    counts = Counter(name.lower() for name in names)
+    return [
+        f"{name}, {detail}" if counts[name.lower()] > 1 else name for name, detail in zip(names, details, strict=True)
+    ]
+
+
 def _name(sentence: TokenizedSentence, position: int, whole_word: bool) -> str:
-    name = sentence.word_text(position) if whole_word else sentence.tokens[position].piece
+    return _isolated(sentence.word_text(position) if whole_word else sentence.tokens[position].piece)
+
+
+def _isolated(name: str) -> str:
+    """The name; isolated if it is written from right to left, so that it does not reverse what is next to it."""
     if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
-        return f"\u2068{name}\u2069"  # isolated, so that it does not reverse the numbers next to it
+        return f"\u2068{name}\u2069"
     return name
 
 
@@ -74,9 +94,17 @@ def _short(text: str, limit: int = 28) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def choose(backend: Backend, sentences: Sequence[TokenizedSentence]) -> Choice:
-    """Draw the mode and the chips, and return the choice."""
-    mode = controls.choice("comparison", "Compare", COMPARISONS, show_label=False)
+def default_choice(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> Choice:
+    """The words to begin with: one in each sentence, or two words of a single sentence."""
+    positions = default_positions(sentences, focus)
+    if len(sentences) > 1:
+        return Choice("across", tuple(enumerate(positions)), None, whole_word=True)
+    second = _longest_other(sentences[0], positions[0], whole=True)
+    return Choice("within", ((0, positions[0]), (0, second)), None, whole_word=True)
+
+
+def choose(backend: Backend, sentences: Sequence[TokenizedSentence], mode: str, row: int) -> Choice:
+    """Draw the chips of a mode, and return the choice; within a sentence, the sentence is the one at `row`."""
     whole = bool(state.get("whole_word"))
     chosen = controls.positions(sentences, backend.spec.key)
     chips = partial(
@@ -90,7 +118,6 @@ def choose(backend: Backend, sentences: Sequence[TokenizedSentence]) -> Choice:
     if mode == "across":
         chips("chips_across")
         return Choice(mode, tuple(enumerate(chosen)), None, whole)
-    row = controls.sentence(sentences, "layers_sentence")
     first = chosen[row]
     if mode == "against":
         chips("chips_against", rows=[row])
@@ -125,10 +152,15 @@ def _others(sentence: TokenizedSentence, first: int, whole: bool) -> list[int]:
 
 
 def _second(sentence: TokenizedSentence, first: int, whole: bool) -> int:
-    """The position of the second token: the chosen one, else the longest other word, else a special token."""
+    """The position of the second token: the chosen one, else the longest other word."""
     chosen = state.get("second_token")
     if chosen is not None and chosen < len(sentence) and chosen not in _same_word(sentence, first, whole):
         return int(chosen)
+    return _longest_other(sentence, first, whole)
+
+
+def _longest_other(sentence: TokenizedSentence, first: int, whole: bool) -> int:
+    """The position of the longest other word, else of a special token."""
     others = _others(sentence, first, whole)
     words = [position for position in others if not sentence.tokens[position].special] or others
     return max(words, key=lambda position: len(sentence.word_text(position)), default=first)

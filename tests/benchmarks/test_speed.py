@@ -84,7 +84,7 @@ def test_interactions_cost_at_most_two_and_a_half_trivial_ones(
     def chip(number: int) -> None:
         row.get_by_role("button", name=words[number % 2], exact=True).click()
 
-    token = median_time(page, chip, lambda number: has_trace(f"1 bank – 3 {words[number % 2]}"))
+    token = median_time(page, chip, lambda number: has_trace(f"bank (rob) – {words[number % 2]}"))
     axes = ["centred cosine", "cosine similarity"]
 
     def axis_is(number: int) -> str:

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Visit, figure, settle
 
 BANK = {
-    "1 bank – 2 bank": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
-    "1 bank – 3 bank": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
-    "2 bank – 3 bank": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
+    "bank (rob) – bank (river)": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
+    "bank (rob) – bank (money)": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
+    "bank (river) – bank (money)": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
 }
 
 
@@ -55,7 +55,7 @@ def test_clicking_a_chip_changes_curve_and_address(visit: Visit) -> None:
     has_bank_curves(page)
     page.get_by_role("button", name="money", exact=True).click()
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 bank – 3 money')"
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === 'bank (rob) – money')"
     )
     settle(page)
     assert parse_qs(urlparse(page.url).query)["t"] == ["5", "7", "3"]
@@ -70,7 +70,7 @@ def test_chips_are_worked_by_keyboard(visit: Visit) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === '1 next – 2 bank')"
+        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === 'next – bank (river)')"
     )
 
 
@@ -78,15 +78,15 @@ def test_a_link_restores_the_view_in_another_browser(visit: Visit) -> None:
     first = visit("/layers")
     has_bank_curves(first)
     first.get_by_role("button", name="river", exact=True).click()
-    first.get_by_text("A whole sentence", exact=True).click()
+    first.get_by_text("Whole sentences", exact=True).click()
     first.get_by_text("Maximum in each dimension", exact=True).click()
     first.wait_for_url("**pool=max*")
-    first.get_by_text("A word", exact=True).click()
+    first.get_by_text("One word", exact=True).click()
     first.wait_for_function("() => !location.search.includes('view=')")
     settle(first)
     second = visit(first.url[first.url.index("/layers") :])
     expect(second.locator("button.chip.picked")).to_have_text(["bank", "river", "bank"])
-    second.get_by_text("A whole sentence", exact=True).click()
+    second.get_by_text("Whole sentences", exact=True).click()
     second.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('(max)')")
 
 
@@ -181,4 +181,53 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     text = download.value.path().read_text(encoding="utf-8-sig")
     header, first = text.splitlines()[:2]
     assert header.startswith("pair,layer 0,layer 1")
-    assert first.startswith("1 bank – 2 bank,0.96")
+    assert first.startswith("bank (rob) – bank (river),0.96")
+
+
+# The contrast of an element's text to all that is painted behind it.
+CONTRAST = """(element) => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const paint = (colour) => {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+  };
+  const luminance = () => {
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((value) => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const layers = [];
+  for (let node = element; node; node = node.parentElement ?? node.getRootNode().host) {
+    layers.unshift(getComputedStyle(node).backgroundColor);
+  }
+  layers.forEach(paint);
+  const behind = luminance();
+  paint(getComputedStyle(element).color);
+  const [light, dark] = [luminance(), behind].sort((a, b) => b - a);
+  return (light + 0.05) / (dark + 0.05);
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_chosen_chip_can_be_read_under_the_mouse(visit: Visit, dark: bool) -> None:
+    page = visit("/tokens", dark=dark)
+    chip = page.locator("button.chip.picked").first
+    expect(chip.locator("small")).to_have_text("2924")
+    assert chip.evaluate(CONTRAST) >= 4.5
+    chip.hover()
+    page.wait_for_timeout(300)
+    assert chip.evaluate(CONTRAST) >= 4.5
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_on_the_primary_colour_and_in_it_can_be_read(visit: Visit, dark: bool) -> None:
+    page = visit("/tokens?s=", dark=dark)
+    text = page.locator(".st-key-start_example button p")
+    expect(text).to_be_visible()
+    assert text.evaluate(CONTRAST) >= 4.5
+    text.hover()
+    page.wait_for_timeout(300)
+    assert text.evaluate(CONTRAST) >= 4.5
+    assert page.get_by_text("Pieces", exact=True).evaluate(CONTRAST) >= 4.5

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import VERSION
 from components.analysis.pooling import pool
 from components.arrays import cosine
 from dashboard import caching, ready_made, settings
 from dashboard.ui import figures as feedback
-from dashboard.ui import sidebar
+from dashboard.ui import layer_figures, sidebar
 from tests.dashboard.conftest import Open, chips, figures, texts, traces, type_sentences
 from tests.tiny import save_tiny
 
@@ -42,6 +43,7 @@ def backend() -> Any:
         ("attention", "Which token attends to which?"),
         ("map", "How do blocks rearrange the tokens?"),
         ("search", "Which sentences come closest?"),
+        ("about", "About BERT Internals"),
     ],
 )
 def test_a_page_opens_with_its_title_and_without_errors(open_page: Open, page: str, title: str) -> None:
@@ -58,9 +60,9 @@ def test_a_page_opens_with_its_title_and_without_errors(open_page: Open, page: s
 def test_the_bank_curves_read_what_plain_transformers_gives(open_page: Open) -> None:
     curves = traces(open_page("layers"))
     expected = {
-        "1 bank – 2 bank": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
-        "1 bank – 3 bank": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
-        "2 bank – 3 bank": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
+        "bank (rob) – bank (river)": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
+        "bank (rob) – bank (money)": [0.988, 0.964, 0.897, 0.883, 0.893, 0.913, 0.856],
+        "bank (river) – bank (money)": [0.989, 0.921, 0.849, 0.818, 0.810, 0.835, 0.745],
     }
     for name, values in expected.items():
         np.testing.assert_allclose(curves[name], values, atol=0.002)
@@ -100,8 +102,9 @@ def test_sentence_curves_are_the_pooled_cosines(open_page: Open, pooling: str) -
     app = open_page("layers", view="sentences", pool=pooling)
     vectors = pool(backend().trace(BANK), pooling)
     curves = traces(app)
+    names = ("We will rob a bank …", "The children skipped …", "I put money in the …")
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        np.testing.assert_allclose(curves[f"{a + 1} – {b + 1}"], cosine(vectors[:, a], vectors[:, b]), atol=1e-6)
+        np.testing.assert_allclose(curves[f"{names[a]} – {names[b]}"], cosine(vectors[:, a], vectors[:, b]), atol=1e-6)
 
 
 def test_centred_curves_subtract_the_samples_mean(open_page: Open) -> None:
@@ -110,13 +113,13 @@ def test_centred_curves_subtract_the_samples_mean(open_page: Open) -> None:
     trace = backend().trace(BANK)
     a = trace.token_vectors(0, [5])[:, 0] - centre
     b = trace.token_vectors(2, [6])[:, 0] - centre
-    np.testing.assert_allclose(traces(app)["1 bank – 3 bank"], cosine(a, b), atol=1e-5)
+    np.testing.assert_allclose(traces(app)["bank (rob) – bank (money)"], cosine(a, b), atol=1e-5)
 
 
 def test_a_chosen_token_changes_the_curves_and_the_address(open_page: Open) -> None:
     app = open_page("layers", t=["3", "3", "2"])
     assert [row["words"][3]["tokens"][0]["picked"] for row in chips(app)["rows"]][:2] == [True, True]
-    assert "1 rob – 2 skipped" in traces(app)
+    assert "rob – skipped" in traces(app)
     assert app.query_params["t"] == ["3", "3", "2"]
 
 
@@ -124,14 +127,99 @@ def test_two_tokens_of_one_sentence(open_page: Open) -> None:
     app = open_page("layers", cmp="within", t=["5", "7", "6"], t2="3")
     trace = backend().trace(BANK)
     expected = cosine(trace.token_vectors(0, [5])[:, 0], trace.token_vectors(0, [3])[:, 0])
-    np.testing.assert_allclose(traces(app)["5 bank – 3 rob"], expected, atol=1e-6)
+    np.testing.assert_allclose(traces(app)["bank – rob"], expected, atol=1e-6)
 
 
 def test_one_token_against_all_others(open_page: Open) -> None:
     app = open_page("layers", cmp="against")
-    names = [name for name in traces(app) if "–" in name]
-    assert len(names) == len(backend().trace(BANK).sentences[0]) - 1
-    assert all(name.startswith("5 bank – ") for name in names)
+    sentence = backend().trace(BANK).sentences[0]
+    others = {sentence.word_text(token.position) for token in sentence.tokens} - {"bank"}
+    assert others < set(traces(app))  # the title names "bank", the curves only the others
+    assert figures(app)[0]["layout"]["title"]["text"] == "“bank” against all others"
+    assert sum(trace.get("showlegend") is not False for trace in figures(app)[0]["data"]) == len(sentence)
+
+
+def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open) -> None:
+    app = open_page("layers", s=["the cat saw the other cat"], view="against")
+    assert {"saw", "the, position 1", "the, position 4", "cat, position 6"} < set(traces(app))
+
+
+@pytest.mark.parametrize(
+    ("address", "view"),
+    [
+        ({"cmp": "within"}, "within"),
+        ({"cmp": "against"}, "against"),
+        ({"view": "tokens"}, "across"),
+        ({"view": "tokens", "cmp": "against"}, "against"),
+        ({"view": "sentences", "cmp": "within"}, "sentences"),
+    ],
+)
+def test_older_links_open_the_same_view(open_page: Open, address: dict[str, str], view: str) -> None:
+    app = open_page("layers", **address)
+    assert app.segmented_control(key="w_layers_view").value == view
+    assert not app.warning
+    assert app.query_params.get("view", "across") in (view, [view])
+    assert "cmp" not in app.query_params
+
+
+def test_sentences_are_named_by_the_words_that_differ(open_page: Open) -> None:
+    weather = ready_made.ready_made_sets()["weather"].sentences
+    assert {"… nice today. – … bad today.", "… bad today. – … lovely today."} < set(
+        traces(open_page("layers", s=list(weather), view="sentences"))
+    )
+    assert layer_figures.short_names(["a b", "a b"]) == ["1 a b", "2 a b"]
+    assert layer_figures.short_names(["The soup is hot", "The soup is hot today"]) == [
+        "The soup is hot",
+        "The soup is hot today",
+    ]
+    assert layer_figures.short_names(["Donaudampfschifffahrtsgesellschaft"]) == ["Donaudampfschifffahrts …"]
+
+
+@pytest.mark.parametrize(
+    ("key", "where"), [("weather", "across"), ("idiom", "sentences"), ("numbers", "pieces"), ("bank", "across")]
+)
+def test_a_hint_is_shown_only_where_it_belongs(open_page: Open, key: str, where: str) -> None:
+    item = ready_made.ready_made_sets()[key]
+    for view in ("across", "within", "sentences"):
+        shown = texts(open_page("layers", s=list(item.sentences), view=view))
+        assert (item.look_for in shown) is (view == where)
+    assert (item.look_for in texts(open_page("tokens", s=list(item.sentences)))) is (where == "pieces")
+
+
+# --- Home
+
+
+def test_home_draws_a_word_that_own_sentences_share(open_page: Open) -> None:
+    app = open_page("home", s=["A bat flew over the house.", "He swung the bat at the ball."])
+    assert figures(app)[0]["layout"]["title"]["text"] == "“bat” across sentences"
+    trace = backend().trace(app.session_state["sentences"])
+    expected = cosine(trace.token_vectors(0, [2])[:, 0], trace.token_vectors(1, [4])[:, 0])
+    np.testing.assert_allclose(traces(app)["bat (flew) – bat (swung)"], expected, atol=1e-6)
+    assert "only their positions differ" in texts(app)
+
+
+def test_home_draws_sentences_that_share_no_word(open_page: Open) -> None:
+    app = open_page("home", s=["Ice is cold.", "A *lion* roars.", "Trains run late."])
+    vectors = pool(backend().trace(app.session_state["sentences"]), "mean")
+    np.testing.assert_allclose(
+        traces(app)["Ice is cold. – A *lion* roars."], cosine(vectors[:, 0], vectors[:, 1]), atol=1e-6
+    )
+    assert "two whole sentences" in texts(app)
+    assert r"A \*lion\* roars" in texts(app)
+
+
+def test_home_draws_one_sentence_and_the_first_of_many(open_page: Open) -> None:
+    app = open_page("home", s=["Thunder rolled over the mountains."])
+    assert figures(app)[0]["layout"]["title"]["text"] == "“Thunder” and “mountains” in one sentence"
+    many = [f"This is sentence number {number}." for number in range(10)]
+    app = open_page("home", s=many)
+    assert "The first 8 of 10 sentences." in texts(app)
+    assert len([name for name in traces(app) if "–" in name]) == 28
+    assert not app.error
+
+
+def test_home_without_sentences_shows_the_bank(open_page: Open) -> None:
+    assert "bank (rob) – bank (river)" in traces(open_page("home", s=[""]))
 
 
 def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
@@ -175,7 +263,11 @@ def test_data_comes_as_a_table_with_all_layers(open_page: Open) -> None:
     app.session_state["data_words_0"] = True
     app.run()
     frame = app.dataframe[0].value
-    assert list(frame["pair"][:3]) == ["1 bank – 2 bank", "1 bank – 3 bank", "2 bank – 3 bank"]
+    assert list(frame["pair"][:3]) == [
+        "bank (rob) – bank (river)",
+        "bank (rob) – bank (money)",
+        "bank (river) – bank (money)",
+    ]
     assert frame["layer 6"][0] == pytest.approx(0.773, abs=0.002)
     assert frame["lowest"][0] == 6
     assert frame["highest"][1] == 0
@@ -203,15 +295,42 @@ def test_a_picked_token_shows_its_facts(open_page: Open) -> None:
     assert shown == {
         "Piece": "bank",
         "Id": "2924",
-        "Position": "7",
-        "Sentence": "2",
+        "Position (from 0)": "7",
+        "Characters (from 0)": "35 to 38",
         "Stands for": "bank",
-        "Characters": "36 to 39",
+        "Sentence": "2",
         "Word": "bank",
         "Token type (segment)": "0",
         "Attention mask": "1",
         "Special token": "no",
     }
+
+
+def test_chips_of_pieces_have_ids_and_say_where_they_count_from(open_page: Open) -> None:
+    shown = chips(open_page("tokens"))
+    assert shown["withIds"]
+    assert [word["tokens"][0]["id"] for word in shown["rows"][2]["words"]] == [
+        101,
+        1045,
+        2404,
+        2769,
+        1999,
+        1996,
+        2924,
+        1012,
+        102,
+    ]
+    assert (
+        shown["rows"][0]["words"][5]["tokens"][0]["hint"] == "id 2924, position 5, characters 14 to 17 (counted from 0)"
+    )
+    assert BANK[0][14:18] == "bank"
+    assert not chips(open_page("layers"))["withIds"]
+
+
+def test_words_are_counted_without_punctuation(open_page: Open) -> None:
+    app = open_page("tokens", s=["Well, yes!", "An unputdownable book."])
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert (shown["Tokens"], shown["Words"], shown["Pieces per word"], shown["Split words"]) == ("15", "5", "1.60", "1")
 
 
 def test_tensor_grids_show_ids_and_grey_padding(open_page: Open) -> None:
@@ -246,22 +365,56 @@ def test_vocabulary_search(open_page: Open) -> None:
     assert "is not an id" in texts(app)
     app.text_input(key="w_vocabulary_query").set_value("2924").run()
     assert list(app.dataframe[0].value["piece"]) == ["bank"]
+    app.text_input(key="w_vocabulary_query").set_value("").run()
+    assert app.text_input(key="w_vocabulary_query").value == ""
+    assert "Type something to search the 30,522 pieces" in texts(app)
+
+
+def test_the_vocabulary_begins_with_the_chosen_token_and_needs_no_sentence(open_page: Open) -> None:
+    app = open_page("tokens", view="vocabulary", n="1", t=["5", "10", "6"])
+    field = app.text_input(key="w_vocabulary_query")
+    assert field.value == "river"
+    assert field.proto.live_debounce_ms > 0
+    assert set(app.dataframe[0].value["piece"]) >= {"river", "rivers"}
+    assert "q" not in app.query_params
+    app.segmented_control(key="w_vocabulary_mode").set_value("id").run()
+    assert list(app.dataframe[0].value["piece"]) == ["river"]
+    app = open_page("tokens", view="vocabulary", s=[""])
+    assert "bank" in list(app.dataframe[0].value["piece"])
+    assert "No sentence yet" not in texts(app)
 
 
 def test_another_tokenizer_is_aligned(open_page: Open, tmp_path: Path) -> None:
-    app = open_page("tokens", s=["a bank"], view="compare")
-    assert "Choose a second model" in texts(app)
     folder = save_tiny(tmp_path / "other", "roberta")
     app = open_page("tokens", s=["a bank"], view="compare", m2=str(folder))
+    assert app.segmented_control(key="w_other_tokenizer").value == "model"
     frame = app.dataframe[0].value
     assert list(frame["text"]) == ["a", "bank"]
     assert list(frame.iloc[:, 1]) == ["a", "bank"]
     assert list(frame.iloc[:, 2]) == ["a", "Ġbank"]
 
 
+def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
+    app = open_page("tokens", s=["An unputdownable bank"], view="compare")
+    frame = app.dataframe[0].value
+    for column, pieces in ((1, ["an", "un", "##put", "##down", "##able", "bank"]), (2, None)):
+        split = " ".join(frame.iloc[:, column]).split()
+        assert split == pieces if pieces else "".join(split) == "AnĠunputdownableĠbank"
+    assert "".join(frame["text"]) == "Anunputdownablebank"
+    app.segmented_control(key="w_other_tokenizer").set_value("characters").run()
+    frame = app.dataframe[0].value
+    assert "".join(frame.iloc[:, 2]).replace(" ", "") == "Anunputdownablebank"
+    assert list(frame.iloc[:, 2])[-1] == "b a n k"
+    assert app.query_params["with"] in ("characters", ["characters"])
+    assert {metric.label: metric.value for metric in app.metric}["Pieces: Characters"] == "21"
+    app = open_page("tokens", view="compare", **{"with": "model"})  # a link that names a model, but not which
+    assert "second model's tokenizer is not available" in texts(app).replace("\\", "")
+    assert app.segmented_control(key="w_other_tokenizer").value == "bytes"
+
+
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
     app = open_page("tokens", s=["one two three four five six"], len="5")
-    assert "3 tokens were truncated, from character 15 on" in texts(app)
+    assert "3 tokens were truncated, all after the first 14 characters" in texts(app)
     assert "four five six" in [item.value for item in app.text]
 
 
@@ -352,6 +505,33 @@ def test_layer_zero_parts(open_page: Open) -> None:
     assert 0.95 < first_pair["layer 0"] < 1
 
 
+def test_the_text_on_parameters_names_every_kind_of_bar(open_page: Open) -> None:
+    app = open_page("model")
+    groups = {group for bar in figures(app)[0]["data"] for group in bar["y"]}
+    assert any("ooler" in group for group in groups)
+    assert "one for the pooler" in texts(app)
+
+
+# --- About
+
+
+def test_about_has_version_licence_and_a_glossary_to_search(open_page: Open) -> None:
+    app = open_page("about")
+    said = texts(app)
+    assert f"Version {VERSION}" in said
+    assert f"version = {{{VERSION}}}" in app.code[0].value
+    assert "licence Apache-2.0" in said
+    for term in caching.glossary():
+        assert f"**{term}**" in said
+    app.text_input(key="glossary_query").set_value("pooling").run()
+    terms = [item.value.split("**")[1] for item in app.markdown if item.value.startswith("**") and "  \n" in item.value]
+    assert terms[0] == "pooling"
+    assert "layer" not in terms
+    app.text_input(key="glossary_query").set_value("xyz").run()
+    assert "No term has this text" in texts(app)
+    assert not app.error
+
+
 # --- The frame
 
 
@@ -369,7 +549,7 @@ def test_a_ready_made_set_and_its_hint(open_page: Open) -> None:
     app.selectbox(key="w_set").set_value("weather").run()
     assert app.session_state["sentences"] == ready_made.ready_made_sets()["weather"].sentences
     assert "Do opposite words separate" in texts(app)
-    assert "1 nice – 2 bad" in traces(app)
+    assert "nice – bad" in traces(app)
 
 
 def open_arranging(app: AppTest) -> None:
@@ -390,14 +570,14 @@ def test_reorder_remove_and_reset(open_page: Open) -> None:
     app.run()
     app.button(key="reset").click().run()
     assert app.query_params == {}
-    assert "1 bank – 3 bank" in traces(app)
+    assert "bank (rob) – bank (money)" in traces(app)
 
 
 def test_a_choice_follows_its_sentence(open_page: Open) -> None:
     app = open_page("layers", t=["3", "3", "2"])
     open_arranging(app)
     app.button(key="move_down").click().run()
-    assert "1 skipped – 2 rob" in traces(app)
+    assert "skipped – rob" in traces(app)
 
 
 @pytest.mark.parametrize("page", ["tokens", "layers"])
@@ -440,7 +620,7 @@ def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
     (notice,) = (item.value for item in app.warning)
     assert all(f"“{key}”" in notice for key in ("pool", "m", "t"))
     assert app.session_state["_address"] == {}
-    assert "1 bank – 2 bank" in traces(app)
+    assert "bank (rob) – bank (river)" in traces(app)
 
 
 def test_an_absent_model_gives_one_clear_screen(open_page: Open) -> None:
@@ -451,7 +631,7 @@ def test_an_absent_model_gives_one_clear_screen(open_page: Open) -> None:
     assert "109,482,240 parameters" in said
     assert not figures(app)
     app.button(key="fallback_model").click().run()
-    assert "1 bank – 2 bank" in traces(app)
+    assert "bank (rob) – bank (river)" in traces(app)
 
 
 def test_an_absent_second_model_leaves_the_first_working(open_page: Open) -> None:
@@ -569,8 +749,8 @@ def test_a_word_that_the_second_model_never_got_has_no_curve(open_page: Open, tm
     assert "short has no token for “bank”" in said
     assert "short's maximum length" in said
     first, second = traces(app, 0), traces(app, 1)
-    assert not np.isnan(first["1 bank – 2 bank"]).any()
-    assert np.isnan(second["1 bank – 2 bank"]).all()
+    assert not np.isnan(first["bank (river) – bank (red)"]).any()
+    assert np.isnan(second["bank (river) – bank (red)"]).all()
 
 
 def test_the_same_model_twice_is_said(open_page: Open) -> None:

@@ -20,6 +20,7 @@ EXAMPLES = {
     "sentence": 2,
     "vocabulary_query": "##ing",
     "vocabulary_mode": "contains",
+    "other_tokenizer": "characters",
     "model_view": "zero",
     "layer": 0,
     "layers_view": "sentences",

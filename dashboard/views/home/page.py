@@ -1,69 +1,124 @@
-"""Home: what the dashboard is, one live figure, and a link to every page."""
+"""Home: what the dashboard is, one live figure of the session's sentences, and a link to every page."""
 
 from __future__ import annotations
 
-from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.analysis.tokens import default_positions
-from dashboard import caching, navigation, ready_made
-from dashboard.ui import messages, model_gate
-from dashboard.ui.layer_figures import Compared, compare
-from dashboard.ui.word_choice import Choice, vectors
+from components.analysis.tokens import shared_word
+from dashboard import navigation, ready_made, settings, state
+from dashboard.ui import controls, layer_figures, messages, model_gate, word_choice, wording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.model.trace import Pooling, TokenizedSentence
 
 CARDS = 3  # per row: the titles of more would be truncated
+SHOWN_CHARACTERS = 160  # of each sentence
 
 
 def render() -> None:
-    st.title("See what happens inside BERT")
-    st.markdown(
-        "BERT turns every word of a sentence into a vector and changes this vector block by block until it carries the "
-        "word's context. Type your own sentences in the line above, open a page, and look at every step in a real model."
-    )
-    st.subheader("One word in three sentences", anchor=False)
-    messages.guarded(_bank, "drawing the example")
+    with st.container(key="view_header"):
+        st.title("See what happens inside BERT", anchor=False)
+        st.caption(
+            "BERT turns every word into a vector and changes it block by block until it carries the word's context. "
+            "Type your own sentences above, and look at every step in a real model."
+        )
+    messages.guarded(_example, "drawing the example")
     st.subheader("A page for every step", anchor=False)
     _cards()
 
 
-def _bank() -> None:
+def _example() -> None:
+    """The curves of a word that the sentences share, or of the sentences if they share none."""
     backend = model_gate.main_model()
-    texts = ready_made.ready_made_sets()["bank"].sentences
-    trace = backend.trace(texts)
+    texts: tuple[str, ...] = state.get("sentences") or ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences
+    chosen_set = ready_made.set_of(texts)
+    focus = () if chosen_set is None else chosen_set.focus
+    shown = texts[: layer_figures.MANY_THINGS]
+    trace = backend.trace(shown, max_length=controls.length_for(backend))
     sentences = trace.sentences
-    # The word that all sentences of this set share is "bank".
-    choice = Choice("across", tuple(enumerate(default_positions(sentences))), None, whole_word=True)
-    left, right = st.columns([2, 5], gap="large")
-    with left:
-        for number, text in enumerate(texts, start=1):
-            st.markdown(f"{number}.  " + text.replace("bank", ":orange-background[**bank**]"))
-        st.markdown(
-            "At layer 0 the three vectors of “bank” are almost the same: only their positions differ. Then each block mixes "
-            "in the surrounding words. Does the river's bank move away from the two banks that hold money?"
-        )
-        st.page_link(navigation.page_of("layers"), label="Try it with your own words", icon=":material/show_chart:")
+    if chosen_set is not None and chosen_set.view == "sentences":
+        are_whole = True
+    else:
+        are_whole = len(shown) > 1 and not focus and shared_word(sentences) is None
+    choice = word_choice.default_choice(sentences, focus)
+    left, right = st.columns([5, 2], gap="large")
     with right:
-        compare(
-            [
-                Compared(
-                    backend,
-                    vectors(choice, sentences, trace),
-                    partial(caching.token_baseline, backend),
-                )
-            ],
-            key="home_bank",
-            title="How similar “bank” stays",
-            names=choice.names(sentences),
-            descriptions=choice.descriptions(sentences),
-            pairs=None,
-            centred=False,
-            baseline="two unrelated tokens",
+        _list(sentences, None if are_whole else choice)
+        if len(texts) > len(shown):
+            st.caption(f"The first {len(shown)} of {len(texts)} sentences.")
+        st.markdown(_explanation(sentences, None if are_whole else choice, backend.own_pooling))
+        messages.hint("sentences" if are_whole else "across")
+        st.page_link(navigation.page_of("layers"), label="More on the Layers page", icon=":material/show_chart:")
+    if are_whole:
+        messages.cross_encoder_note([backend])
+        layer_figures.compare_sentences(
+            [backend], [trace], backend.own_pooling, True, key="home", centred=False, baseline=True, place=left
         )
+    else:
+        layer_figures.compare_words(
+            [backend], [trace], choice, sentences, key="home", centred=False, baseline=True, place=left
+        )
+
+
+def _list(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | None) -> None:
+    """The sentences, with the chosen words marked."""
+    lines = []
+    for row, sentence in enumerate(sentences):
+        spans = sorted(
+            {
+                (sentence.tokens[pieces[0]].start, sentence.tokens[pieces[-1]].end)
+                for picked_row, position in (choice.picks if choice is not None else ())
+                if picked_row == row
+                for pieces in [sentence.word_positions(position)]
+                if not sentence.tokens[position].special
+            }
+        )
+        text, line, end = sentence.text[:SHOWN_CHARACTERS], "", 0
+        for start, stop in spans:
+            if stop <= len(text):
+                line += messages.escape(text[end:start])
+                line += f":orange-background[**{messages.escape(text[start:stop])}**]"
+                end = stop
+        more = " …" if len(sentence.text) > SHOWN_CHARACTERS else ""
+        lines.append(f"{row + 1}. {line}{messages.escape(text[end:])}{more}")
+    st.markdown("\n".join(lines))
+
+
+def _explanation(
+    sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | None, own_pooling: Pooling
+) -> str:
+    """What the figure compares, in words."""
+    if choice is None:
+        return (
+            "Each curve compares two whole sentences. The vector of a sentence is here: "
+            f"{wording.POOLINGS_EXPLAINED[own_pooling].lower()}."
+        )
+    if choice.mode == "within":
+        return (
+            "With one sentence, the curve compares two of its words. Add a second sentence to see how a word changes from "
+            "sentence to sentence."
+        )
+    pieces = {
+        tuple(sentences[row].tokens[piece].id for piece in sentences[row].word_positions(position))
+        for row, position in choice.picks
+    }
+    if len(pieces) > 1:
+        return (
+            "Each curve compares two of the marked words. At layer 0 they differ because they are different words; then each "
+            "block mixes in the words around them."
+        )
+    return (
+        "At layer 0 the vectors of the marked word are almost the same: only their positions differ. Then each block mixes "
+        "in the words around it, and the vectors become different."
+    )
 
 
 def _cards() -> None:
-    pages = [page for page in navigation.PATH if page[0] != "home"]
+    pages = [page for page in navigation.PATH if page[0] not in navigation.NOT_STEPS]
     columns = [column for _ in range(0, len(pages), CARDS) for column in st.columns(CARDS)]
     for column, (key, title, icon, question) in zip(columns, pages, strict=False):
         with column.container(border=True, key=f"card_{key}"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dashboard import navigation
+from dashboard import navigation, state
 from dashboard.ui import model_gate
 from dashboard.views.layers import sections
 
@@ -12,14 +12,24 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
-    "tokens": navigation.View(
-        "A word",
+    "across": navigation.View(
+        "One word",
         "How does a word's vector change?",
         "At layer 0 a word has nearly the same vector in every sentence, and exactly the same one at the same position. Then "
         "each block mixes in the other words.",
     ),
+    "within": navigation.View(
+        "Two tokens",
+        "How similar do two tokens become?",
+        "The cosine of two tokens of one sentence at every layer. Each block lets both take in their context.",
+    ),
+    "against": navigation.View(
+        "One against all",
+        "Which tokens is one token similar to?",
+        "The cosine of the chosen token to every other token of its sentence, at every layer.",
+    ),
     "sentences": navigation.View(
-        "A whole sentence",
+        "Whole sentences",
         "How do sentence vectors change?",
         "Each curve shows how similar two sentence vectors are at each layer.",
     ),
@@ -27,12 +37,21 @@ VIEWS = {
 
 
 def _view(models: list[Backend], view: str) -> None:
-    if view == "tokens":
-        sections.words(models)
-    else:
+    if view == "sentences":
         sections.whole_sentences(models)
+    else:
+        sections.words(models, view)
 
 
+def _open_older_link() -> None:
+    """Older links name the comparison of words apart from the view."""
+    if state.get("comparison") != state.default("comparison"):
+        if state.get("layers_view") == "across":
+            state.put("layers_view", state.get("comparison"))
+        state.put("comparison", state.default("comparison"))
+
+
+_open_older_link()
 navigation.show(
     "layers",
     VIEWS,

@@ -37,8 +37,8 @@ VIEWS = {
 
 def _view(backend: Backend, view: str) -> None:
     if view == "facts":
-        sections.sizes(backend)
         sections.parameters(backend)
+        sections.sizes(backend)
         sections.provenance(backend)
         return
     if view == "catalog":
@@ -47,12 +47,12 @@ def _view(backend: Backend, view: str) -> None:
     if messages.no_sentences():
         return
     trace = controls.current_trace(backend)
-    messages.truncation(trace.sentences)
     if view == "vectors":
-        sections.outputs(backend, trace)
         sections.vector(backend, trace)
+        sections.outputs(backend, trace)
     else:
         sections.layer_zero(backend, trace)
+    messages.truncation(trace.sentences)
 
 
 navigation.show(

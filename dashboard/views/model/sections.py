@@ -56,8 +56,9 @@ def parameters(backend: Backend) -> None:
         ),
         key="parameters",
         alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
-        read=f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), and one for each block. Colours "
-        "mark the parts. Hover for exact counts.",
+        read=f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for each block"
+        + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
+        + ". Colours mark the parts. Hover for exact counts.",
         not_shown="How much each part matters: a part with few parameters can have a large effect.",
         table=lambda: pd.DataFrame(
             [{"group": part.group, "part": part.part, "parameters": part.count} for part in parts]
@@ -144,13 +145,14 @@ def outputs(backend: Backend, trace: Trace) -> None:
 
 def vector(backend: Backend, trace: Trace) -> None:
     """The values and the norm of one token's vector at one layer."""
-    st.subheader("One token's vector", anchor=False)
-    row = controls.sentence(trace.sentences)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        row = controls.sentence(trace.sentences)
+        layer = controls.layer(trace.n_layers)
+    figure = st.container()
     chosen = controls.positions(trace.sentences, backend.spec.key)
     controls.token_chips(
         trace.sentences, chosen, "chips_vector", rows=[row], unknown_id=backend.tokenization.unknown_id
     )
-    layer = controls.layer(trace.n_layers)
     position = chosen[row]
     values = trace.token_vectors(row, [position])[layer, 0]
     piece = trace.sentences[row].tokens[position].piece
@@ -159,14 +161,17 @@ def vector(backend: Backend, trace: Trace) -> None:
     first.metric("Norm", f"{norm:.3f}")
     second.metric("Mean of its values", f"{values.mean():.4f}")
     third.metric("Value furthest from 0", f"{values[np.argmax(np.abs(values))]:.3f}")
-    figures.figure(
-        bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values"),
-        key="vector",
-        alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
-        read="One bar per dimension, orange above zero and blue below; the three largest are labelled with their number. "
+    with figure:
+        figures.figure(
+            bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values"),
+            key="vector",
+            alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
+            table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
+        )
+    figures.reading(
+        "One bar per dimension, orange above zero and blue below; the three largest are labelled with their number. "
         "Change the token and the layer: at some layers one dimension is large in most tokens.",
-        not_shown="What a dimension stands for: a single dimension seldom has a meaning by itself.",
-        table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
+        "What a dimension stands for: a single dimension seldom has a meaning by itself.",
     )
 
 
@@ -175,14 +180,8 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     if trace.embedding_parts is None:
         st.info("This model computes its layer 0 in another way, so its parts are not available here.")
         return
-    st.markdown(
-        "Layer 0 is the sum of a **word** vector, a **position** vector"
-        + (" and a **segment** vector" if trace.embedding_parts.segment is not None else "")
-        + ", normalised to one scale (LayerNorm). If a word occurs in two sentences, only the position vector can differ."
-    )
     row = controls.sentence(trace.sentences)
     chosen = controls.positions(trace.sentences, backend.spec.key)
-    controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
     norms = parts_analysis.part_norms(trace, row)
     figures.part_bars(
         dict(zip(norms.names, norms.values, strict=True)),
@@ -193,6 +192,12 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         read="Each group of bars is a token. A long part has a large effect on the direction of the sum.",
         not_shown="Directions: two long parts can still cancel each other.",
     )
+    st.markdown(
+        "Layer 0 is the sum of a **word** vector, a **position** vector"
+        + (" and a **segment** vector" if trace.embedding_parts.segment is not None else "")
+        + ", normalised to one scale (LayerNorm). If a word occurs twice, only the position vector differs."
+    )
+    controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
     _part_cosines(trace, chosen)
 
 

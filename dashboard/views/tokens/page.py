@@ -41,19 +41,22 @@ VIEWS = {
 
 
 def _view(backend: Backend, view: str) -> None:
+    if view == "vocabulary":
+        sections.vocabulary(backend)
+        return
+    if messages.no_sentences():
+        return
     sentences = controls.current_tokens(backend)
     if view == "pieces":
-        messages.truncation(sentences)
-        sections.unusual_characters(backend, sentences)
         sections.pieces(backend, sentences)
+        sections.unusual_characters(backend, sentences)
+        messages.truncation(sentences)
         sections.statistics(backend, sentences)
     elif view == "tensors":
         sections.tensors(backend, sentences)
     elif view == "decoding":
         sections.decoding(backend, sentences)
         sections.special_tokens(backend)
-    elif view == "vocabulary":
-        sections.vocabulary(backend)
     else:
         sections.another_tokenizer(backend, sentences)
 
@@ -63,5 +66,4 @@ navigation.show(
     VIEWS,
     _view,
     "drawing the tokens",
-    needs_sentences=True,
 )

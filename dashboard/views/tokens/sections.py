@@ -13,10 +13,10 @@ from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
 from components.charts.grids import tensor_grids
-from components.model.catalog import CATALOG, EMBEDDED_KEY
+from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
-from dashboard import caching, settings, state
+from dashboard import caching, state
 from dashboard.ui import browser, controls, figures, messages, model_gate
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ GRID_ROWS = 8  # sentences per page of the tensor grids
 TERMS = {
     "Piece": "token",
     "Id": "id",
-    "Position": "position",
+    "Position (from 0)": "position",
     "Token type (segment)": "segment",
     "Attention mask": "attention mask",
     "Special token": "special token",
@@ -62,8 +62,10 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         unknown_id=backend.tokenization.unknown_id,
         special_ids=frozenset(number for _, number in backend.tokenization.special_tokens.values()),
         scale=controls.scale(),
+        with_ids=True,
     )
     controls.chip_legend()
+    messages.hint("pieces")
     token = sentences[row].tokens[chosen[row]]
     surface = sentences[row].surface(chosen[row])
     with st.container(border=True, key="token_facts"):
@@ -71,10 +73,10 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         cells = {
             "Piece": token.piece,
             "Id": str(token.id),
-            "Position": str(token.position),
-            "Sentence": str(row + 1),
+            "Position (from 0)": str(token.position),
+            "Characters (from 0)": f"{token.start} to {token.end - 1}" if token.end > token.start else "–",
             "Stands for": surface or "none of your text",
-            "Characters": "–" if token.special else f"{token.start + 1} to {token.end}",
+            "Sentence": str(row + 1),
             "Word": word,
             "Token type (segment)": str(token.segment) if backend.facts.segments else "this model has none",
             "Attention mask": "1",
@@ -123,7 +125,7 @@ def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None
     counts = token_analysis.statistics(sentences, backend.tokenization.unknown_id)
     columns = st.columns(5)
     columns[0].metric("Tokens", f"{counts.tokens:,}", help="All tokens that the model reads, special tokens included.")
-    columns[1].metric("Words", f"{counts.words:,}", help="Words as the tokenizer counts them, with punctuation marks.")
+    columns[1].metric("Words", f"{counts.words:,}", help="As the tokenizer separates them, without punctuation marks.")
     columns[2].metric("Pieces per word", f"{counts.pieces_per_word:.2f}", help="1.00: the tokenizer split no word.")
     columns[3].metric("Split words", f"{counts.split_words:,}", help="Words of two or more pieces.")
     columns[4].metric("Unknown pieces", f"{100 * counts.unknown_share:.1f} %")
@@ -176,7 +178,6 @@ def _tensor_table(
 
 def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """The ids decoded to text, and what was lost."""
-    st.markdown("The ids are turned back into text. The model never saw the parts that differ from what you typed.")
     rows = []
     for number, sentence in enumerate(sentences, start=1):
         ids = [token.id for token in sentence.tokens]
@@ -200,11 +201,12 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             "lost or changed": st.column_config.TextColumn(width=220),
         },
     )
+    st.caption("The model never saw the parts that differ from what you typed.")
 
 
 def _lost_words(lost: token_analysis.Losses) -> list[str]:
     unknown = f"unknown: {' '.join(lost.unknown)}" if lost.unknown else ""
-    truncated = f"{lost.truncated:,} tokens truncated" if lost.truncated else ""
+    truncated = f"{lost.truncated:,} token{'s' * (lost.truncated != 1)} truncated" if lost.truncated else ""
     flags = {"capital letters": lost.case, "accents": lost.accents, "spacing": lost.spacing}
     words = [name for name, is_lost in flags.items() if is_lost] + [text for text in (unknown, truncated) if text]
     return words + (["other characters"] if lost.other else [])
@@ -227,59 +229,94 @@ def special_tokens(backend: Backend) -> None:
 
 
 def vocabulary(backend: Backend) -> None:
-    """The size of the vocabulary, and a search in it."""
+    """A search in the vocabulary, which begins with the chosen token, and its size."""
     known_pieces = backend.tokenization.vocabulary
-    st.metric("Vocabulary size", f"{len(known_pieces):,}")
     by_id = state.get("vocabulary_mode") == "id"
-    query = controls.bind(
-        "vocabulary_query",
-        st.text_input,
-        "Search the vocabulary",
-        placeholder="2924, or 100-110" if by_id else "bank, or ##ing",
-        max_chars=100,
-    )
-    mode = controls.choice(
-        "vocabulary_mode",
-        "The piece",
-        {"begins with": "begins with", "contains": "contains", "id": "has the id"},
-        show_label=False,
-    )
+    token = _chosen_token(backend)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        query = controls.bind(
+            "vocabulary_query",
+            st.text_input,
+            "Search the vocabulary",
+            default=("2924" if by_id else "bank") if token is None else str(token.id) if by_id else token.piece,
+            placeholder="2924, or 100-110" if by_id else "bank, or ##ing",
+            max_chars=100,
+            live=True,
+        )
+        mode = controls.choice(
+            "vocabulary_mode",
+            "The piece",
+            {"begins with": "begins with", "contains": "contains", "id": "has the id"},
+            show_label=False,
+        )
     if not query:
-        st.caption(
-            "Type something to search. In BERT's vocabularies ## marks a piece that continues a word. In RoBERTa's "
-            "vocabularies Ġ marks a piece that follows a space."
-        )
-        return
-    hits = vocabulary_search.search(known_pieces, query, mode)  # type: ignore[arg-type]  # the control's own options
-    limit = f"; the first {len(hits.ids)} are shown" if hits.total > len(hits.ids) else ""
-    st.caption(f"{hits.total:,} found{limit}")
-    if hits.total:
-        st.dataframe(
-            pd.DataFrame({"id": hits.ids, "piece": hits.pieces}), hide_index=True, key="vocabulary_hits", width=420
-        )
+        st.caption(f"Type something to search the {len(known_pieces):,} pieces.")
+    else:
+        hits = vocabulary_search.search(known_pieces, query, mode)  # type: ignore[arg-type]  # the control's own options
+        limit = f"; the first {len(hits.ids)} are shown" if hits.total > len(hits.ids) else ""
+        st.caption(f"{hits.total:,} of {len(known_pieces):,} pieces{limit}")
+        if hits.total:
+            st.dataframe(
+                pd.DataFrame({"id": hits.ids, "piece": hits.pieces}), hide_index=True, key="vocabulary_hits", width=420
+            )
+    st.caption(
+        "In BERT's vocabularies ## marks a piece that continues a word. In RoBERTa's vocabularies Ġ marks a piece that "
+        "follows a space."
+    )
+
+
+def _chosen_token(backend: Backend) -> Token | None:
+    """The token that Pieces has chosen; None without sentences."""
+    if not state.get("sentences"):
+        return None
+    sentences = controls.current_tokens(backend)
+    row = min(state.get("sentence"), len(sentences) - 1)
+    return sentences[row].tokens[controls.positions(sentences, backend.spec.key)[row]]
 
 
 def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """The pieces of both models, aligned by the characters that they stand for."""
-    if not state.get("model2"):
-        st.info("Choose a second model in the sidebar to see how its tokenizer splits the same text.")
-        others = ", ".join(spec.title for spec in CATALOG if spec.key != EMBEDDED_KEY)
-        free = " You can also enter another one." if settings.free_models_allowed() else ""
-        st.caption(f"Available models: {others}.{free}")
-        return
+    """The pieces of this and another tokenizer, aligned by the characters that they stand for."""
+    options = {key: item.title for key, item in example_tokenizers.EXAMPLES.items()}
     second = model_gate.second_model()
-    if second is None:
-        return
-    row = controls.sentence(sentences)
-    spans = alignment.align(sentences[row], controls.current_tokens(second)[row])
-    names = [backend.spec.title, second.spec.title]
-    frame = pd.DataFrame(
-        {
-            "text": [span.text for span in spans],
-            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in spans],
-            f"{names[1]} ": [" ".join(token.piece for token in span.second) or "–" for span in spans],
-            "pieces": [f"{len(span.first)} and {len(span.second)}" for span in spans],
-        }
+    if second is not None:
+        options["model"] = second.spec.title
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        other = controls.choice(
+            "other_tokenizer",
+            "Compare with",
+            options,
+            default="bytes" if second is None else "model",
+            describe=lambda _: "the second model's tokenizer",
+        )
+        row = controls.sentence(sentences)
+    if other == "model" and second is not None:
+        tokens = controls.current_tokens(second)[row]
+    else:
+        tokens = example_tokenizers.load(other).tokenize(sentences[row].text)
+    spans = alignment.align(sentences[row], tokens)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "text": [span.text for span in spans],
+                backend.spec.title: [" ".join(token.piece for token in span.first) or "–" for span in spans],
+                # The space keeps the columns apart if two models have one title.
+                f"{options[other]} ": [" ".join(token.piece for token in span.second) or "–" for span in spans],
+                "pieces": [f"{len(span.first)} and {len(span.second)}" for span in spans],
+            }
+        ),
+        hide_index=True,
+        key="aligned",
     )
-    st.metric("Not split by either", f"{100 * alignment.agreement(spans):.0f} %")
-    st.dataframe(frame, hide_index=True, key="aligned")
+    counts = [sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)]
+    columns = st.columns(3)
+    columns[0].metric(f"Pieces: {messages.escape(backend.spec.title)}", f"{counts[0]:,}")
+    columns[1].metric(f"Pieces: {messages.escape(options[other])}", f"{counts[1]:,}")
+    columns[2].metric("Not split by either", f"{100 * alignment.agreement(spans):.0f} %")
+    if other != "model":
+        example = example_tokenizers.EXAMPLES[other]
+        st.markdown(f"**{example.title}.** {example.note} It was trained on the dashboard's own example texts.")
+    if second is None:
+        st.caption(
+            "To compare with another model's tokenizer, choose a second model in the sidebar. All but the included one need a "
+            "download from the hub."
+        )

@@ -36,7 +36,9 @@ def test_text_and_buttons_are_readable(mode: str) -> None:
     colours = {**CONFIG["theme"], **CONFIG["theme"][mode]}
     assert contrast(colours["textColor"], colours["backgroundColor"]) >= 7
     assert contrast(colours["textColor"], colours["secondaryBackgroundColor"]) >= 7
-    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5  # a chosen chip's text
+    # The primary colour as text, and the background's colour as text on it (a chosen chip, a primary button).
+    assert contrast(colours["backgroundColor"], colours["primaryColor"]) >= 4.5
+    assert contrast(colours["secondaryBackgroundColor"], colours["primaryColor"]) >= 4.5
 
 
 def test_twenty_eight_curves_all_look_different() -> None:
@@ -58,3 +60,16 @@ def test_long_titles_wrap_and_get_room() -> None:
 
 def test_a_projector_gets_larger_type() -> None:
     assert theme.enlarge(theme.finish(go.Figure(), "t", 300), 1.5).layout.font.size == 1.5 * theme.FONT_SIZE
+
+
+def test_hues_that_look_alike_to_the_colour_blind_differ_in_dash():
+    styles = {style["color"]: style["dash"] for style in map(theme.line_style, range(7))}
+    for first, second in (
+        (theme.ORANGE, theme.VERMILION),
+        (theme.ORANGE, theme.OLIVE),
+        (theme.VERMILION, theme.OLIVE),
+        (theme.BLUE, theme.PURPLE),
+        (theme.BLUE, theme.SKY),
+    ):
+        assert styles[first] != styles[second]
+    assert [theme.line_style(index)["dash"] for index in range(3)] == ["solid"] * 3

@@ -1,0 +1,1 @@
+"""About: the version, licences, the glossary, and how to cite."""

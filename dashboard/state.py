@@ -103,10 +103,27 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
             texts = setting.show(value)
             if all(isinstance(text, str) for text in texts):
                 address[setting.short] = texts
-    size = sum(len(key) + len(quote(text, errors="replace")) + 2 for key, texts in address.items() for text in texts)
-    if size <= ADDRESS_LIMIT:
+    if size_of([(key, text) for key, texts in address.items() for text in texts]) <= ADDRESS_LIMIT:
         return address, True
     return {key: texts for key, texts in address.items() if key not in {"s", "t"}}, False
+
+
+def size_of(items: list[tuple[str, str]]) -> int:
+    """The characters of an address with these keys and texts."""
+    return sum(len(key) + len(quote(text, errors="replace")) + 2 for key, text in items)
+
+
+def carried(page: str) -> list[tuple[str, str]]:
+    """Address keys and texts of the shared settings that differ from their defaults and that this page does not use.
+
+    The page's own address leaves them out; with them, a reload loses none of what goes from page to page.
+    """
+    return [
+        (setting.short, text)
+        for setting in SETTINGS
+        if setting.shared and page not in setting.pages and get(setting.name) != setting.default
+        for text in setting.show(get(setting.name))
+    ]
 
 
 def write_address(page: str) -> None:

@@ -16,9 +16,10 @@ export default function ({ data, parentElement }) {
     text.textContent = (await copied(window.location.href)) ? "Copied" : "Use the address bar";
     setTimeout(() => (text.textContent = data.link.label), 2500);
   };
+  theme.disabled = !data.theme.enabled;
   theme.title = data.theme.hint;
-  theme.setAttribute("aria-label", data.theme.hint);
-  theme.onclick = () => changeTheme(data.theme.other, data.theme.pages);
+  theme.setAttribute("aria-label", data.theme.label);
+  theme.onclick = () => changeTheme(data.theme.other, data.theme.carried);
 }
 
 // Over plain http from another machine browsers have no clipboard, so a selection is copied instead.
@@ -37,11 +38,18 @@ async function copied(address) {
   }
 }
 
-// Streamlit keeps its theme per page address and reads it when the app loads. The address restores the page.
-function changeTheme(name, pages) {
-  const base = window.location.pathname.replace(/[^/]*$/, "");
-  for (const page of pages) window.localStorage.setItem(`stActiveTheme-${base}${page}-v2`, JSON.stringify(name));
-  window.location.reload();
+// Streamlit keeps its theme under the address at which the app was loaded, and reads it only then. So the app is loaded
+// again, with all that goes from page to page in the address; the choice is kept for every page, as links in new tabs.
+function changeTheme(name, carried) {
+  const paths = [...document.querySelectorAll("[data-testid=stSidebarNav] a, [data-testid=stTopNavLink]")]
+    .filter((link) => link.href)
+    .map((link) => new URL(link.href).pathname);
+  for (const path of new Set([window.location.pathname, ...paths])) {
+    window.localStorage.setItem(`stActiveTheme-${path}-v2`, JSON.stringify(name));
+  }
+  const address = new URL(window.location.href);
+  for (const [key, text] of carried) address.searchParams.append(key, text);
+  window.location.replace(address);
 }
 
 // Streamlit adds one entry to the history when a page opens, and another when the page writes its settings into the

@@ -147,10 +147,11 @@ def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
     )
 
 
-def tools(key: str, *, can_link: bool, is_dark: bool, pages: Sequence[str]) -> None:
-    """The buttons that copy the page's address, and that change between light and dark on all `pages`.
+def tools(key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[str, str]], can_reload: bool) -> None:
+    """The buttons that copy the page's address, and that change between light and dark.
 
-    The first is disabled if the sentences are too long for an address.
+    They are disabled if the sentences are too long for an address: the colours change by a reload of the page, with
+    the `carried` keys and texts added to its address.
     """
     link_hint = "Copies an address that restores the model and the settings of this page"
     if not can_link:
@@ -160,7 +161,15 @@ def tools(key: str, *, can_link: bool, is_dark: bool, pages: Sequence[str]) -> N
         key=key,
         data={
             "link": {"label": "Copy link", "enabled": can_link, "hint": link_hint},
-            "theme": {"hint": f"{other} colours", "other": other, "pages": list(pages)},
+            "theme": {
+                "label": f"{other} colours",
+                "enabled": can_reload,
+                "hint": f"{other} colours"
+                if can_reload
+                else "The sentences are too long for the page's address, and a reload would lose them",
+                "other": other,
+                "carried": list(carried),
+            },
         },
         width="content",
     )

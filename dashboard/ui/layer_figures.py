@@ -21,6 +21,7 @@ from components.analysis import similarity
 from components.analysis.pooling import pool
 from components.charts import curves as curve_charts
 from components.charts import heatmap
+from components.model.trace import POOLING_NAMES
 from dashboard import caching
 from dashboard.ui import controls, figures, messages, word_choice
 
@@ -48,7 +49,6 @@ NOT_SHOWN = (
     f"Why a curve bends, or what the model “understands”. {HIGH_COSINES}: judge a curve by its distance from the grey "
     "baseline, not by its height."
 )
-POOLING_TITLES = {"cls": "[CLS]", "own": "the model's own"}
 WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”. "
 
 
@@ -155,7 +155,7 @@ def compare_sentences(
             for model, trace in zip(models, traces, strict=True)
         ],
         key=key,
-        title=f"Sentence vectors ({POOLING_TITLES.get(pooling, pooling)})",
+        title=f"Sentence vectors ({POOLING_NAMES[pooling]})",
         names=short_names(texts) if few else texts,
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import settings, state
+from dashboard import state
 from dashboard.ui import browser, messages, sentence_bar, wording
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def draw(page: str, corpus: Corpus) -> None:
     """Draw the line; `corpus` is the session's."""
-    has_room = state.address_of(page)[1]
+    address, has_room = state.address_of(page)
+    carried = state.carried(page)
+    items = [(key, text) for key, texts in address.items() for text in texts]
     with st.container(horizontal=True, key="page_header", gap="small"):
         if state.is_used("sentences", page):
             sentence_bar.draw()
@@ -25,7 +27,8 @@ def draw(page: str, corpus: Corpus) -> None:
             "page_tools",
             can_link=has_room,
             is_dark=st.context.theme.type == "dark",
-            pages=["", *(key for key in settings.PAGES if key != "home"), "about"],
+            carried=carried,
+            can_reload=has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT,
         )
         is_on = state.get("projector")
         st.button(

@@ -9,6 +9,7 @@ from dashboard import ready_made, settings, state
 from dashboard.ui import browser, messages
 
 EDITOR = "sentence_editor"
+MOST_TYPED = 2 * MAX_CHARACTERS  # what the editor may send; the pages say what they cannot show
 
 
 def take_edits() -> None:
@@ -18,10 +19,16 @@ def take_edits() -> None:
     on a page's link arrives together with the text.
     """
     edit = st.session_state[EDITOR].get("edit") if EDITOR in st.session_state else None
-    if not isinstance(edit, dict) or edit == st.session_state.get("_edit"):
+    if not isinstance(edit, dict):
         return
-    st.session_state["_edit"] = edit
     text = str(edit.get("text", ""))
+    mark = (str(edit.get("version")), hash(text))
+    if mark == st.session_state.get("_edit"):
+        return
+    st.session_state["_edit"] = mark
+    if len(text) > MOST_TYPED:
+        text = text[:MOST_TYPED]
+        state.notice(f"The text was too long: only its first {MOST_TYPED:,} characters were kept.")
     st.session_state["_typed"] = text
     state.put("sentences", settings.clean_sentences(text.splitlines()))
 
@@ -87,6 +94,7 @@ def _ready_made(sentences: tuple[str, ...]) -> None:
 
 
 def _choose_set(widget: str) -> None:
+    take_edits()  # what was typed before the choice must not come after it
     chosen = ready_made.ready_made_sets().get(st.session_state[widget] or "")
     # A browser that has not yet drawn our last answer sends the value of the previous widget as if it were chosen.
     if chosen is not None and widget == st.session_state.get("_set_widget"):
@@ -122,6 +130,7 @@ def _arrange(current: tuple[str, ...]) -> None:
 
 def _move(before: tuple[str, ...], row: int, target: int) -> None:
     """Swap two sentences of the list that the person saw; do nothing if the list has changed since."""
+    take_edits()
     if state.get("sentences") != before:
         return
     sentences = list(before)
@@ -131,5 +140,6 @@ def _move(before: tuple[str, ...], row: int, target: int) -> None:
 
 
 def _remove(before: tuple[str, ...], row: int) -> None:
+    take_edits()
     if state.get("sentences") == before:
         state.put("sentences", (*before[:row], *before[row + 1 :]))

@@ -10,7 +10,7 @@ from components.errors import UserError
 from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.files import hub
 from dashboard import caching, settings, state
-from dashboard.ui import controls, messages
+from dashboard.ui import controls, messages, sentence_bar
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -121,10 +121,15 @@ def _more() -> None:
             "Restore all defaults",
             key="reset",
             icon=":material/restart_alt:",
-            on_click=state.reset,
+            on_click=_reset,
             help="Sentences, models and every setting",
         )
         st.caption("The model is not in memory yet." if backend is None else _memory(backend))
+
+
+def _reset() -> None:
+    sentence_bar.take_edits()  # what was typed before must not come after
+    state.reset()
 
 
 def _memory(backend: Backend) -> str:

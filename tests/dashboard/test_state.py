@@ -57,6 +57,7 @@ EXAMPLES = {
     "flow": "norms",
     "flow_heads": "one",
     "flow_block": 4,
+    "flow_special": False,
     "mask_word": True,
     "masked": 3,
     "map_view": "senses",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ IsCancelled = Callable[[], bool]
 Work = Callable[[ReportProgress, IsCancelled], Any]
 Value = TypeVar("Value")
 PAUSE_SECONDS = 0.05  # how often paused work checks whether it may continue
-RETRY_SECONDS = 20.0  # a failure is remembered so long: a page that is drawn again does not try again at once
+RETRY_SECONDS = 20.0  # a failed load or index is remembered so long: a page that is drawn again does not try at once
 GRACE_SECONDS = 10.0  # a lost connection is forgiven for so long
 PEOPLE_REMEMBERED = 1_000
 FAILED_KEPT = 64  # failures that are remembered: they take little memory, and no room from results
@@ -315,13 +316,14 @@ class Jobs:
         lane: str,
         keep: int,
         keep_bytes: int | None = None,
-        retry_seconds: float = RETRY_SECONDS,
+        retry_seconds: float = math.inf,
         is_stale: Callable[[Job], bool] = lambda job: False,
     ) -> None:
         """Keeps at most `keep` results, and at most `keep_bytes` of those that have a size (`nbytes`).
 
         The newest result is kept however large it is. A failed job stays until `forget`, or until `retry_seconds` have
-        passed; a finished one that `is_stale` calls out of date is run again by the next request.
+        passed: by default long work never starts again unasked. A finished one that `is_stale` calls out of date is
+        run again by the next request.
         """
         self.queue, self._lane = queue, lane
         self._retry_seconds, self._is_stale = retry_seconds, is_stale

@@ -29,5 +29,5 @@ export default function ({ data, parentElement, setStateValue }) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
     event.stopPropagation(); // "r" and "c" are shortcuts of the app
   };
-  return () => clearTimeout(kept.timer);
+  return send; // what was typed in the last half second is not lost when the field leaves the page
 }

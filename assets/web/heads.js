@@ -94,7 +94,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   canvas.setAttribute("aria-label", layout.label);
   say(block, head);
   draw();
-  const observer = new ResizeObserver(draw);
+  // This function runs again whenever the data change, and only its last cleanup is called: one observer at a time.
+  canvas.bertInternalsObserver?.disconnect();
+  const observer = (canvas.bertInternalsObserver = new ResizeObserver(draw));
   observer.observe(canvas.parentElement);
   return () => observer.disconnect();
 }

@@ -22,8 +22,10 @@ function thin(figure) {
   });
 }
 
+const known = new WeakSet(); // figures that are watched; those that left the page are forgotten
+let timer = 0; // one for the page: Streamlit calls the function below again at every change
+
 export default function () {
-  const known = new Set();
   const watch = () => {
     for (const figure of document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')) {
       if (known.has(figure) || !figure.on) continue;
@@ -42,6 +44,7 @@ export default function () {
     }
   };
   watch();
-  const timer = setInterval(watch, 500);
-  return () => clearInterval(timer);
+  clearInterval(timer);
+  const own = (timer = setInterval(watch, 500));
+  return () => clearInterval(own);
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.jobs import IsCancelled, Job, Jobs, Queue, ReportProgress
+from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Queue, ReportProgress
 from components.model.catalog import ModelSpec, spec_of
 from components.model.files import hub
 from components.model.files.sources import folder_stamp
@@ -34,7 +34,7 @@ class ModelLoader:
         self._stamps: dict[
             Hashable, object
         ] = {}  # by the model's key: the state of its folder's files when they were read
-        self.jobs = Jobs(queue, LANE, keep=capacity, is_stale=self._is_saved_anew)
+        self.jobs = Jobs(queue, LANE, keep=capacity, retry_seconds=RETRY_SECONDS, is_stale=self._is_saved_anew)
 
     def request(self, spec: ModelSpec, person: Hashable = None) -> Job:
         """The job of a model: finished, under way, or started now."""

@@ -6,10 +6,10 @@ Their content is sent as data and set as text, never as markup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import streamlit as st
 
@@ -50,6 +50,27 @@ def web_component(name: str, html: str) -> Any:
     )
 
 
+def is_index(value: object, count: int) -> TypeGuard[int]:
+    """Whether a value that a browser sent is a whole number 0..count-1; True and False are not."""
+    return type(value) is int and 0 <= value < count
+
+
+def sent_by(key: str, trigger: str) -> Any:
+    """What the component `key` sent with a trigger; None if it sent nothing.
+
+    A browser can send anything over the websocket: check the value before it is used.
+    """
+    values = st.session_state.get(key)
+    return values.get(trigger) if isinstance(values, Mapping) else None
+
+
+def two_numbers(sent: object) -> tuple[int, int] | None:
+    """What a component sent if it is a list of two whole numbers, which may still be out of range; else None."""
+    if not isinstance(sent, list | tuple) or len(sent) != 2 or any(type(number) is not int for number in sent):
+        return None
+    return sent[0], sent[1]
+
+
 def chips(
     rows: Sequence[ChipRow],
     key: str,
@@ -65,10 +86,12 @@ def chips(
     person typed them (such as [MASK]).
     """
 
+    drawn = {row.index: len(row.sentence) for row in rows}
+
     def clicked() -> None:
-        index, position = st.session_state[key].clicked
-        if on_click is not None:
-            on_click(int(index), int(position))
+        sent = two_numbers(sent_by(key, "clicked"))
+        if on_click is not None and sent is not None and is_index(sent[1], drawn.get(sent[0], 0)):
+            on_click(*sent)
 
     web_component("chips", '<div class="rows"></div>')(
         key=key,
@@ -138,9 +161,9 @@ def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
     """Call `on_tick(value)` before the next run, STEP_MS after this value was drawn. It draws nothing itself."""
 
     def ticked() -> None:
-        sent = st.session_state[key].tick
-        if sent is not None:
-            on_tick(int(sent))
+        sent = sent_by(key, "tick")
+        if type(sent) is int and sent == value:
+            on_tick(sent)
 
     web_component("ticker", "")(
         key=key, data={"value": value, "milliseconds": STEP_MS}, on_tick_change=ticked, height=0

@@ -231,11 +231,13 @@ def stepped(
     most: int,
     default: int,
     help_text: str | None = None,
+    to_widget: Callable[[int], int] = _unchanged,
 ) -> int:
     """A whole number with buttons for the next and the one before, and one that plays all numbers in order.
 
     The server counts, not the figure: so that a figure of any kind can be played, and the number is one setting that
     the page's other views and its address share. The browser requests the next number when the last is drawn.
+    `to_widget` converts the setting's number to the one shown here, where a view offers fewer of them than others.
     """
     if least == most:
         return least
@@ -253,6 +255,7 @@ def stepped(
                 st.number_input,
                 label,
                 default=default,
+                to_widget=to_widget,
                 min_value=least,
                 max_value=most,
                 step=1,
@@ -370,7 +373,7 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
     elif anchors is None or anchors["where"] == tokenized:
         padded = chosen[: len(defaults)] + defaults[len(chosen) :]
         result = tuple(
-            position if position < len(item) else default
+            position if 0 <= position < len(item) else default
             for position, item, default in zip(padded, sentences, defaults, strict=True)
         )
     else:
@@ -379,7 +382,9 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
             for item, default in zip(sentences, defaults, strict=True)
         )
     if chosen and result != chosen:
-        if anchors is None and any(position >= len(item) for position, item in zip(chosen, sentences, strict=False)):
+        if anchors is None and any(
+            not 0 <= position < len(item) for position, item in zip(chosen, sentences, strict=False)
+        ):
             st.warning("The link's “t” names a token that its sentence does not have.", icon=":material/link_off:")
         state.put("tokens", () if result == defaults else result)
     st.session_state["_anchors"] = {
@@ -398,7 +403,7 @@ def _position_of(item: TokenizedSentence, span: tuple[int, int, int] | None, def
         return default
     old_position, start, end = span
     if start == end:  # a special token: the same position, if a special token is still there
-        return old_position if old_position < len(item) and item.tokens[old_position].special else default
+        return old_position if 0 <= old_position < len(item) and item.tokens[old_position].special else default
     position = position_at(item, start, end)
     return default if position is None else position
 

@@ -33,10 +33,10 @@ def figure(
 ) -> None:
     """Draw a figure with its message (above, or below if it is long), how to read it, what it does not show, and its data.
 
-    `table` is called only when a person opens the data. The camera in the toolbar saves PNG or SVG, as chosen in
-    the sidebar. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself. `on_select`
-    is called before the next run after points were selected by click, or with `select_many` by box or lasso; the
-    selection is in the session state under `key`.
+    `table` is called only when a person opens the data. The camera in the toolbar saves PNG or SVG, as chosen
+    under “More settings”. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself.
+    `on_select` is called before the next run after points were selected by click, or with `select_many` by box or
+    lasso; the selection is in the session state under `key`.
     """
     if message and not message_below:
         st.markdown(f":material/insights: {message}")

@@ -154,7 +154,7 @@ def _others(sentence: TokenizedSentence, first: int, whole: bool) -> list[int]:
 def _second(sentence: TokenizedSentence, first: int, whole: bool) -> int:
     """The position of the second token: the chosen one, else the longest other word."""
     chosen = state.get("second_token")
-    if chosen is not None and chosen < len(sentence) and chosen not in _same_word(sentence, first, whole):
+    if chosen is not None and 0 <= chosen < len(sentence) and chosen not in _same_word(sentence, first, whole):
         return int(chosen)
     return _longest_other(sentence, first, whole)
 

@@ -1,10 +1,10 @@
-"""How poolings, durations and sizes are written for people."""
+"""How poolings, durations, sizes and counts are written for people."""
 
 from __future__ import annotations
 
 from components.model.trace import POOLING_NAMES
 
-__all__ = ["POOLINGS_EXPLAINED", "POOLING_NAMES", "duration", "size"]
+__all__ = ["POOLINGS_EXPLAINED", "POOLING_NAMES", "counted", "duration", "size"]
 
 POOLINGS_EXPLAINED = {
     "mean": "Mean of all tokens",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from filelock import Timeout
 
 from components.errors import InputError
-from components.jobs import IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
+from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.embedder import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import DONE, build_index, lock_of, planned
@@ -68,6 +68,7 @@ class IndexCache:
             queue or Queue({LANE: Lane(), SHORT_LANE: Lane()}),
             LANE,
             keep=KEPT_JOBS,
+            retry_seconds=RETRY_SECONDS,
             is_stale=lambda job: not (job.result.folder / MANIFEST).exists(),  # removed by another process
         )
 

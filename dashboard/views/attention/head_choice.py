@@ -73,12 +73,12 @@ class AttentionInput:
     def block(self) -> int:
         """The chosen block, or that of the clearest head if there is no choice or the model has fewer blocks."""
         chosen = state.get("block")
-        return int(chosen) if chosen is not None and chosen < self.attentions.shape[0] else self.clearest[0]
+        return int(chosen) if chosen is not None and 0 <= chosen < self.attentions.shape[0] else self.clearest[0]
 
     @property
     def head(self) -> int:
         chosen = state.get("head")
-        return int(chosen) if chosen is not None and chosen < self.attentions.shape[1] else self.clearest[1]
+        return int(chosen) if chosen is not None and 0 <= chosen < self.attentions.shape[1] else self.clearest[1]
 
     @property
     def direction(self) -> TextsFilter:

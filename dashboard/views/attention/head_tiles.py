@@ -11,7 +11,6 @@ import struct
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import streamlit as st
 
 from components.charts.matrices import as_cells, palette_bytes
 from dashboard.ui import browser
@@ -48,8 +47,9 @@ def head_tiles(
         raise ValueError(f"{values.size:,} cells are too many to send; at most {MAX_CELLS:,} were expected")
 
     def clicked() -> None:
-        block, head = st.session_state[key].clicked
-        on_click(int(block), int(head))
+        sent = browser.two_numbers(browser.sent_by(key, "clicked"))
+        if sent is not None and browser.is_index(sent[0], blocks) and browser.is_index(sent[1], heads):
+            on_click(*sent)
 
     layout = json.dumps(
         {

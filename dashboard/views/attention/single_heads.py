@@ -55,8 +55,16 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
         if view != "model":
             choose_block(model_input)
             choose_head(model_input)
-        elif sent is not None and sent[1] < n_blocks:
-            controls.stepped("block", "First block drawn", 0, n_blocks - sent[1], model_input.clearest[0])
+        elif sent is not None and sent[0] < n_blocks:
+            most = n_blocks - sent[0]  # a later block chosen in another view stays chosen there
+            controls.stepped(
+                "block",
+                "First block drawn",
+                0,
+                most,
+                min(model_input.clearest[0], most),
+                to_widget=lambda block: min(block, most),
+            )
         if model_input.pair.second is not None:
             options(model_input)
     if sent is None:

@@ -17,7 +17,7 @@ from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
 from dashboard import caching, state
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
     BLOCK_HELP,
     FILTERS,
@@ -115,7 +115,7 @@ def _scored(model_input: AttentionInput) -> HeadPatterns:
 
 def _open_ranked(best: Sequence[RankedHead]) -> None:
     cells = st.session_state["patterns_table"].selection.cells
-    if cells:
+    if cells and browser.is_index(cells[0][0], len(best)):
         ranked = best[cells[0][0]]
         open_head(ranked.block, ranked.head)
 
@@ -245,7 +245,7 @@ def mask(model_input: AttentionInput, row: Any) -> None:
     st.markdown("Click a token to replace it with the mask. The model then predicts what belongs there.")
     tokens, pair = model_input.sentence.tokens, model_input.pair
     target = state.get("masked")
-    if target is None or target >= len(tokens) or st.session_state.setdefault("_masked_of", pair) != pair:
+    if target is None or not 0 <= target < len(tokens) or st.session_state.setdefault("_masked_of", pair) != pair:
         target = default_positions([model_input.sentence])[0]  # also if the choice was made for another text
     st.session_state["_masked_of"] = pair
     whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")

@@ -16,7 +16,7 @@ from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import controls, figures
+from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, sts
 
@@ -267,8 +267,9 @@ def _number(value: float | None) -> float:
 
 def _clicked(key: str) -> None:
     points = st.session_state[key].selection.points
-    if points:
-        state.put("lab_pooling", list(POOLINGS)[::-1][int(points[0]["customdata"][0])])
+    cell = points[0].get("customdata") if points else None
+    if isinstance(cell, list) and cell and browser.is_index(cell[0], len(POOLINGS)):
+        state.put("lab_pooling", list(POOLINGS)[::-1][cell[0]])
 
 
 def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int) -> None:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import streamlit as st
-
 from dashboard.ui import browser
 
 Span = tuple[int, int]  # first character, last + 1
 SHOWN_CHARACTERS = 600
+MARKS = {1: True, 0: False, -1: None}  # relevant, not relevant, taken back
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,17 @@ def hit_list(
     low = min([0.0, *(hit.score for hit in hits)])
     score_range = max([hit.score for hit in hits], default=1.0) - low or 1.0
 
+    drawn = frozenset(hit.index for hit in hits)
+
     def picked() -> None:
-        index = st.session_state[key].picked
-        if index is not None:
-            on_pick(int(index))
+        index = browser.sent_by(key, "picked")
+        if type(index) is int and index in drawn:
+            on_pick(index)
 
     def marked() -> None:
-        mark = st.session_state[key].marked
-        if mark is not None and on_mark is not None:
-            on_mark(int(mark[0]), None if mark[1] < 0 else bool(mark[1]))
+        sent = browser.two_numbers(browser.sent_by(key, "marked"))
+        if on_mark is not None and sent is not None and sent[0] in drawn and sent[1] in MARKS:
+            on_mark(sent[0], MARKS[sent[1]])
 
     browser.web_component("hits", '<ol class="hits"></ol>')(
         key=key,

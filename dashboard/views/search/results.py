@@ -187,7 +187,8 @@ def _by_vectors(
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)
     engine, query = index.engine(layer, pooling), vectors[layer, pooling][0]
     scores = engine.scores(query, similarity)
-    hits, ten = (engine.hits_of(query, scores, k, similarity) for k in (request.k, 10))
+    hits = engine.hits_of(query, scores, request.k, similarity)
+    ten = hits if request.k == 10 else engine.hits_of(query, scores, 10, similarity)
     exact_scores = scores.astype(np.float64)
     exact_scores[hits.indices[0]] = hits.scores[0]
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"

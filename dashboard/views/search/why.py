@@ -28,7 +28,7 @@ def why(request: SearchRequest) -> None:
     backend, corpus, query, row = request.backend, request.corpus, request.query, request.explained
     if row is None:
         return
-    if row >= len(corpus):
+    if not 0 <= row < len(corpus):
         state.put("why", None)
         return
     with st.container(border=True, key="why"):

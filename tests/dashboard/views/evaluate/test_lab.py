@@ -164,9 +164,11 @@ def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
         lab_sections._clicked("lab_recall")
         assert lab_sections.st.session_state["lab_pooling"] == "last4"
         lab_sections.st.session_state["lab_pooling"] = "mean"
-        clicked.points = []
-        lab_sections._clicked("lab_recall")  # beside the cells
-        assert lab_sections.st.session_state["lab_pooling"] == "mean"
+        # Beside the cells, and what no click sends.
+        nowhere = [[], *([{"customdata": cell}] for cell in ([-1, 0], [5, 0], ["0", 0], [True, 0], [], None)), [{}]]
+        for clicked.points in nowhere:
+            lab_sections._clicked("lab_recall")
+            assert lab_sections.st.session_state["lab_pooling"] == "mean"
     lab.session_state["lab_pooling"] = "last4"
     lab.run()
     settled(lab)

@@ -82,7 +82,8 @@ def read_address(page: str, history: bool = False) -> None:
         except (ValueError, UserError) as problem:
             st.session_state.pop(setting.name, None)
             value = ", ".join(address[setting.short])[:60]
-            notice(f"The link's value for “{setting.short}” ({value!r}) was ignored: {str(problem).rstrip('.')}.")
+            name = setting.name.replace("_", " ")  # close to the label of its control, which a person sees
+            notice(f"The link's {name} (“{setting.short}” is {value!r}) was ignored: {str(problem).rstrip('.')}.")
     for key in address.keys() - known:
         notice(f"This page does not use the link's “{key[:30]}”.")
     st.session_state["_address"] = address

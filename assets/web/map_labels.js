@@ -1,6 +1,7 @@
 // Shows as many of a map's labels as have room, the first ones first, and again after each zoom: then more have room.
 // The figures are found on the page, since Streamlit draws them later than this component.
 const GAP = 1; // pixels between labels
+const MOST_KEPT = 12; // selected points whose labels may overlap
 const overlap = (a, b) => a.left < b.right + GAP && b.left < a.right + GAP && a.top < b.bottom + GAP && b.top < a.bottom + GAP;
 
 function thin(figure) {
@@ -12,10 +13,20 @@ function thin(figure) {
     if (text.dataset.more === undefined) text.dataset.more = String(getComputedStyle(text).fillOpacity === "0");
   }
   const boxes = [...texts].map((text) => text.getBoundingClientRect()); // all at once: each change costs a layout
-  [...texts].forEach((text, number) => {
+  // The bold labels (words that all sentences share) and those of selected points come first, and never make room.
+  const isFaint = (text) => text.dataset.more !== "true" && Number(getComputedStyle(text).fillOpacity) < 1;
+  const faint = [...texts].map(isFaint);
+  const isSelection = faint.includes(true) && faint.filter((item) => !item).length <= MOST_KEPT;
+  const isKept = [...texts].map((text, number) =>
+    text.dataset.more !== "true" &&
+    ([...text.querySelectorAll("tspan")].some((part) => part.style.fontWeight === "bold") || (isSelection && !faint[number])),
+  );
+  const order = [...texts.keys()].sort((a, b) => isKept[b] - isKept[a]);
+  order.forEach((number) => {
+    const text = texts[number];
     const box = boxes[number];
     const isInside = !plot || !plot.width || (box.right > plot.left && box.left < plot.right && box.bottom > plot.top && box.top < plot.bottom);
-    const hasRoom = isInside && !shown.some((other) => overlap(box, other));
+    const hasRoom = isInside && (isKept[number] || !shown.some((other) => overlap(box, other)));
     if (hasRoom) shown.push(box);
     text.style.display = hasRoom ? "" : "none";
     if (text.dataset.more === "true") text.style.fillOpacity = "1";

@@ -178,7 +178,8 @@ def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[st
     """The default token of interest in each sentence.
 
     `focus` names a word for each sentence (ignoring case); without it, or if a sentence lacks its word, it
-    is the content word that all sentences share, else the longest content word of each sentence.
+    is the content word that all sentences share, else the longest content word of each sentence. A sentence without
+    letters and digits has its first token, and [CLS] only if it has no token of its own.
     """
     if len(focus) == len(sentences):
         focused = [
@@ -194,7 +195,8 @@ def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[st
     for sentence in sentences:
         positions = _first_positions(sentence)
         content = [word for word in positions if word not in FUNCTION_WORDS] or list(positions)
-        chosen.append(positions[max(content, key=len)] if content else 0)
+        first = next((token.position for token in sentence.tokens if not token.special), 0)  # of emoji, for example
+        chosen.append(positions[max(content, key=len)] if content else first)
     return tuple(chosen)
 
 

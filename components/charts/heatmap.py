@@ -62,8 +62,8 @@ def similarity_heatmap(
         xgap=1,
         ygap=1,
     )
-    figure.update_yaxes(title="sentence or word", autorange="reversed", showgrid=False)
-    figure.update_xaxes(title="sentence or word (number)", showgrid=False, type="category", tickangle=0)
+    figure.update_yaxes(title="sentence", autorange="reversed", showgrid=False)
+    figure.update_xaxes(title="sentence (number)", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)))
 
 

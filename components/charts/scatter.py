@@ -45,6 +45,7 @@ class PointTexts:
 
     short: Sequence[str]  # the token
     long: Sequence[str]  # shown on hover
+    important: frozenset[str] = frozenset()  # labels of a small map that are bold and never make room for others
 
 
 def token_map(
@@ -183,7 +184,7 @@ def _traces(
         common: dict[str, Any] = {
             "name": theme.plain(name, 28),
             "mode": "markers+text" if few else "markers",
-            "text": [theme.plain(texts.short[row], 24) for row in rows] if few else None,
+            "text": [_label(texts, row) for row in rows] if few else None,
             "hovertext": [texts.long[row] for row in rows],
             "hoverinfo": "text",
             "customdata": rows.astype(np.int32),
@@ -216,6 +217,11 @@ def _traces(
             )
         )
     return result
+
+
+def _label(texts: PointTexts, row: int) -> str:
+    label = theme.plain(texts.short[row], 24)
+    return f"<b>{label}</b>" if texts.short[row].casefold() in texts.important else label
 
 
 def central(points: np.ndarray) -> tuple[np.ndarray, int]:

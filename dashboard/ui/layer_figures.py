@@ -239,7 +239,8 @@ def _compare(
     bands = [curve_charts.BandData(band.mean, band.low, band.high, baseline) for band in _bands(models, centred)]
     edges = [edge for band in bands for edge in (band.low, band.high)]
     _draw_panels(panels, slots, bands, curve_charts.shared_range(*values, *edges))
-    figures.reading(READ, NOT_SHOWN)
+    band = f"The grey band holds 90 % of the pairs of {baseline.removeprefix('two ')}; the dotted line is their mean."
+    figures.reading(f"{READ} {band}", NOT_SHOWN)
 
 
 def _draw_panels(

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.analysis.matched_words import word_vectors
-from components.analysis.tokens import default_positions, neighbour_words, position_at
-from dashboard import state
+from components.analysis.tokens import default_positions, neighbour_words, position_at, shared_word
+from dashboard import ready_made, state
 from dashboard.ui import controls
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ def choose(backend: Backend, sentences: Sequence[TokenizedSentence], mode: str, 
         mode = "within"
     if mode == "across":
         chips("chips_across")
+        focus = ready_made.focus_of(tuple(item.text for item in sentences))
+        if not state.get("tokens") and not focus and shared_word(sentences) is None:
+            st.caption(
+                "The sentences share no content word, so a word of each was chosen. Click others to compare them."
+            )
         return Choice(mode, tuple(enumerate(chosen)), None, whole)
     first = chosen[row]
     if mode == "against":

@@ -217,3 +217,14 @@ def test_markup_in_a_sentence_stays_text(visit: Visit) -> None:
     wait_for_maps(page, 2)
     assert page.locator("img[src='x']").count() == 0
     assert plots(page)[0]["markers"] > 10
+
+
+def test_the_labels_of_the_word_that_the_sentences_share_stay(visit: Visit) -> None:
+    page = visit("/map")  # the three bank sentences, at layers 0 and 6
+    page.wait_for_timeout(1_500)  # the labels are thinned after the drawing
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')].map((plot) =>
+            [...plot.querySelectorAll('.textpoint text')]
+                .filter((label) => label.textContent === 'bank' && getComputedStyle(label).display !== 'none').length)"""
+    )
+    assert shown == [3, 3]

@@ -28,7 +28,7 @@ VIEWS = {
     "neuron": navigation.View(
         "Neuron view",
         "How does an attention weight come about?",
-        "Query and key vectors, multiplied number by number; their sum decides the weight.",
+        "Hover over a token and click the + beside it: its query vector, multiplied number by number by each key vector.",
     ),
     "matrix": navigation.View(
         "Matrix",
@@ -66,6 +66,9 @@ OTHER_VIEWS = {
 
 
 def _view(backend: Backend, view: str) -> None:
+    if view == "mask" and not backend.spec.masked_lm:
+        summaries.no_masked_word_head(backend)
+        return
     row = controls.row()
     with row:
         pair = pair_choice.choose()

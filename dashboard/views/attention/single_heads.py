@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import attention as analysis
+from components.analysis.head_patterns import RankedHead
 from components.charts import matrices
 from components.charts.bertviz import views
 from dashboard import state
@@ -21,6 +22,7 @@ from dashboard.views.attention.head_choice import (
     choose_head,
     open_head,
     options,
+    pattern_message,
     say_pattern,
     show_me,
 )
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from components.charts.bertviz.page import View
     from dashboard.ui.pair_choice import Pair
 
+CLEAR = 0.5  # share of a head's attention that makes a pattern worth naming
 FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its type too small
 NOT_SHOWN = (
     "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
@@ -41,9 +44,9 @@ HOW_TO = {
     "show that head alone, or all heads again. Hover over a token to see its lines.",
     "model": "Each small picture is one head: rows are blocks, columns are heads. Click a picture to enlarge it. Look for "
     "shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
-    "neuron": "Click the + next to a token. Its query vector times each key vector, dimension by dimension, sums to the "
-    "score. Softmax turns the scaled scores into attention (MPNet also adds a term for the distance). Blue is positive, "
-    "orange is negative.",
+    "neuron": "Hover over a token and click the + beside it to see its query vector and the key vectors. The query times "
+    "each key, dimension by dimension, sums to the score. Softmax turns the scaled scores into attention (MPNet also adds a "
+    "term for the distance). Blue is positive, orange is negative.",
 }
 
 
@@ -286,7 +289,7 @@ def glance(model_input: AttentionInput, row: Any) -> None:
     if model_input.direction != "all":
         notes.append(f"Only attention from {FILTERS[model_input.direction]} is drawn; the rest of each tile is empty.")
     hints = [
-        f"Block {block}, head {head}: {_strongest(linked[block, head], model_input.pieces)}. Click to open it."
+        f"{_does(model_input, linked, block, head)} Click to open it."
         for block in range(n_blocks)
         for head in range(n_heads)
     ]
@@ -311,7 +314,19 @@ def glance(model_input: AttentionInput, row: Any) -> None:
     )
 
 
-def _strongest(values: np.ndarray, pieces: Sequence[str]) -> str:
-    received = values.mean(axis=0)
+def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head: int) -> str:
+    """What a head does: the pattern that gets most of its attention, else the token that gets most in total.
+
+    A head that attends to the token before gives much to no single token: naming one would contradict the pattern.
+    """
+    patterns = model_input.patterns if model_input.direction == "all" else None
+    if patterns is not None:
+        pattern, score = patterns.best_pattern(block, head)
+        if pattern != "broad" and score >= CLEAR:
+            return pattern_message(patterns, RankedHead(block, head, score), pattern)
+    received = attentions[block, head].mean(axis=0)
     key = int(received.argmax())
-    return f"attends most to {key} {pieces[key]} ({received[key]:.2f} on average)"
+    return (
+        f"Block {block}, head {head}: of all tokens, {key} {model_input.pieces[key]} gets the most attention "
+        f"({100 * received[key]:.0f} % on average)."
+    )

@@ -16,7 +16,7 @@ from components.analysis.head_patterns import MEANING, PATTERNS, Pattern, Ranked
 from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
-from dashboard import caching, state
+from dashboard import caching, navigation, state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
     BLOCK_HELP,
@@ -34,6 +34,7 @@ from dashboard.views.attention.single_heads import NOT_SHOWN
 
 if TYPE_CHECKING:
     from components.analysis.head_patterns import HeadPatterns
+    from components.model.backend import Backend
     from components.model.trace import Trace
 
 NAMES: dict[str, str] = {
@@ -231,17 +232,22 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     return norms[0, 0], f"Norm-based attention, block {block}, head {head}"
 
 
+def no_masked_word_head(backend: Backend) -> None:
+    """In place of the view: say that the model cannot predict masked tokens, which models can, and lead to their list."""
+    others = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
+    st.info(
+        f"**{messages.escape(backend.spec.title)} was published without a masked-LM head**, the part that predicts masked "
+        f"tokens. These models have one: {others}. Choose one of them in the sidebar; some have to be downloaded first.",
+        icon=":material/block:",
+    )
+    if st.button("See all available models", key="see_models", icon=":material/layers:"):
+        state.put("model_view", "catalog")
+        st.switch_page(navigation.page_of("model"))
+
+
 def mask(model_input: AttentionInput, row: Any) -> None:
     """Replace a token with the mask: what the model predicts there, and how attention changes."""
     backend = model_input.backend
-    if not backend.spec.masked_lm:
-        others = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
-        st.info(
-            f"**{messages.escape(backend.spec.title)} has no masked-LM head:** it was published without the part that "
-            f"predicts masked tokens. These models have it: {others}. Choose one of them in the sidebar.",
-            icon=":material/block:",
-        )
-        return
     st.markdown("Click a token to replace it with the mask. The model then predicts what belongs there.")
     tokens, pair = model_input.sentence.tokens, model_input.pair
     target = state.get("masked")

@@ -85,7 +85,7 @@ def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
             "query": [pairs.queries.texts[row] for row in rows],
             "correct answer": [pairs.documents.texts[row] for row in rows],
         }
-        columns["mean rank"] = mean_ranks[rows].round(1)
+        columns["geometric mean rank"] = mean_ranks[rows].round(1)
         for number, entry in enumerate(entries, start=1):
             columns[f"{number}  {entry.short}"] = ranks[number - 1, rows]
         return pd.DataFrame(columns)
@@ -99,10 +99,10 @@ def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
         height=320,
         column_config={
             "number": st.column_config.NumberColumn(width=70),
-            "query": st.column_config.TextColumn(width=260),
-            "correct answer": st.column_config.TextColumn(width=260),
-            "mean rank": st.column_config.NumberColumn(
-                width=90, format="%.1f", help="The geometric mean of the runs' ranks, by which the queries are ordered"
+            "query": st.column_config.TextColumn(width=340),
+            "correct answer": st.column_config.TextColumn(width=340),
+            "geometric mean rank": st.column_config.NumberColumn(
+                width=150, format="%.1f", help="The geometric mean of the runs' ranks, by which the queries are ordered"
             ),
         },
     )

@@ -219,7 +219,7 @@ def tokens(backend: Backend) -> None:
     mean = caching.token_baseline(backend).raw.mean[layer]
     st.caption(f"Two unrelated tokens have a cosine of {mean:.2f} at layer {layer} on average.")
     figures.reading(
-        "Bright cells are tokens whose vectors point in similar directions. Choose a question, and compare it with two "
-        "answers: which answer has a bright cell for each word of the question?",
+        "Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "
+        "others: which of them has a bright cell for each word of the first?",
         NOT_SHOWN,
     )

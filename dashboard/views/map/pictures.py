@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import scatter, theme
+from components.function_words import FUNCTION_WORDS
 from dashboard.ui import controls, figures
 from dashboard.views.map import choices, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
@@ -251,7 +252,7 @@ def _joint(
     long = [f"{text}<br>layer {layer}" for layer in layers for text in hover_texts.long]
     figure = scatter.token_map(
         layer_map.points[point_rows],
-        scatter.PointTexts([*hover_texts.short, *hover_texts.short], long),
+        scatter.PointTexts([*hover_texts.short, *hover_texts.short], long, hover_texts.important),
         colours,
         f"Layers {layers[0]} and {layers[1]} in one map, {METHOD_NAMES[options.method]}",
         selected=[*selected, *(position + len(drawn) for position in selected)],
@@ -292,7 +293,18 @@ def texts(token_set: TokenSet, rows: np.ndarray) -> scatter.PointTexts:
             f"{theme.plain(context.before, 60)}<b>{theme.plain(context.text, 40)}</b>{theme.plain(context.after, 60)}"
         )
         long.append(f"{sentence}<br>sentence {token.sentence + 1}, position {token.position}")
-    return scatter.PointTexts(short, long)
+    return scatter.PointTexts(short, long, _shared_words(token_set) if len(rows) <= scatter.LABELLED else frozenset())
+
+
+def _shared_words(token_set: TokenSet) -> frozenset[str]:
+    """The content words that occur in all of several sentences, in lower case."""
+    words_of: dict[int, set[str]] = {}
+    for token in token_set.tokens:
+        words = words_of.setdefault(token.sentence, set())
+        if not token.special and any(char.isalnum() for char in token.word):
+            words.add(token.word.casefold())
+    shared = set.intersection(*words_of.values()) if len(words_of) > 1 else set()
+    return frozenset(shared - FUNCTION_WORDS)
 
 
 def _part(colours: scatter.Colours, rows: np.ndarray) -> scatter.Colours:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 def pick(token_set: TokenSet, key: str, drawn: np.ndarray) -> None:
     """Keep the selection of a figure; the two halves of a joint map show the same tokens."""
     event = st.session_state[key]
-    drawn_rows = {
-        int(np.ravel(point["customdata"])[0]) for point in event["selection"]["points"] if "customdata" in point
-    }
+    sent = [np.ravel(point["customdata"])[0] for point in event["selection"]["points"] if "customdata" in point]
+    drawn_rows = {int(row) for row in sent if isinstance(row, int | np.integer)}  # a browser may send anything
     rows = tuple(sorted({int(drawn[drawn_row % len(drawn)]) for drawn_row in drawn_rows}))
     st.session_state["_map_selected"] = (token_set.key, rows)
     if key != "map_moving" or state.get("map_find"):

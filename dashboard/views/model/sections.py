@@ -102,6 +102,7 @@ def catalog() -> None:
                 "model": spec.title,
                 "name": spec.key,
                 "files": "included" if spec.source == "embedded" else "cached" if on_disk else "download",
+                "licence": spec.licence or "see its page",
                 "parameters": f"{facts.parameters:,}",
                 "blocks": facts.layers,
                 "heads": facts.heads,
@@ -109,7 +110,6 @@ def catalog() -> None:
                 "feed-forward": facts.feed_forward_size,
                 "positions": facts.max_positions,
                 "vocabulary": facts.vocabulary_size,
-                "licence": spec.licence or "see its page",
                 "what it is": spec.note,
             }
         )
@@ -194,7 +194,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     )
     st.markdown(
         "Layer 0 is the sum of a **word** vector, a **position** vector"
-        + (" and a **segment** vector" if trace.embedding_parts.segment is not None else "")
+        + (" and a **token type (segment)** vector" if trace.embedding_parts.segment is not None else "")
         + ", normalised to one scale (LayerNorm). If a word occurs twice, only the position vector differs."
     )
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)

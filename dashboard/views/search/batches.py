@@ -71,7 +71,11 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         table[table["rank"] == 1].drop(columns=["rank", "number", "tied with the last hit"]),
         hide_index=True,
         key="queries_table",
-        column_config={similarity: st.column_config.NumberColumn(width="small", format="%.3f")},
+        column_config={
+            "query": st.column_config.TextColumn(width="medium"),
+            similarity: st.column_config.NumberColumn(width="small", format="%.3f"),
+            "text": st.column_config.TextColumn(width="large"),
+        },
     )
     st.caption(
         f"All {request.k} hits of each query are under “Data of this figure”. "

@@ -286,6 +286,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 scale=controls.scale(),
             )
             figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
+    st.caption("A hit's bar is as long as its score relative to the best hit of its list.")
 
 
 def _explain(row: int) -> None:

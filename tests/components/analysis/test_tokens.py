@@ -282,7 +282,11 @@ def test_marks_and_special_tokens_are_no_words():
 
 
 def test_without_a_shared_word_each_sentence_offers_its_longest():
-    assert default_positions([words("the embankment"), words("dogs bark"), words("! ?")]) == (2, 1, 0)
+    assert default_positions([words("the embankment"), words("dogs bark"), words("! ?")]) == (
+        2,
+        1,
+        1,
+    )  # the last has no word: not [CLS]
     assert default_positions([sentence("\x01", [])]) == (0,)
     assert default_positions([]) == ()
 

@@ -104,6 +104,15 @@ def test_all_heads_travel_as_bytes(open_page: Open) -> None:
     assert (layout["blocks"], layout["heads"], layout["size"]) == (6, 12, 10)
     np.testing.assert_allclose((cells / 255) ** 2, attentions(), atol=0.005)
     assert len(layout["hints"]) == 72
+    # What is said of a head agrees with its matrix: a clear pattern first, else the token with the highest mean.
+    before = np.diagonal(attentions()[:, :, 1:-1], offset=0, axis1=2, axis2=3).mean(axis=2)  # query i+1 at key i
+    block, head = np.unravel_index(before.argmax(), before.shape)
+    assert (
+        f"gives {100 * before.max():.0f} % of its attention to the token just before"
+        in layout["hints"][12 * block + head]
+    )
+    average = [hint for hint in layout["hints"] if "gets the most attention" in hint]
+    assert 0 < len(average) < 72
 
 
 def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None:
@@ -216,7 +225,11 @@ def test_other_pages_ask_for_no_attentions(open_page: Open) -> None:
 
 def test_a_model_without_the_head_says_so_and_names_others(open_page: Open) -> None:
     app = open_page("attention", view="mask")
-    assert "has no masked-LM head" in texts(app)
+    assert "was published without a masked-LM head" in texts(app)
+    assert not [box for box in app.selectbox if box.label in {"Sentence A", "Sentence B"}]
+    app.button(key="see_models").click().run()
+    assert app.session_state["model_view"] == "catalog"
+    assert [table for table in app.dataframe if "licence" in table.value.columns]
     assert "BERT base" in texts(app)
     assert not figures(app)
 

@@ -287,7 +287,7 @@ def agreement_curves(
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
-    return _with_legend(figure, title, 440, len(labels) + len(flat))
+    return _with_legend(figure, title, 428, len(labels) + len(flat))
 
 
 def predicted_against_people(

@@ -136,10 +136,9 @@ def visit(browser: Browser, server: Server, request: pytest.FixtureRequest) -> I
     """Opens a page of the dashboard and waits until it is drawn; afterwards nothing bad may have happened."""
     watch, contexts = Watch(), []
 
-    def opened(path: str = "/", dark: bool = False, phone: bool = False, size: tuple[int, int] = (1440, 900)) -> Page:
-        width, height = (390, 844) if phone else size
+    def opened(path: str = "/", dark: bool = False, phone: bool = False) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": height},
+            viewport={"width": 390, "height": 844} if phone else {"width": 1440, "height": 900},
             color_scheme="dark" if dark else "light",
         )
         contexts.append(context)

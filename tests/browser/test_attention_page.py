@@ -84,41 +84,9 @@ def test_heatmaps_are_drawn_with_the_diagonal(visit: Visit) -> None:
     assert set(figure(page, 2)["types"]) == {"scatter"}
 
 
-FIRST = ".js-plotly-plot, .stMainBlockContainer iframe, .stMainBlockContainer canvas[data-drawn]"
-
-
-def ends(page: Page) -> tuple[float, float]:
-    """Where the first figure begins and ends, in pixels from the top of the screen."""
-    page.wait_for_selector(FIRST, timeout=60_000)
-    page.wait_for_timeout(700)
-    box = page.locator(FIRST).first.bounding_box()
-    assert box is not None
-    return box["y"], box["y"] + box["height"]
-
-
-HEATMAPS = ("blocks", "inside", "tokens", "layers", "sentences")
-ATTENTION = ("head", "model", "neuron", "matrix", "glance", "patterns", "flow")
-EVERY = [f"/heatmaps?view={view}" for view in HEATMAPS] + [f"/attention?view={view}" for view in ATTENTION]
-
-
-@pytest.mark.parametrize("path", EVERY)
-def test_the_first_figure_is_whole_on_the_first_screen(visit: Visit, path: str) -> None:
-    page = visit(path)
-    top, bottom = ends(page)
-    assert top <= (350 if "glance" in path else 330)  # "rows: blocks, columns: heads" stands above that canvas
-    assert bottom <= 900
-    page.set_viewport_size({"width": 1920, "height": 1080})
-    page.goto(f"{page.evaluate('window.location.origin')}{path}&proj=1")  # the address leaves a default view out
-    settle(page)
-    assert ends(page)[1] <= 1080
-
-
-@pytest.mark.parametrize("path", ["/heatmaps", "/heatmaps?view=sentences", "/attention", "/attention?view=model"])
-def test_the_first_figure_begins_on_a_phones_first_screen(visit: Visit, path: str) -> None:
-    page = visit(path, phone=True)
-    assert ends(page)[0] <= 520
-    if "model" in path:
-        expect(frame_of(page).locator("#note")).to_contain_text("Swipe sideways")
+def test_the_model_view_is_swiped_on_a_phone(visit: Visit) -> None:
+    page = visit("/attention?view=model", phone=True)
+    expect(frame_of(page).locator("#note")).to_contain_text("Swipe sideways")
 
 
 def test_bertviz_grows_in_projector_mode(visit: Visit) -> None:

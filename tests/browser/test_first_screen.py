@@ -1,4 +1,4 @@
-"""Where each view's first figure stands: on the first screen of a laptop, of a phone and of a projector."""
+"""Where each view's first figure stands: whole on a laptop's and a projector's screen, begun on a phone's."""
 
 from __future__ import annotations
 
@@ -56,21 +56,17 @@ def first_figure(page: Page, selector: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("path", VIEWS)
-def test_the_first_figure_is_on_the_first_screen_of_a_laptop(visit: Visit, path: str) -> None:
-    box = first_figure(visit(path), VIEWS[path])
-    assert box["top"] <= 330
+def test_the_first_figure_is_on_the_first_screen(visit: Visit, path: str) -> None:
+    page, selector = visit(path), VIEWS[path]
+    laptop = first_figure(page, selector)
+    assert laptop["top"] <= 330
     if not path.startswith(LISTS):
-        assert box["bottom"] <= 900
-
-
-@pytest.mark.parametrize("path", VIEWS)
-def test_the_first_figure_begins_on_the_first_screen_of_a_phone(visit: Visit, path: str) -> None:
-    box = first_figure(visit(path, phone=True), VIEWS[path])
-    assert box["top"] <= 620
-
-
-@pytest.mark.parametrize("path", [path for path in VIEWS if not path.startswith(LISTS)])
-def test_the_first_figure_is_whole_on_a_projector(visit: Visit, path: str) -> None:
-    page = visit(path + ("&" if "?" in path else "?") + "proj=1", size=(1920, 1080))
-    box = first_figure(page, VIEWS[path])
-    assert box["bottom"] <= 1080
+        assert laptop["bottom"] <= 900
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert first_figure(page, selector)["top"] <= 620
+    if not path.startswith(LISTS):
+        page.set_viewport_size({"width": 1920, "height": 1080})
+        origin = page.evaluate("window.location.origin")
+        page.goto(f"{origin}{path}{'&' if '?' in path else '?'}proj=1")
+        settle(page)
+        assert first_figure(page, selector)["bottom"] <= 1080

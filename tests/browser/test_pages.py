@@ -87,7 +87,7 @@ def test_a_link_restores_the_view_in_another_browser(visit: Visit) -> None:
     second = visit(first.url[first.url.index("/layers") :])
     expect(second.locator("button.chip.picked")).to_have_text(["bank", "river", "bank"])
     second.get_by_text("Whole sentences", exact=True).click()
-    second.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('(max)')")
+    second.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('(Max)')")
 
 
 def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from components.function_words import FUNCTION_WORDS
+
 _WORD = re.compile(r"\w+")
 WORDS_ARE = "runs of letters, digits and underscores, lower case"  # the pattern in words, for run records
 
@@ -22,13 +24,10 @@ def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
 
 def highlighted(query: str, text: str) -> tuple[tuple[int, int], ...]:
     """Those of the `shared_words` that carry meaning: not "the" or "at", unless the query has no other words."""
-    from bm25s.stopwords import STOPWORDS_EN_PLUS  # imported here: it brings all of bm25s
-
     spans = shared_words(query, text)
-    stop_words = frozenset(STOPWORDS_EN_PLUS)
-    if stop_words.issuperset(words(query)):
+    if FUNCTION_WORDS.issuperset(words(query)):
         return spans
-    return tuple(span for span in spans if text[slice(*span)].lower() not in stop_words)
+    return tuple(span for span in spans if text[slice(*span)].lower() not in FUNCTION_WORDS)
 
 
 def common(spans: Sequence[tuple[int, int]], text: str) -> tuple[str, ...]:

@@ -267,7 +267,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             )
             for rank, row in enumerate(ranked.best, start=1)
         ]
-        with column:
+        with column.container(gap="xsmall"):
             st.markdown(f"**{ranked.title}**")
             if number and request.compare_with in COMPARISON_NOTES:
                 st.caption(COMPARISON_NOTES[request.compare_with])

@@ -152,10 +152,14 @@ def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
 
 
 def download(frame: pd.DataFrame, key: str) -> None:
-    """A button that saves a table as CSV."""
+    """A button that saves a table as CSV, which is made on the click.
+
+    A file made at once would have an address, which the browser checks, and which may be gone by then: a page with a
+    job under way is drawn again every second.
+    """
     st.download_button(
         "Download as CSV",
-        _csv(frame),
+        lambda: _csv(frame),
         file_name=f"bert-internals-{key}.csv",
         mime="text/csv",
         key=f"csv_{key}",

@@ -45,7 +45,7 @@ def draw() -> None:
                 _arrange(sentences)
             st.download_button(
                 "Save",
-                "\n".join(sentences).encode(),
+                lambda: "\n".join(sentences).encode(),  # made on the click, as figures.download does
                 file_name="sentences.txt",
                 mime="text/plain",
                 key="download_sentences",

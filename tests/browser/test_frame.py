@@ -12,18 +12,21 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.conftest import Server, Visit, Watch, settle, start_server, stop_server
 
 EDITOR = "One sentence per line"
-# Imported by Python at its start: every run of a page begins with a pause.
+# Imported by Python at its start: every run of a page pauses before and after it is decided which page it draws. Of two
+# runs asked for at once, the second would overtake the first, and be told the first one's page, if they were side by side.
 SLOW = """
 import threading, time
-from importlib.abc import MetaPathFinder
 
 def slow_down():
-    import streamlit.runtime.scriptrunner.script_runner as runner
-    run = runner.ScriptRunner._run_script
+    from streamlit.runtime.pages_manager import PagesManager
+    decide = PagesManager.set_script_intent
+    started = [0.0]
     def paused(self, *arguments):
-        time.sleep(0.5)
-        return run(self, *arguments)
-    runner.ScriptRunner._run_script = paused
+        before, started[0] = started[0], time.monotonic()
+        time.sleep(0.1 if started[0] - before < 0.2 else 0.3)
+        decide(self, *arguments)
+        time.sleep(0.3)
+    PagesManager.set_script_intent = paused
 
 def wait():
     import sys

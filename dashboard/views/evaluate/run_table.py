@@ -113,7 +113,7 @@ def show(table: pd.DataFrame) -> None:
 
 
 def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:
-    """Downloads: the table as CSV, Markdown and LaTeX, and the runs as JSON; all but the CSV are made on a click."""
+    """Downloads: the table as CSV, Markdown and LaTeX, and the runs as JSON; each is made on the click."""
     rounded = table.round(2)
     with st.container(horizontal=True, key="run_exports"):
         figures.download(rounded, "runs")

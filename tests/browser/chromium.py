@@ -20,7 +20,7 @@ APPS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 )
-# No sandbox (tests run as root in containers) and no traffic of the browser's own.
+# No sandbox (tests run as root in containers), no traffic of the browser's own, and no other machine's name is known.
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -30,6 +30,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 

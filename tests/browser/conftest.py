@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser import chromium
 
@@ -56,6 +56,7 @@ def start_server(log: Path, script: str = "dashboard/app.py", **environment: str
                 **os.environ,
                 "HF_HUB_OFFLINE": "1",
                 "BERT_INTERNALS_CACHE": str(log.parent / "cache"),
+                "BERT_INTERNALS_WARM_UP": "0",  # the tests share two cores with it
                 **environment,
             },
         )
@@ -102,24 +103,26 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Watch:
-    """What a page did that it should not."""
+    """What pages did that they should not."""
 
     outside: list[str] = field(default_factory=list)
     console: list[str] = field(default_factory=list)
 
-    def attach(self, context: BrowserContext) -> None:
-        def route(route: Route) -> None:
-            if route.request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
-                route.fallback()
-            else:
-                self.outside.append(route.request.url)
-                route.abort()
-
-        context.route("**/*", route)
-
-    def listen(self, page: Page) -> None:
+    def attach(self, page: Page) -> None:
+        # Not by a route of Playwright's, which switches the browser's cache off. That nothing leaves the machine is
+        # one of the browser's arguments.
+        page.on("request", lambda request: self._asked(request.url))
+        page.on("websocket", lambda socket: self._asked(socket.url))
         page.on("pageerror", lambda problem: self.console.append(str(problem)))
         page.on("console", self._message)
+
+    def check(self) -> None:
+        assert self.outside == []
+        assert self.console == []
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "about:")):
+            self.outside.append(url)
 
     def _message(self, message: Any) -> None:
         # Opened below its root, Streamlit's page first probes for its server under that path: two 404 of its own.
@@ -128,44 +131,65 @@ class Watch:
             self.console.append(f"{message.text} ({message.location.get('url')})")
 
 
-Visit = Callable[..., Page]
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """One context for most tests, so that the pages' scripts are fetched and read once."""
+    shared = browser.new_context()
+    yield shared
+    shared.close()
+
+
+NewPage = Callable[..., Page]
 
 
 @pytest.fixture
-def visit(browser: Browser, server: Server, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """Opens a page of the dashboard and waits until it is drawn; afterwards nothing bad may have happened."""
-    watch, contexts = Watch(), []
+def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[NewPage]:
+    """Opens an empty page; afterwards nothing bad may have happened, and nothing of it stays in the browser."""
+    watch, pages = Watch(), []
 
-    def opened(path: str = "/", dark: bool = False, phone: bool = False) -> Page:
-        context = browser.new_context(
-            viewport={"width": 390, "height": 844} if phone else {"width": 1440, "height": 900},
-            color_scheme="dark" if dark else "light",
-        )
-        contexts.append(context)
-        watch.attach(context)
+    def opened(width: int = 1440, height: int = 900, dark: bool = False) -> Page:
         page = context.new_page()
-        watch.listen(page)
-        page.goto(server.url + path)
-        settle(page)
+        pages.append(page)
+        watch.attach(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light")
         return page
 
     yield opened
     failed = getattr(request.node, "failed_call", False)
-    for context in contexts:
-        for number, page in enumerate(context.pages):
-            if failed:
-                FAILURES.mkdir(exist_ok=True)
-                page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
-        context.close()
-    assert watch.outside == []
-    assert watch.console == []
+    for number, page in enumerate(page for page in pages if not page.is_closed()):
+        if failed:
+            FAILURES.mkdir(exist_ok=True)
+            page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
+        if page.url.startswith("http"):
+            page.evaluate("localStorage.clear()")
+        page.close()
+    context.clear_permissions()
+    context.clear_cookies()
+    watch.check()
+
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(new_page: NewPage, server: Server) -> Visit:
+    """Opens a page of the dashboard and waits until it is drawn."""
+
+    def opened(path: str = "/", dark: bool = False, phone: bool = False) -> Page:
+        page = new_page(390, 844, dark) if phone else new_page(dark=dark)
+        page.goto(server.url + path)
+        settle(page)
+        return page
+
+    return opened
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
     if report.when == "call":
-        item.failed_call = report.failed  # type: ignore[attr-defined]  # read by the visit fixture
+        item.failed_call = report.failed  # type: ignore[attr-defined]  # read by the new_page fixture
     return report
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
+from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from components.charts.bertviz.views import attention_page, frame_height
 from tests import tiny
-from tests.browser.conftest import Watch
+from tests.browser.conftest import NewPage
 
 STEP = 1 / 510 + 1e-6  # half a step of a byte
 NASTY = [
@@ -45,26 +45,15 @@ def neuron_view(
 
 
 @pytest.fixture
-def draw(browser: Browser) -> Iterator[Draw]:
-    """Draws a document; afterwards nothing may have been fetched and no error met."""
-    watch, contexts = Watch(), []
+def draw(new_page: NewPage) -> Draw:
+    """Draws a document."""
 
     def drawn(document: str, dark: bool = False, width: int = 1040, height: int = 800) -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-        )
-        contexts.append(context)
-        watch.attach(context)
-        page = context.new_page()
-        watch.listen(page)
+        page = new_page(width, height, dark)
         page.set_content(document)
         return page
 
-    yield drawn
-    for context in contexts:
-        context.close()
-    assert watch.outside == []
-    assert watch.console == []
+    return drawn
 
 
 @pytest.fixture(scope="module")

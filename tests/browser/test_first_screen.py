@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit, settle
 
@@ -70,7 +70,6 @@ def test_the_first_figure_is_on_the_first_screen(visit: Visit, path: str) -> Non
     assert first_figure(page, selector)["top"] <= PHONE.get(path, 520)
     if not path.startswith(LISTS):
         page.set_viewport_size({"width": 1920, "height": 1080})
-        origin = page.evaluate("window.location.origin")
-        page.goto(f"{origin}{path}{'&' if '?' in path else '?'}proj=1")
-        settle(page)
+        page.get_by_role("button", name="Projector").click()
+        expect(page.get_by_role("button", name="Leave")).to_be_visible()
         assert first_figure(page, selector)["bottom"] <= 1080

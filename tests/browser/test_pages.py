@@ -137,7 +137,7 @@ def test_markup_in_sentences_is_inert_on_every_page(visit: Visit) -> None:
         page = visit(f"{path}{join}s={quote(nasty)}&s={quote('the img tag')}")
         assert page.evaluate("window.pwned") is None
         assert page.locator(".stMain img[src=x]").count() == 0
-        page.context.close()
+        page.close()
 
 
 def test_the_vector_and_parameter_bars_are_drawn(visit: Visit) -> None:

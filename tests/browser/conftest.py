@@ -56,7 +56,6 @@ def start_server(log: Path, script: str = "dashboard/app.py", **environment: str
                 **os.environ,
                 "HF_HUB_OFFLINE": "1",
                 "BERT_INTERNALS_CACHE": str(log.parent / "cache"),
-                "BERT_INTERNALS_WARM_UP": "0",  # the tests share two cores with it
                 **environment,
             },
         )
@@ -85,7 +84,8 @@ def stop_server(server: Server) -> None:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = start_server(tmp_path_factory.mktemp("server") / "log.txt")
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    running = start_server(log, BERT_INTERNALS_WARM_UP="0")  # the tests have the cores for themselves
     yield running
     stop_server(running)
 

@@ -103,7 +103,7 @@ def slow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose every run of a page begins with a pause."""
     folder = tmp_path_factory.mktemp("slow")
     (folder / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
-    running = start_server(folder / "log.txt", PYTHONPATH=str(folder))
+    running = start_server(folder / "log.txt", PYTHONPATH=str(folder), BERT_INTERNALS_WARM_UP="0")
     yield running
     stop_server(running)
 

@@ -108,7 +108,7 @@ def slow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     stop_server(running)
 
 
-def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(new_page: NewPage, slow_server: Server) -> None:
+def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(slow_server: Server, new_page: NewPage) -> None:
     page = new_page()
     page.goto(slow_server.url + "/tokens")
     settle(page)

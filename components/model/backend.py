@@ -19,7 +19,8 @@ from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
 from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
-from components.model.embedding.embedder import Embedder, EmbedOptions
+from components.model.embedding.embedder import Embedder
+from components.model.embedding.options import EmbedOptions
 from components.model.embedding.token_vectors import token_vectors
 from components.model.files import sources
 from components.model.files.hub import Progress

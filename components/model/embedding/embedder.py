@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -32,17 +32,15 @@ from components.jobs import Cancelled
 from components.model import loading
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
+from components.model.embedding.options import BLOCK, EmbedOptions, Precision, Resolved
 from components.model.files.sentence_config import Role, prompt_for
 from components.model.loaded import LoadedModel
 from components.model.trace import Pooling
 
-Precision = Literal["auto", "float32", "bfloat16"]
-Resolved = Literal["float32", "bfloat16"]
 Sink = Callable[[Int64, Float32], None]
 Progress = Callable[[int, int], None]
-_Forward = Callable[[Sequence[Sequence[int]], "EmbedOptions"], Float32]
+_Forward = Callable[[Sequence[Sequence[int]], EmbedOptions], Float32]
 
-BLOCK = 4096  # sentences sorted by length together
 CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
 BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
@@ -52,17 +50,6 @@ log = logging.getLogger(__name__)
 # Every batch has another shape, and oneDNN keeps its preparations for the last 1,024 shapes, each with a copy of the
 # weights: over a gigabyte after 36,000 sentences, and slower than with few. It reads this variable when first used.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
-
-
-@dataclass(frozen=True)
-class EmbedOptions:
-    """Everything that determines the vectors. Batch sizes are not part of it: they only change rounding."""
-
-    layers: tuple[int, ...]  # sorted, 0..L
-    poolings: tuple[Pooling, ...]
-    max_length: int  # tokens
-    precision: Resolved
-    prompt: str = ""  # put before each text
 
 
 @dataclass(frozen=True)
@@ -128,6 +115,13 @@ class Embedder:
         if precision == "auto":
             precision = "float32" if is_delicate else self.best_precision()
         return EmbedOptions(chosen_layers, chosen_poolings, length, precision, prompt_for(model.sentence_config, role))
+
+    def working_bytes(self, options: EmbedOptions) -> int:
+        """Approximate memory of a run besides the model and its result: a copy of the weights, and one batch."""
+        facts = self.model.facts
+        weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
+        per_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
+        return weights + per_token * self._token_budget
 
     def embed_weighted(
         self,
@@ -330,11 +324,3 @@ class Embedder:
                 "bfloat16": packing.trial(width, inner, torch.bfloat16),
             }
         return self._trials
-
-
-def working_bytes(model: LoadedModel, options: EmbedOptions) -> int:
-    """Approximate memory of a run besides the model and its result: a copy of the weights, and one batch."""
-    facts = model.facts
-    weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
-    per_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
-    return weights + per_token * (GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS)

@@ -25,12 +25,13 @@ from components.arrays import Float32
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import BLOCK, Embedder
+from components.model.embedding.embedder import Embedder
+from components.model.embedding.options import BLOCK
 from components.model.loaded import LoadedModel
+from components.model.tokenization import MAX_CORPUS_TOKENS
 from components.model.trace import TokenizedSentence
 
 Progress = Callable[[int, int], None]
-MAX_TOKENS = 50_000
 _BATCH_TOKENS = 3072
 
 
@@ -60,7 +61,7 @@ def token_vectors(
     texts: Sequence[str],
     layers: Sequence[int] | None = None,
     word: str | None = None,
-    max_tokens: int = MAX_TOKENS,
+    max_tokens: int = MAX_CORPUS_TOKENS,
     seed: int = 0,
     folder: Path | None = None,
     progress: Progress = lambda done, total: None,

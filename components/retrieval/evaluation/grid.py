@@ -17,7 +17,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import EmbedOptions
+from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.evaluation.layer_grid import LayerGrid
 

@@ -38,7 +38,7 @@ import numpy as np
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.model.embedding.embedder import EmbedOptions
+from components.model.embedding.options import EmbedOptions
 from components.model.files.sentence_config import Role
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.ranks import gold_ranks

@@ -18,7 +18,7 @@ from scipy import stats
 from components.arrays import Float64, cosine, read_only
 from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress
-from components.model.embedding.embedder import EmbedOptions
+from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of

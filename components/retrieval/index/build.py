@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import BLOCK, EmbedOptions
+from components.model.embedding.options import BLOCK, EmbedOptions
 from components.retrieval.corpora.texts import Texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file

@@ -198,7 +198,9 @@ def test_the_first_page_is_drawn_before_torch_is_imported():
     graph = import_graph("components", "dashboard")
     modules = sorted(graph["dashboard.app"] | graph["dashboard.views.home.page"])
     assert {"dashboard.state", "dashboard.navigation"} <= set(modules)
-    code = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]; print('torch' in sys.modules)"
+    code = (
+        "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]; print('torch' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, *modules], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     )

@@ -28,7 +28,7 @@ import torch
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
@@ -38,7 +38,6 @@ from components.model.loaded import LoadedModel
 from components.model.trace import Pooling
 
 Sink = Callable[[Int64, Float32], None]
-Progress = Callable[[int, int], None]
 _Forward = Callable[[Sequence[Sequence[int]], EmbedOptions], Float32]
 
 CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
@@ -128,8 +127,8 @@ class Embedder:
         texts: Sequence[str],
         weights: Float32,
         options: EmbedOptions,
-        progress: Progress = lambda done, total: None,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
     ) -> Float32:
         """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
 
@@ -154,8 +153,8 @@ class Embedder:
         options: EmbedOptions,
         sink: Sink,
         token_budget: int | None = None,
-        progress: Progress = lambda done, total: None,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
         forward: _Forward | None = None,
     ) -> EmbedReport:
         """Pass each batch to `sink(rows [n], vectors [layer, pooling, n, dim])`; rows are indices into `texts`.
@@ -203,7 +202,7 @@ class Embedder:
         rows: Int64,
         ids: Sequence[Sequence[int]],
         options: EmbedOptions,
-        is_cancelled: Callable[[], bool],
+        is_cancelled: IsCancelled,
         forward: _Forward,
     ) -> Iterator[tuple[Int64, Float32]]:
         """One batch, in halves if it does not fit into the accelerator's memory."""

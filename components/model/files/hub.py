@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from components.errors import DatasetError, ModelError, UserError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.files.published import read_modules
 
 PROBE_SECONDS = 2.5
@@ -32,8 +33,6 @@ PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors")
 # The files of a sentence encoder's further modules: 1_Pooling/config.json, 2_Dense/model.safetensors, ...
 MODULE_FILE = re.compile(r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)", re.ASCII)
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
-
-Progress = Callable[[int, int], None]  # bytes so far, total bytes
 
 
 RepoType = Literal["model", "dataset"]
@@ -166,8 +165,8 @@ def no_safetensors(name: str) -> ModelError:
 def download(
     repo_id: str,
     revision: str | None = None,
-    progress: Progress = lambda done, total: None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Path:
     """Download a model's files into the hub's cache and return their folder.
 
@@ -211,8 +210,8 @@ def fetched(
     choose: Callable[[Mapping[str, int]], Iterable[str]],
     repo_type: RepoType,
     revision: str | None,
-    progress: Progress,
-    is_cancelled: Callable[[], bool],
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> Iterator[tuple[str, Path]]:
     """Download files of a repository into the hub's cache one after the other: name and path of each, once it is complete.
 

@@ -12,11 +12,12 @@ by code; most of these have a converted copy in the revision refs/convert/parque
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from components.errors import InputError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.files import hub
 from components.retrieval.corpora.readers.table import Limits
 
@@ -102,8 +103,8 @@ def fetch_dataset(
     name: str,
     split: str | None = None,
     revision: str | None = None,
-    progress: hub.Progress = lambda done, total: None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
     limits: Limits | None = None,
 ) -> tuple[Path, ...]:
     """Download the files of a data set's split into the hub's cache and return their paths, for `read_corpus`.

@@ -177,10 +177,8 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         values = analysis.without_special(values, special_mask)
         positions, second = positions[~special_mask], second[~special_mask]
     part = analysis.select_pair(values, second, model_input.direction)
-    shares = part.matrix
-    if special == "renormalised":  # last, so that the rows that are drawn sum to 1
-        with np.errstate(invalid="ignore", divide="ignore"):
-            shares = shares / shares.sum(axis=1, keepdims=True)
+    # Last, so that the rows that are drawn sum to 1.
+    shares = analysis.renormalised(part.matrix) if special == "renormalised" else part.matrix
     if not shares.size or np.isnan(shares).all():
         st.info(
             "There is nothing to show: this text has no tokens of its own. Show the special tokens, or type more text."

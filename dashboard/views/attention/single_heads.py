@@ -92,7 +92,7 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     with left:
         st.iframe(
             _document(model_input, view, blocks, heads, zoom),
-            height=views.frame_height(view, n_tokens, len(blocks), n_heads, zoom, bare=True),
+            height=views.frame_height(view, n_tokens, len(blocks), n_heads, zoom),
             alt=f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}",
         )
     with right:
@@ -143,7 +143,6 @@ def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], he
         head=None if view == "model" else model_input.head,
         filter=model_input.direction,
         zoom=zoom,
-        bare=True,
         **vectors,
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from components.analysis.head_patterns import PATTERNS
-from components.analysis.maps.projection import METHODS, METRICS
+from components.analysis.maps.projection import METHODS, METRICS, MapOptions
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
 from components.model.tokenization import MAX_CHARACTERS, MAX_CORPUS_TOKENS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
@@ -248,8 +248,8 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("map_source", "src", ("sentences", "corpus"), MAP),
     _choice("map_method", "by", ("auto", *METHODS), MAP),
     _choice("map_dims", "d", ("2", "3"), MAP),
-    _number("map_neighbors", "nn", 15, 200, MAP, least=2),
-    _number("map_min_dist", "md", 10, 99, MAP),  # hundredths
+    _number("map_neighbors", "nn", MapOptions.n_neighbors, 200, MAP, least=2),
+    _number("map_min_dist", "md", round(100 * MapOptions.min_dist), 99, MAP),  # hundredths
     _choice("map_metric", "met", METRICS, MAP),
     _number("map_seed", "seed", 0, 9_999, MAP),
     _number("map_tokens", "n", 2_000, MAX_CORPUS_TOKENS, MAP, least=100),

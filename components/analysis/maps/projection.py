@@ -66,7 +66,7 @@ class MapOptions:
         """The options with everything its method ignores set to the default, so that equal maps have equal options."""
         if self.method == "pca":
             return MapOptions("pca", self.dims, metric=self.metric)
-        return self if self.method == "umap" else replace(self, min_dist=0.1)
+        return self if self.method == "umap" else replace(self, min_dist=MapOptions.min_dist)
 
 
 def start_map(vectors: NDArray[Any], options: MapOptions, is_cancelled: IsCancelled = lambda: False) -> Float32:

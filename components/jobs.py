@@ -42,6 +42,14 @@ class Cancelled(Exception):
     """Somebody stopped the work. Everything it had handed out before is complete."""
 
 
+def part_of(progress: ReportProgress, before: int, total: int) -> ReportProgress:
+    """Reports the progress of one part of some work as progress of the whole.
+
+    `before` was done when the part began, and `total` is that of the whole, both in the units that the part counts.
+    """
+    return lambda done, _: progress(before + done, total)
+
+
 @dataclass(eq=False)
 class Job:
     """One piece of work. Any thread may read it; only the queue and its worker write to it."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.arrays import Float32
     from components.model.backend import Backend
-    from components.model.embedding.embedder import Resolved
+    from components.model.embedding.options import Resolved
     from components.model.trace import Trace
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus

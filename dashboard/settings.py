@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from components.analysis.head_patterns import PATTERNS
-from components.analysis.maps.projection import METHODS, METRICS
+from components.analysis.maps.projection import METHODS, METRICS, MapOptions
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
-from components.model.embedding.token_vectors import MAX_TOKENS
-from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
+from components.model.tokenization import MAX_CHARACTERS, MAX_CORPUS_TOKENS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
@@ -249,11 +248,11 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("map_source", "src", ("sentences", "corpus"), MAP),
     _choice("map_method", "by", ("auto", *METHODS), MAP),
     _choice("map_dims", "d", ("2", "3"), MAP),
-    _number("map_neighbors", "nn", 15, 200, MAP, least=2),
-    _number("map_min_dist", "md", 10, 99, MAP),  # hundredths
+    _number("map_neighbors", "nn", MapOptions.n_neighbors, 200, MAP, least=2),
+    _number("map_min_dist", "md", round(100 * MapOptions.min_dist), 99, MAP),  # hundredths
     _choice("map_metric", "met", METRICS, MAP),
     _number("map_seed", "seed", 0, 9_999, MAP),
-    _number("map_tokens", "n", 2_000, MAX_TOKENS, MAP, least=100),
+    _number("map_tokens", "n", 2_000, MAX_CORPUS_TOKENS, MAP, least=100),
     _text("map_colour", "col", MAP),
     _flag("map_joint", "j", False, MAP),
     _number("map_first", "l1", 0, 1_000, MAP),

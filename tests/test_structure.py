@@ -193,6 +193,20 @@ def test_no_modules_import_each_other_in_a_circle():
     assert circles_of(import_graph("components", "dashboard")) == []
 
 
+def test_the_first_page_is_drawn_before_torch_is_imported():
+    """The import takes seconds: a job in the background begins it while the first page is drawn."""
+    graph = import_graph("components", "dashboard")
+    modules = sorted(graph["dashboard.app"] | graph["dashboard.views.home.page"])
+    assert {"dashboard.state", "dashboard.navigation"} <= set(modules)
+    code = (
+        "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]; print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *modules], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.split() == ["False"]
+
+
 def test_only_the_views_and_the_entry_know_the_views():
     wrong = wrong_imports("dashboard", "dashboard.views")
     may = ("dashboard/app.py ", "dashboard/navigation.py ", "dashboard/views/")

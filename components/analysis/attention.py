@@ -8,7 +8,7 @@ Words: attention *to* a split word is the sum over its pieces, attention *from* 
 
 The order of the steps is: combine heads, merge words, leave out special tokens, select texts.
 Merged words have the masks that the later steps need. After leaving out tokens, and
-after selecting texts, a row sums to the share that the query gives to the remaining keys.
+after selecting texts, a row sums to the share that the query gives to the remaining keys (`renormalised`: to 1).
 
 What it does not show: what a head *does*. A high weight on a token with a short value vector changes almost
 nothing (Kobayashi et al. 2020; see components.analysis.attention_flow), and whether weights explain a model's
@@ -120,6 +120,15 @@ def combine(attentions: np.ndarray, blocks: Sequence[int], heads: Sequence[int],
             else:
                 np.maximum(result, attentions[block, head], out=result)
     return result / (len(chosen_blocks) * len(chosen_heads)) if how == "mean" else result
+
+
+def renormalised(attention: np.ndarray) -> np.ndarray:
+    """Each row of [..., query, key] divided by its sum: shares of the attention that goes to the keys that are left.
+
+    A row whose sum is 0, which gives nothing to these keys, has no such shares and becomes NaN.
+    """
+    with np.errstate(invalid="ignore"):
+        return attention / attention.sum(axis=-1, keepdims=True)
 
 
 def received_from(attention: np.ndarray, queries: Sequence[int]) -> np.ndarray:

@@ -13,7 +13,7 @@ from components.jobs import ReportProgress
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.model.embedding.embedder import EmbedOptions
+    from components.model.embedding.options import EmbedOptions
     from components.model.files.sentence_config import Role
 
 

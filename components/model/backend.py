@@ -6,7 +6,7 @@ traces. One lock covers every forward pass, because hooks placed on a shared mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,13 @@ import torch
 
 from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
+from components.jobs import IsCancelled, ReportProgress
 from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
-from components.model.embedding.embedder import Embedder, EmbedOptions
+from components.model.embedding.embedder import Embedder
+from components.model.embedding.options import EmbedOptions
 from components.model.embedding.token_vectors import token_vectors
 from components.model.files import sources
-from components.model.files.hub import Progress
 from components.model.inside import InsideBlocks, OutputProjection
 from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
@@ -98,8 +99,8 @@ class Backend:
         model: str | ModelSpec = EMBEDDED_KEY,
         store: TraceStore | None = None,
         device_name: str | None = None,
-        progress: Progress = lambda done, total: None,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
     ) -> Backend:
         """Load a model by catalog key, hub id or folder. Raises ModelError or InputError."""
         spec = parse_model(model) if isinstance(model, str) else model
@@ -155,8 +156,8 @@ class Backend:
         *,
         options: EmbedOptions | None = None,
         token_budget: int | None = None,
-        progress: Progress = lambda done, total: None,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
     ) -> Float32:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.model.embedding.embedder import EmbedOptions, working_bytes
+from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.facts import corpus_facts, estimate
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.build import needed_bytes
@@ -184,7 +184,7 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         ranking = pair_runs.ranking_seconds(count, dim, len(layers) * len(poolings))
         st.markdown(
             f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
-            f"{working_bytes(backend.loaded, options) / 1e6:,.0f} MB of memory while it runs, and up to "
+            f"{backend.embedder.working_bytes(options) / 1e6:,.0f} MB of memory while it runs, and up to "
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
             + (f" Embedding the queries and ranking (about {duration(ranking)}) come on top." if request.exact else "")

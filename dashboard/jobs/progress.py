@@ -15,6 +15,7 @@ from dashboard.ui.wording import duration
 if TYPE_CHECKING:
     from components.jobs import Job, Jobs
 
+SHOWN_AFTER = 0.5  # seconds: shorter jobs show no progress
 LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
 SOMEBODY = "another person's job"
 BYTES = "bytes"  # the unit of downloads, shown as MB
@@ -23,13 +24,13 @@ BYTES = "bytes"  # the unit of downloads, shown as MB
 def ready(
     jobs: Jobs, job: Job, *, doing: str, stop_key: str, again_key: str, unit: str = "", resumes: bool = False
 ) -> bool:
-    """Whether a job has its result, or gets it within half a second; else its progress or its end is drawn.
+    """Whether a job has its result, or gets it within SHOWN_AFTER; else its progress or its end is drawn.
 
     `doing` completes "Something went wrong while ..."; `unit` names what `total` counts, where people should see it;
     `resumes` says that a job continues where it stopped when it is started again.
     """
     is_stopped = job.is_stopped_for(caching.person())
-    is_over = job.finished.wait(0.0 if is_stopped else 0.5)  # read once: it may end while this page is drawn
+    is_over = job.finished.wait(0.0 if is_stopped else SHOWN_AFTER)  # read once: it may end while this page is drawn
     if is_over and job.error is None:
         return True
     if is_over or is_stopped:

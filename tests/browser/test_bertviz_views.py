@@ -81,10 +81,6 @@ def drawn_weights(page: Page, shape: tuple[int, int, int]) -> tuple[np.ndarray, 
     return weights, opacities
 
 
-def select(page: Page, name: str) -> Locator:
-    return page.get_by_role("combobox", name=name, exact=True)
-
-
 def tokens_of(page: Page | FrameLocator, side: str) -> Locator:
     return page.locator(f"#{side} > g:nth-child(2) > g")
 
@@ -100,15 +96,11 @@ def test_head_view_draws_every_weight_of_a_block(draw: Draw, pair: dict[str, Any
     assert page.locator("#note").text_content() == ""  # no line that could be seen is left out
 
 
-def test_the_block_and_the_filter_change_the_lines(draw: Draw, pair: dict[str, Any]) -> None:
-    page, weights = draw(head_view(**pair)), pair["attentions"]
-    first = pair["second_start"]
-    select(page, "Block").select_option("5")
-    drawn, _ = drawn_weights(page, weights.shape[1:])
-    assert np.abs(drawn - weights[5]).max() <= STEP
+def test_a_filter_draws_the_lines_between_its_texts(draw: Draw, pair: dict[str, Any]) -> None:
+    weights, first = pair["attentions"], pair["second_start"]
     parts = {"a": slice(0, first), "b": slice(first, None)}
     for name in ("aa", "ab", "ba", "bb"):
-        select(page, "Attention").select_option(name)
+        page = draw(head_view(**pair, block=5, filter=name))
         wanted = weights[5][:, parts[name[0]], parts[name[1]]]
         drawn, _ = drawn_weights(page, wanted.shape)
         assert np.abs(drawn - wanted).max() <= STEP
@@ -164,8 +156,6 @@ def test_numbers_and_colours_stay_with_blocks_and_heads(draw: Draw, pair: dict[s
     colours = "(squares) => squares.map((square) => square.getAttribute('fill'))"
     whole = draw(head_view(**pair)).get_by_role("checkbox").evaluate_all(colours)
     page = draw(head_view(**pair, blocks=[4, 5], heads=[2, 7, 11], block=5, head=7))
-    assert page.locator("#layer option").all_text_contents() == ["4", "5"]
-    assert select(page, "Block").input_value() == "5"
     squares = page.get_by_role("checkbox")
     assert squares.evaluate_all("(all) => all.map((one) => one.ariaLabel)") == ["Head 2", "Head 7", "Head 11"]
     assert page.locator(".number").all_text_contents() == ["2", "7", "11"]
@@ -202,7 +192,6 @@ def test_model_view_draws_all_heads_and_opens_one(draw: Draw, pair: dict[str, An
 
 def test_model_view_is_worked_by_keyboard(draw: Draw, pair: dict[str, Any]) -> None:
     page = draw(model_view(**pair, blocks=[1, 4], heads=[0, 5, 9]), height=1500)
-    select(page, "Attention").focus()
     for key in ("Tab", "ArrowRight", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     expect(page.locator("text.detail")).to_have_text("Block 4, Head 5")
@@ -268,7 +257,6 @@ def tiny_head() -> dict[str, Any]:
 
 def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Draw, tiny_head: dict[str, Any]) -> None:
     page = draw(neuron_view(**tiny_head, block=1, head=2))
-    assert select(page, "Block").input_value() == "1"
     expanded, token = page.locator("#expanded"), page.locator("#collapsed #leftText > g").nth(3)
     expect(expanded).to_have_attribute("visibility", "hidden")
     token.hover()
@@ -293,13 +281,9 @@ def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Dra
     np.testing.assert_allclose(np.reshape(product, exact.shape), exact, atol=0.02 * np.abs(exact).max())
 
 
-def test_neuron_view_changes_head_and_is_worked_by_keyboard(draw: Draw, pair: dict[str, Any]) -> None:
+def test_neuron_view_draws_the_chosen_head_and_is_worked_by_keyboard(draw: Draw, pair: dict[str, Any]) -> None:
     queries, keys = vectors(pair["attentions"]), vectors(pair["attentions"], seed=1)
-    page = draw(neuron_view(queries=queries, keys=keys, **pair, blocks=[2, 5], heads=[1, 8]))
-    assert page.locator("#layer option").all_text_contents() == ["2", "5"]
-    assert page.locator("#att_head option").all_text_contents() == ["1", "8"]
-    select(page, "Block").select_option("5")
-    select(page, "Head").select_option("8")
+    page = draw(neuron_view(queries=queries, keys=keys, **pair, blocks=[2, 5], heads=[1, 8], block=5, head=8))
     lines = page.locator("#collapsed line").evaluate_all("(all) => all.map((line) => line.__data__)")
     assert sum(lines) == pytest.approx((np.rint(pair["attentions"][5, 8] * 255) / 255).sum())
     page.locator("#collapsed #leftText > g").first.focus()
@@ -354,7 +338,11 @@ def test_pictures_are_thinned_too_and_an_opened_cell_says_so(draw: Draw) -> None
     page.get_by_role("button", name="Block 0, head 0").click()
     lines = page.locator(".attn-line-group line").count()
     expect(page.locator("#note")).to_contain_text(f"drawn. The {lines:,} strongest of 25,600 lines are drawn.")
-    select(page, "Attention").select_option("aa")
+
+
+def test_a_picture_whose_lines_all_fit_says_nothing(draw: Draw) -> None:
+    weights = np.full((1, 1, 160, 160), 1 / 160, np.float32)
+    page = draw(model_view(weights, ["a"] * 160, second_start=20, filter="aa"))
     expect(page.locator("canvas")).to_have_count(1)
     expect(page.locator("#note")).to_be_empty()
 
@@ -376,12 +364,10 @@ def test_text_can_be_read_on_light_and_dark(draw: Draw, pair: dict[str, Any], vi
         """() => {
             const seen = (text) => !text.classList.contains('number') && text.textContent;
             const texts = [...document.querySelectorAll('svg text')].filter(seen);
-            const words = [...document.querySelectorAll('.dropdown-label, select')];
             return {
                 page: getComputedStyle(document.body).backgroundColor,
                 main: getComputedStyle(document.getElementById('bertviz')).backgroundColor,
-                texts: [...texts.map((text) => getComputedStyle(text).fill),
-                        ...words.map((word) => getComputedStyle(word).color)],
+                texts: texts.map((text) => getComputedStyle(text).fill),
             };
         }"""
     )

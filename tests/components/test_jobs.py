@@ -16,7 +16,7 @@ import pytest
 
 from components import jobs as jobs_module
 from components.errors import InputError
-from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue
+from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue, part_of
 
 SOON = 10  # seconds until a test that waits in vain fails
 
@@ -112,6 +112,16 @@ def test_progress_pace_and_time_left(clock: types.SimpleNamespace) -> None:
     assert (job.fraction, job.per_second, job.seconds_left) == (0.3, 5.0, 14.0)
     job.report_progress(101, 100)
     assert (job.fraction, job.seconds_left) == (1.0, 0.0)
+
+
+def test_the_progress_of_parts_is_that_of_the_whole() -> None:
+    """Two parts of 3 and 7: the second counts on from the end of the first, whatever each takes for its own total."""
+    reports: list[tuple[int, int]] = []
+    for before, own_total in ((0, 3), (3, 7)):
+        report = part_of(lambda *counts: reports.append(counts), before, 10)
+        for done in range(own_total + 1):
+            report(done, own_total)
+    assert reports == [(count, 10) for count in (0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10)]
 
 
 def test_a_pause_is_no_time_in_which_it_worked(clock: types.SimpleNamespace) -> None:

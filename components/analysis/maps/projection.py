@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from components.analysis.maps import numba_work
 from components.arrays import Float32, unit
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 
 Method = Literal["umap", "pca", "tsne", "pacmap"]
 Metric = Literal["cosine", "euclidean"]
@@ -66,10 +66,10 @@ class MapOptions:
         """The options with everything its method ignores set to the default, so that equal maps have equal options."""
         if self.method == "pca":
             return MapOptions("pca", self.dims, metric=self.metric)
-        return self if self.method == "umap" else replace(self, min_dist=0.1)
+        return self if self.method == "umap" else replace(self, min_dist=MapOptions.min_dist)
 
 
-def start_map(vectors: NDArray[Any], options: MapOptions, is_cancelled: Callable[[], bool] = lambda: False) -> Float32:
+def start_map(vectors: NDArray[Any], options: MapOptions, is_cancelled: IsCancelled = lambda: False) -> Float32:
     """The common start of all layers' maps, from vectors [layer, token, dim]: the map of the mean directions."""
     total = np.zeros(vectors.shape[1:], np.float32)
     for layer in vectors:  # one at a time: the array may be a file of many layers
@@ -81,8 +81,8 @@ def layer_map(
     vectors: NDArray[Any],
     options: MapOptions,
     start: Float32 | None,
-    is_cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
 ) -> Float32:
     """The map of one layer's vectors [token, dim], float32 [token, dims]; aligned to `start` where there is one.
 
@@ -118,8 +118,8 @@ def project(
     vectors: Float32,
     options: MapOptions,
     start: Float32 | None,
-    is_cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
 ) -> Float32:
     """The method's own coordinates, float32 [token, dims], neither centred nor aligned.
 

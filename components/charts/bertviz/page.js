@@ -10,7 +10,6 @@
   // SVG lines drawn at most in one go: Chromium takes about 50 microseconds for each, more with every change.
   const LINES = { head: 40000, model: 20000, neuron: 8000 }[page.view];
 
-  document.body.classList.toggle("bare", page.bare);
   // The head view is as wide as its zoom makes it; the others shrink with their frame.
   const room = page.view === "head" ? Math.max(1, (window.innerWidth - 16) / 340) : Infinity;
   document.body.style.setProperty("--zoom", Math.min(page.zoom, room));
@@ -325,13 +324,6 @@
   });
   drawings.observe(vis, { childList: true });
 
-  function relabel() {
-    if (page.view !== "neuron") return;
-    [["#layer", page.blocks], ["#att_head", page.heads]].forEach(([id, numbers]) =>
-      document.querySelectorAll(`${id} option`).forEach((option, i) => (option.textContent = numbers[i])),
-    );
-  }
-
   window.require = { config() {} };
-  window.requirejs = (names, start) => (start(jQuery, d3), relabel());
+  window.requirejs = (names, start) => start(jQuery, d3);
 })();

@@ -36,7 +36,6 @@ def document(
     *,
     title: str,
     description: str,
-    controls: str,
     facts: Mapping[str, Any],
     arrays: Mapping[str, bytes],
     dark: bool,
@@ -44,7 +43,7 @@ def document(
     """A whole HTML document that draws one of bertviz's views.
 
     `title` and `description` are plain text, the description for people who cannot see the drawing.
-    `controls` is our own HTML. `facts` is passed to the script as JSON; each of `arrays` as base64, once.
+    `facts` is passed to the script as JSON; each of `arrays` as base64, once.
     """
     data = "".join(
         f'<script type="text/plain" id="{name}">{base64.b64encode(array).decode("ascii")}</script>\n'
@@ -54,7 +53,7 @@ def document(
         f"{_head(view)}<title>{_text(title)}</title>\n</head>\n"
         f'<body class="{view}{" dark" if dark else ""}">\n'
         f'<main id="bertviz" aria-describedby="about">\n<p id="about" class="alternative">{_text(description)}</p>\n'
-        f'<div id="controls">{controls}</div>\n<p id="note" role="status"></p>\n<div id="vis"></div>\n'
+        '<p id="note" role="status"></p>\n<div id="vis"></div>\n'
         "<noscript>This view needs JavaScript, which is switched off.</noscript>\n</main>\n"
         f'<script type="application/json" id="page">{script_json(facts)}</script>\n{data}'
         + "".join(f"<script>{script}</script>\n" for script in _scripts(view))
@@ -65,8 +64,8 @@ def document(
 @functools.cache
 def frame_bytes(view: View) -> int:
     """The size of a page without its data, in bytes: mostly jQuery, d3 and bertviz's script."""
-    bare = document(view, title="", description="", controls="", facts={}, arrays={}, dark=False)
-    return len(bare.encode())
+    empty = document(view, title="", description="", facts={}, arrays={}, dark=False)
+    return len(empty.encode())
 
 
 def base64_bytes(size: int) -> int:

@@ -15,9 +15,8 @@ the weakest are left out (the page then says so), and the model view's cells are
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -29,24 +28,15 @@ from components.errors import InputError
 Filter = Literal["all", "aa", "ab", "ba", "bb"]
 
 MAX_BYTES = 8 * 2**20
-FILTERS: dict[Filter, str] = {
-    "all": "All",
-    "aa": "Sentence A → Sentence A",
-    "ab": "Sentence A → Sentence B",
-    "ba": "Sentence B → Sentence A",
-    "bb": "Sentence B → Sentence B",
-}
-# Of each view: bertviz's selects by their ids, and how the page is used, for people who cannot see it.
-_CONTROLS: dict[View, tuple[dict[str, str], str]] = {
-    "head": ({"layer": "Block"}, "Choose a block; click the squares to switch heads on and off."),
-    "model": ({}, "One row per block, one column per head; click a cell to open it."),
-    "neuron": (
-        {"layer": "Block", "att_head": "Head"},
-        "Point at a token on the left; its plus sign shows query and keys.",
-    ),
+# How each view is used, for people who cannot see it.
+_HINTS: dict[View, str] = {
+    "head": "Click the squares to switch heads on and off.",
+    "model": "One row per block, one column per head; click a cell to open it.",
+    "neuron": "Point at a token on the left; its plus sign shows query and keys.",
 }
 WIDTHS: dict[View, int] = {"head": 360, "model": 990, "neuron": 1030}  # pixels of the drawings and their margins
 LEAST_ZOOM, MOST_ZOOM = 0.7, 2.2
+_MARGINS = 40  # pixels above and below the drawing
 _BYTES_PER_TOKEN = 24  # in the document: a quoted piece, once as data and once as text
 
 
@@ -65,11 +55,10 @@ def attention_page(
     head: int | None = None,
     filter: Filter = "all",
     zoom: float = 1.0,
-    bare: bool = False,
 ) -> str:
-    """A whole HTML document with one of the views.
+    """A whole HTML document with one of the views, without bertviz's controls: the dashboard has these.
 
-    "head": the heads of one block as lines between the tokens, one colour per head; the block is chosen in the page.
+    "head": the heads of one block as lines between the tokens, one colour per head.
     "model": all blocks (rows) by all heads (columns) as small drawings; a click opens one with its tokens.
     "neuron": how one head computes its weights: each token's query times each token's key, element by element.
 
@@ -77,10 +66,10 @@ def attention_page(
     the pieces along query and key. The neuron view also needs `queries` and `keys`, float [block, head, token, head_dim],
     before the division by the root of head_dim (bertviz divides). Their product is the whole score, except in models with
     relative positions (MPNet), which add a bias. `second_start` is the position of the first token of sentence B:
-    with it the page offers bertviz's filters, and `filter` is the first one shown.
+    only with it may `filter` show a part of the attention.
     `blocks` and `heads` (numbers along the first two axes) restrict the data sent; the page keeps their numbers.
-    `block` is shown first (None: the first one sent), with only `head` or all of its heads. `zoom` enlarges the drawing
-    (see `fitting_zoom`) where the frame is wide enough. `bare` leaves out the page's own controls of block, head and texts.
+    `block` is shown (None: the first one sent), with only `head` or all of its heads. `zoom` enlarges the drawing
+    (see `fitting_zoom`) where the frame is wide enough.
 
     Raises ValueError if the arguments do not fit together, and InputError (a ValueError) that says what to leave
     out if the page would be larger than MAX_BYTES.
@@ -90,8 +79,8 @@ def attention_page(
         raise ValueError(f"attentions must be [block, head, {n}, {n}] for {n} tokens, got {attentions.shape}")
     if second_start is not None and not 0 < second_start < n:
         raise ValueError(f"sentence B must start within 1..{n - 1}, got {second_start}")
-    if filter not in FILTERS or (filter != "all" and second_start is None):
-        raise ValueError(f"filter {filter!r} is none of {list(FILTERS)}, or there is no sentence B")
+    if filter not in get_args(Filter) or (filter != "all" and second_start is None):
+        raise ValueError(f"filter {filter!r} is none of {get_args(Filter)}, or there is no sentence B")
     sent_blocks = _numbers(blocks, attentions.shape[0], "block")
     sent_heads = _numbers(heads, attentions.shape[1], "head")
     if block is not None and block not in sent_blocks:
@@ -128,19 +117,15 @@ def attention_page(
         "filter": filter,
         "dark": dark,
         "zoom": zoom,
-        "bare": bare,
     }
-    controls, hint = _CONTROLS[view]
     text = " ".join(tokens)
     shown = text if len(text) <= 400 else text[:399] + "…"
     document = page.document(
         view,
         title=f"Attention, {view} view: {_counted(sent_blocks, 'block')}, {_counted(sent_heads, 'head')} each",
         description=f"Attention between {n} tokens: {shown}. Lines lead from each token, as query on the left, to the "
-        f"tokens it attends to, as keys on the right; more solid lines mean more attention. {hint} Use the arrow keys to "
-        "move and Enter to select.",
-        controls="".join(_select(key, label) for key, label in controls.items())
-        + ("" if second_start is None else _select("filter", "Attention", _filter_options(filter))),
+        f"tokens it attends to, as keys on the right; more solid lines mean more attention. {_HINTS[view]} Use the arrow "
+        "keys to move and Enter to select.",
         facts=facts,
         arrays=arrays,
         dark=dark,
@@ -159,25 +144,22 @@ def estimate_bytes(n_blocks: int, n_heads: int, n_tokens: int, view: View, head_
     return size + _BYTES_PER_TOKEN * n_tokens + 1500
 
 
-def frame_height(
-    view: View, n_tokens: int, n_blocks: int = 1, n_heads: int = 12, zoom: float = 1.0, bare: bool = False
-) -> int:
-    """The height of the drawing and its controls in pixels. `n_heads` counts all heads of the model.
+def frame_height(view: View, n_tokens: int, n_blocks: int = 1, n_heads: int = 12, zoom: float = 1.0) -> int:
+    """The height of the drawing and its margins in pixels. `n_heads` counts all heads of the model.
 
     For `st.iframe(height=...)`; with less the page scrolls.
     """
-    around = 40 if bare else 80  # the margins, and the controls
     if view == "head":
-        return around + round(zoom * (20 + 22.5 * n_tokens))
+        return _MARGINS + round(zoom * (20 + 22.5 * n_tokens))
     if view == "neuron":
-        return around + round(zoom * (35 + 26 * n_tokens))
+        return _MARGINS + round(zoom * (35 + 26 * n_tokens))
     cells = n_blocks * (n_tokens * 84 / n_heads + 10) + 38
-    return around + round(zoom * max(round(cells), 18 * n_tokens + 55))
+    return _MARGINS + round(zoom * max(round(cells), 18 * n_tokens + 55))
 
 
 def fitting_zoom(view: View, n_tokens: int, n_blocks: int, n_heads: int, width: float, height: float) -> float:
-    """The zoom at which a bare view fills a frame of this width and height in pixels, within what can be read."""
-    natural = frame_height(view, n_tokens, n_blocks, n_heads, bare=True)
+    """The zoom at which a view fills a frame of this width and height in pixels, within what can be read."""
+    natural = frame_height(view, n_tokens, n_blocks, n_heads)
     return max(LEAST_ZOOM, min(MOST_ZOOM, width / WIDTHS[view], height / natural))
 
 
@@ -198,13 +180,6 @@ def _check_size(size: int, view: View, count: tuple[int, int, int], dim: int) ->
     )
 
 
-def _filter_options(chosen: Filter) -> str:
-    return "".join(
-        f'<option value="{key}"{" selected" if key == chosen else ""}>{html.escape(name)}</option>'
-        for key, name in FILTERS.items()
-    )
-
-
 def _numbers(chosen: Sequence[int] | None, total: int, name: str) -> list[int]:
     """The chosen numbers in ascending order; all by default."""
     numbers = list(range(total)) if chosen is None else sorted({int(number) for number in chosen})
@@ -215,10 +190,3 @@ def _numbers(chosen: Sequence[int] | None, total: int, name: str) -> list[int]:
 
 def _counted(numbers: Sequence[int], name: str) -> str:
     return f"{len(numbers)} {name}{'s' if len(numbers) != 1 else ''}"
-
-
-def _select(key: str, label: str, options: str = "") -> str:
-    """A labelled select; bertviz itself fills those of blocks and heads, and needs the label's class."""
-    return (
-        f'<span><label class="dropdown-label" for="{key}">{label}</label> <select id="{key}">{options}</select></span>'
-    )

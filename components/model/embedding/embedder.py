@@ -21,28 +21,25 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
+from components.model.embedding.options import BLOCK, EmbedOptions, Precision, Resolved
 from components.model.files.sentence_config import Role, prompt_for
 from components.model.loaded import LoadedModel
 from components.model.trace import Pooling
 
-Precision = Literal["auto", "float32", "bfloat16"]
-Resolved = Literal["float32", "bfloat16"]
 Sink = Callable[[Int64, Float32], None]
-Progress = Callable[[int, int], None]
-_Forward = Callable[[Sequence[Sequence[int]], "EmbedOptions"], Float32]
+_Forward = Callable[[Sequence[Sequence[int]], EmbedOptions], Float32]
 
-BLOCK = 4096  # sentences sorted by length together
 CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
 BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
@@ -52,17 +49,6 @@ log = logging.getLogger(__name__)
 # Every batch has another shape, and oneDNN keeps its preparations for the last 1,024 shapes, each with a copy of the
 # weights: over a gigabyte after 36,000 sentences, and slower than with few. It reads this variable when first used.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
-
-
-@dataclass(frozen=True)
-class EmbedOptions:
-    """Everything that determines the vectors. Batch sizes are not part of it: they only change rounding."""
-
-    layers: tuple[int, ...]  # sorted, 0..L
-    poolings: tuple[Pooling, ...]
-    max_length: int  # tokens
-    precision: Resolved
-    prompt: str = ""  # put before each text
 
 
 @dataclass(frozen=True)
@@ -129,13 +115,20 @@ class Embedder:
             precision = "float32" if is_delicate else self.best_precision()
         return EmbedOptions(chosen_layers, chosen_poolings, length, precision, prompt_for(model.sentence_config, role))
 
+    def working_bytes(self, options: EmbedOptions) -> int:
+        """Approximate memory of a run besides the model and its result: a copy of the weights, and one batch."""
+        facts = self.model.facts
+        weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
+        per_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
+        return weights + per_token * self._token_budget
+
     def embed_weighted(
         self,
         texts: Sequence[str],
         weights: Float32,
         options: EmbedOptions,
-        progress: Progress = lambda done, total: None,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
     ) -> Float32:
         """Means weighted by each token's own weight, float32 [layer, text, dim], not normalised; for example by idf.
 
@@ -160,8 +153,8 @@ class Embedder:
         options: EmbedOptions,
         sink: Sink,
         token_budget: int | None = None,
-        progress: Progress = lambda done, total: None,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
         forward: _Forward | None = None,
     ) -> EmbedReport:
         """Pass each batch to `sink(rows [n], vectors [layer, pooling, n, dim])`; rows are indices into `texts`.
@@ -209,7 +202,7 @@ class Embedder:
         rows: Int64,
         ids: Sequence[Sequence[int]],
         options: EmbedOptions,
-        is_cancelled: Callable[[], bool],
+        is_cancelled: IsCancelled,
         forward: _Forward,
     ) -> Iterator[tuple[Int64, Float32]]:
         """One batch, in halves if it does not fit into the accelerator's memory."""
@@ -330,11 +323,3 @@ class Embedder:
                 "bfloat16": packing.trial(width, inner, torch.bfloat16),
             }
         return self._trials
-
-
-def working_bytes(model: LoadedModel, options: EmbedOptions) -> int:
-    """Approximate memory of a run besides the model and its result: a copy of the weights, and one batch."""
-    facts = model.facts
-    weights = (2 if options.precision == "bfloat16" else 4) * facts.parameters
-    per_token = 4 * (facts.feed_forward_size + (facts.layers + 8) * facts.hidden_size)
-    return weights + per_token * (GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS)

@@ -11,7 +11,7 @@ A word is what the tokenizer treats as one, compared in lower case; its vector i
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32
 from components.errors import InputError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import BLOCK, Embedder
+from components.model.embedding.embedder import Embedder
+from components.model.embedding.options import BLOCK
 from components.model.loaded import LoadedModel
+from components.model.tokenization import MAX_CORPUS_TOKENS
 from components.model.trace import TokenizedSentence
 
-Progress = Callable[[int, int], None]
-MAX_TOKENS = 50_000
 _BATCH_TOKENS = 3072
 
 
@@ -60,11 +60,11 @@ def token_vectors(
     texts: Sequence[str],
     layers: Sequence[int] | None = None,
     word: str | None = None,
-    max_tokens: int = MAX_TOKENS,
+    max_tokens: int = MAX_CORPUS_TOKENS,
     seed: int = 0,
     folder: Path | None = None,
-    progress: Progress = lambda done, total: None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> TokenVectors:
     """The vectors of a seeded sample of the corpus's tokens, or of the occurrences of `word`.
 
@@ -136,7 +136,7 @@ class _CorpusTokens(Sequence[tuple[int, int]]):
         self._ends = np.cumsum(np.asarray(counts, np.int64)) if len(counts) else np.zeros(1, np.int64)
 
     @classmethod
-    def of(cls, model: LoadedModel, texts: Sequence[str], is_cancelled: Callable[[], bool]) -> _CorpusTokens:
+    def of(cls, model: LoadedModel, texts: Sequence[str], is_cancelled: IsCancelled) -> _CorpusTokens:
         counts: list[int] = []
         for start in range(0, len(texts), BLOCK):
             if is_cancelled():
@@ -154,7 +154,7 @@ class _CorpusTokens(Sequence[tuple[int, int]]):
 
 
 def _occurrences(
-    model: LoadedModel, texts: Sequence[str], word: str, is_cancelled: Callable[[], bool]
+    model: LoadedModel, texts: Sequence[str], word: str, is_cancelled: IsCancelled
 ) -> list[tuple[int, int]]:
     """(sentence, number of the word in it) for every occurrence of the word."""
     occurrences: list[tuple[int, int]] = []
@@ -181,8 +181,8 @@ def _fill(
     whole_words: bool,
     layers: Sequence[int],
     vectors: NDArray[np.float16],
-    progress: Progress,
-    is_cancelled: Callable[[], bool],
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> list[ChosenToken]:
     by_sentence: dict[int, list[tuple[int, int]]] = {}
     for row, (index, number) in enumerate(chosen):

@@ -22,7 +22,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal
 
-from components.errors import DatasetError, ModelError, UserError
+from components.errors import ModelError, UserError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.files.published import read_modules
 
 PROBE_SECONDS = 2.5
@@ -33,18 +34,15 @@ PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors")
 MODULE_FILE = re.compile(r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)", re.ASCII)
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
-Progress = Callable[[int, int], None]  # bytes so far, total bytes
-
-
-RepoType = Literal["model", "dataset"]
-
 
 @dataclass(frozen=True)
-class _Words:
-    """What error messages say about a model or a data set."""
+class RepoKind:
+    """A kind of repository, and what error messages say about it."""
 
+    repo_type: Literal["model", "dataset"]  # the hub's word
     noun: str
     title: str  # before its name
+    option: str  # of the command that downloads it
     again: str  # how to try again
     instead: str  # with what to continue
     example: str
@@ -52,20 +50,9 @@ class _Words:
     error: type[ModelError]
 
 
-_WORDS: Mapping[RepoType, _Words] = {
-    "model": _Words(
-        "model", "", "pick it again", "the included model", "google-bert/bert-base-uncased", "", ModelError
-    ),
-    "dataset": _Words(
-        "data set",
-        "The data set ",
-        "try again",
-        "the demo corpus or a file",
-        "embedding-data/sentence-compression",
-        "datasets/",
-        DatasetError,
-    ),
-}
+MODEL = RepoKind(
+    "model", "model", "", "", "pick it again", "the included model", "google-bert/bert-base-uncased", "", ModelError
+)
 _probes: dict[str, tuple[float, bool]] = {}  # by address: when it was checked, and whether it answered
 _probe_lock = threading.Lock()
 
@@ -166,8 +153,8 @@ def no_safetensors(name: str) -> ModelError:
 def download(
     repo_id: str,
     revision: str | None = None,
-    progress: Progress = lambda done, total: None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> Path:
     """Download a model's files into the hub's cache and return their folder.
 
@@ -192,7 +179,7 @@ def download(
 
     folder: Path | None = None
     with explained(repo_id):
-        for name, path in fetched(repo_id, files_of_encoder, "model", revision, progress, is_cancelled):
+        for name, path in fetched(repo_id, files_of_encoder, MODEL, revision, progress, is_cancelled):
             if name == "config.json":
                 folder = path.parent
                 _check_config(path, repo_id)
@@ -209,15 +196,15 @@ def download(
 def fetched(
     repo_id: str,
     choose: Callable[[Mapping[str, int]], Iterable[str]],
-    repo_type: RepoType,
+    kind: RepoKind,
     revision: str | None,
-    progress: Progress,
-    is_cancelled: Callable[[], bool],
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> Iterator[tuple[str, Path]]:
     """Download files of a repository into the hub's cache one after the other: name and path of each, once it is complete.
 
     `choose` gets the sizes of all files by name, and returns the names to download. `progress(done, total)` counts bytes.
-    Raises ModelError or DatasetError (kind "cancelled"), and the client's own exceptions: see `explained`.
+    Raises the error of the kind of repository ("cancelled"), and the client's own exceptions: see `explained`.
     """
     from huggingface_hub import HfApi, constants, hf_hub_download
 
@@ -226,19 +213,18 @@ def fetched(
     constants.HF_HUB_DISABLE_XET = True
     constants.HF_HUB_DISABLE_TELEMETRY = True  # otherwise the first request would be a report on this program
     api = HfApi(endpoint=endpoint())
-    info = api.repo_info(repo_id, repo_type=repo_type, revision=revision, files_metadata=True, timeout=20)
+    info = api.repo_info(repo_id, repo_type=kind.repo_type, revision=revision, files_metadata=True, timeout=20)
     sizes = {item.rfilename: item.size or 0 for item in info.siblings or []}
     names = list(choose(sizes))
     total, bytes_before = sum(sizes[name] for name in names), 0
 
     def report(done: int) -> None:
         if is_cancelled():
-            words = _WORDS[repo_type]
-            raise words.error(
+            raise kind.error(
                 "cancelled",
                 f"The download of {repo_id} was cancelled.",
                 "Files that were downloaded completely are kept.",
-                f"To download the rest, {words.again}.",
+                f"To download the rest, {kind.again}.",
             )
         progress(min(bytes_before + done, total), total)
 
@@ -247,7 +233,7 @@ def fetched(
         path = hf_hub_download(
             repo_id,
             name,
-            repo_type=repo_type,
+            repo_type=kind.repo_type,
             revision=info.sha,
             endpoint=endpoint(),
             cache_dir=cache_dir(),
@@ -256,18 +242,18 @@ def fetched(
         bytes_before += sizes[name]
         report(0)
         yield name, Path(path)
-    _remember_branch(repo_id, revision, info.sha, repo_type)
+    _remember_branch(repo_id, revision, info.sha, kind)
 
 
 @contextmanager
-def explained(repo_id: str, repo_type: RepoType = "model") -> Iterator[None]:
-    """Within it, exceptions of the hub's client become a ModelError or DatasetError for people."""
+def explained(repo_id: str, kind: RepoKind = MODEL) -> Iterator[None]:
+    """Within it, exceptions of the hub's client become the error of the kind of repository, for people."""
     try:
         yield
     except UserError:
         raise
     except Exception as problem:
-        raise explain(problem, repo_id, repo_type) from problem
+        raise explain(problem, repo_id, kind) from problem
 
 
 def _check_config(path: Path, repo_id: str) -> None:
@@ -299,62 +285,61 @@ def _progress_bar(report: Callable[[int], None]) -> Any:
     return Reporter
 
 
-def _remember_branch(repo_id: str, revision: str | None, sha: str | None, repo_type: RepoType) -> None:
+def _remember_branch(repo_id: str, revision: str | None, sha: str | None, kind: RepoKind) -> None:
     """Record the branch's commit, as the hub client does, so that the cache can be used offline."""
     from huggingface_hub.file_download import repo_folder_name
 
     if sha is None or revision == sha:
         return
-    folder = Path(cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type=repo_type)
+    folder = Path(cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type=kind.repo_type)
     reference = folder / "refs" / (revision or "main")
     reference.parent.mkdir(parents=True, exist_ok=True)
     reference.write_text(sha, encoding="utf-8")
 
 
-def offline(repo_id: str, repo_type: RepoType = "model") -> ModelError:
+def offline(repo_id: str, kind: RepoKind = MODEL) -> ModelError:
     """The error of a model or data set that would have to be downloaded."""
-    words = _WORDS[repo_type]
     reason = "HF_HUB_OFFLINE is set" if told_offline() else f"{endpoint()} did not answer"
-    command = f"hf download {repo_id}" + (" --repo-type dataset" if repo_type == "dataset" else "")
-    return words.error(
+    command = f"hf download {repo_id}{kind.option}"
+    return kind.error(
         "offline",
-        f"{words.title}{repo_id} is not on this machine, and the hub cannot be reached ({reason}).",
-        f"A network connection was expected: a {words.noun} of the hub is downloaded once and then works offline.",
-        f"Continue with {words.instead}, or connect and run: {command}",
+        f"{kind.title}{repo_id} is not on this machine, and the hub cannot be reached ({reason}).",
+        f"A network connection was expected: a {kind.noun} of the hub is downloaded once and then works offline.",
+        f"Continue with {kind.instead}, or connect and run: {command}",
     )
 
 
-def explain(problem: Exception, repo_id: str, repo_type: RepoType = "model") -> ModelError:
+def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelError:
     """An exception of the hub's client as a message for people."""
     from huggingface_hub import errors
 
-    words, text = _WORDS[repo_type], str(problem)
-    title = f"{words.title}{repo_id}"
-    again = words.again[0].upper() + words.again[1:]
+    text = str(problem)
+    title = f"{kind.title}{repo_id}"
+    again = kind.again[0].upper() + kind.again[1:]
     if isinstance(problem, errors.GatedRepoError):
-        return words.error(
+        return kind.error(
             "gated",
             f"{title} is shared only with people who have accepted its terms.",
-            f"A public {words.noun} was expected, or an access token of somebody who has accepted the terms.",
-            f"Accept the terms at {endpoint()}/{words.path}{repo_id}, run `hf auth login`, and {words.again}.",
+            f"A public {kind.noun} was expected, or an access token of somebody who has accepted the terms.",
+            f"Accept the terms at {endpoint()}/{kind.path}{repo_id}, run `hf auth login`, and {kind.again}.",
         )
     if isinstance(problem, errors.RepositoryNotFoundError | errors.RevisionNotFoundError | errors.HFValidationError):
-        return words.error(
+        return kind.error(
             "not_found",
-            f"The hub has no public {words.noun} {repo_id!r}"
+            f"The hub has no public {kind.noun} {repo_id!r}"
             + (", or not in this revision." if isinstance(problem, errors.RevisionNotFoundError) else "."),
-            f"The name of a public {words.noun} was expected, such as {words.example}.",
+            f"The name of a public {kind.noun} was expected, such as {kind.example}.",
             "Check the spelling: owner, a slash, and the name, with capital letters as on the hub.",
         )
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
-        return words.error(
+        return kind.error(
             "disk",
             f"The disk is full: {repo_id} could not be stored in {cache_dir()}.",
             "Enough room for all of its files was expected.",
-            f"Free some space, or set HF_HOME to a folder on a larger disk, and {words.again}.",
+            f"Free some space, or set HF_HOME to a folder on a larger disk, and {kind.again}.",
         )
     if "onsistency check" in text or "IncompleteRead" in text or "peer closed" in text.lower():
-        return words.error(
+        return kind.error(
             "damaged",
             f"A file of {repo_id} arrived incomplete.",
             "A file of the size announced by the hub was expected.",
@@ -363,16 +348,16 @@ def explain(problem: Exception, repo_id: str, repo_type: RepoType = "model") -> 
     # An exception of the HTTP library itself: the connection failed for some reason.
     is_transport = type(problem).__module__.partition(".")[0].startswith("http")
     if isinstance(problem, errors.HfHubHTTPError | ConnectionError | TimeoutError) or is_transport:
-        return words.error(
+        return kind.error(
             "offline",
             f"{title} could not be downloaded: the hub did not answer correctly.",
             "A complete answer from the hub was expected.",
-            f"Check the network and {words.again}, or continue with {words.instead}.",
+            f"Check the network and {kind.again}, or continue with {kind.instead}.",
         )
     first_line = (text.splitlines() or [type(problem).__name__])[0][:200]
-    return words.error(
+    return kind.error(
         "failed",
         f"{title} could not be downloaded: {first_line}",
         "A download into the hub's cache folder was expected.",
-        f"Check the network and the cache folder's permissions, then {words.again}; the server's log has details.",
+        f"Check the network and the cache folder's permissions, then {kind.again}; the server's log has details.",
     )

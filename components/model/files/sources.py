@@ -7,11 +7,11 @@ import hashlib
 import importlib.util
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from components.errors import ModelError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.catalog import EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
 from components.model.files import hub
 from components.model.files.published import is_inside, read_modules
@@ -32,7 +32,7 @@ _checked: set[tuple[str, int, int]] = set()
 
 
 def find_files(
-    spec: ModelSpec, progress: hub.Progress = lambda done, total: None, is_cancelled: Callable[[], bool] = lambda: False
+    spec: ModelSpec, progress: ReportProgress = lambda done, total: None, is_cancelled: IsCancelled = lambda: False
 ) -> ModelFiles:
     """The files of a model, downloaded from the hub if necessary. Raises ModelError."""
     if spec.source == "embedded":

@@ -12,15 +12,27 @@ by code; most of these have a converted copy in the revision refs/convert/parque
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from components.errors import InputError
+from components.errors import DatasetError, InputError
+from components.jobs import IsCancelled, ReportProgress
 from components.model.files import hub
 from components.retrieval.corpora.readers.table import Limits
 
 EXAMPLE = "embedding-data/sentence-compression"
+DATASET = hub.RepoKind(
+    "dataset",
+    "data set",
+    "The data set ",
+    " --repo-type dataset",
+    "try again",
+    "the demo corpus or a file",
+    EXAMPLE,
+    "datasets/",
+    DatasetError,
+)
 # By preference; .gz may follow each.
 ENDINGS = (".parquet", ".jsonl", ".ndjson", ".csv", ".tsv", ".json", ".txt")
 _NO_DATA = {"dataset_infos.json", "dataset_dict.json", "state.json", "config.json", "requirements.txt", "license.txt"}
@@ -102,8 +114,8 @@ def fetch_dataset(
     name: str,
     split: str | None = None,
     revision: str | None = None,
-    progress: hub.Progress = lambda done, total: None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
     limits: Limits | None = None,
 ) -> tuple[Path, ...]:
     """Download the files of a data set's split into the hub's cache and return their paths, for `read_corpus`.
@@ -121,7 +133,7 @@ def fetch_dataset(
     if not hub.is_reachable(fresh=True):
         paths = _cached(repo_id, split, revision)
         if paths is None:
-            raise hub.offline(repo_id, "dataset")
+            raise hub.offline(repo_id, DATASET)
         return paths
 
     def files_of_split(sizes: Mapping[str, int]) -> tuple[str, ...]:
@@ -131,8 +143,8 @@ def fetch_dataset(
             raise limits.exceeded(repo_id, f"{total / (1 << 20):,.0f} MB of files")
         return names
 
-    with hub.explained(repo_id, "dataset"):
-        files = hub.fetched(repo_id, files_of_split, "dataset", revision, progress, is_cancelled)
+    with hub.explained(repo_id, DATASET):
+        files = hub.fetched(repo_id, files_of_split, DATASET, revision, progress, is_cancelled)
         return tuple(path for _, path in files)
 
 
@@ -140,7 +152,7 @@ def _cached(repo_id: str, split: str | None, revision: str | None) -> tuple[Path
     """The files of an earlier download of this split; None where there was none or it is incomplete."""
     from huggingface_hub.file_download import repo_folder_name
 
-    folder = Path(hub.cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type="dataset")
+    folder = Path(hub.cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type=DATASET.repo_type)
     reference = folder / "refs" / (revision or "main")
     commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision or ""
     snapshot = folder / "snapshots" / commit

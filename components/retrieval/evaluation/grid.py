@@ -15,9 +15,9 @@ import numpy as np
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
-from components.jobs import IsCancelled, ReportProgress
+from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import EmbedOptions
+from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.evaluation.layer_grid import LayerGrid
 
@@ -44,14 +44,10 @@ def retrieval_runs(
     `vector_relevant_ranks` with its grades. `progress(done, total)` counts embedded texts. Raises Cancelled.
     """
     total = len(documents) + len(queries)
-
-    def counted_from(before: int) -> ReportProgress:
-        return lambda done, _: progress(before + done, total)
-
     with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
         sides = ((documents, options, 0), (queries, query_options or options, len(documents)))
         document_grid, query_grid = (
-            _embed_grid(backend, texts, own_options, Path(name), counted_from(before), is_cancelled)
+            _embed_grid(backend, texts, own_options, Path(name), part_of(progress, before, total), is_cancelled)
             for texts, own_options, before in sides
         )
         for layer, pooling in document_grid.cells:

@@ -23,7 +23,7 @@ import numpy as np
 
 from components.arrays import Int64, read_only
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -115,14 +115,10 @@ def grid_ranks(
     count, cells = queries.info.sentences, list(product(layers, poolings))
     ranks = np.empty((len(cells), count), np.int32)
     for number, (layer, pooling) in enumerate(cells):
-
-        def report_progress(done: int, _: int, before: int = number * count) -> None:
-            progress(before + done, len(cells) * count)
-
         ranks[number] = gold_ranks(
             queries.engine(layer, pooling).vectors,
             documents.engine(layer, pooling).vectors,
-            progress=report_progress,
+            progress=part_of(progress, number * count, len(cells) * count),
             is_cancelled=is_cancelled,
         )
     return LayerGrid(layers, poolings, read_only(ranks.reshape(len(layers), len(poolings), count)))

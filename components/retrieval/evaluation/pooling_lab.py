@@ -37,8 +37,8 @@ import numpy as np
 
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.model.embedding.embedder import EmbedOptions
+from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.model.embedding.options import EmbedOptions
 from components.model.files.sentence_config import Role
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -162,8 +162,10 @@ def lab_layers(
         def keep(rows: Int64, vectors: Float32, stored: Float32 = stored) -> None:
             stored[:3, :, rows] = vectors.swapaxes(0, 1)  # [pooling, layer, n, dim]
 
-        backend.embed_into(texts, own_options, keep, progress=_part(progress, before, total), is_cancelled=is_cancelled)
-        report_progress = _part(progress, before + len(texts), total)
+        backend.embed_into(
+            texts, own_options, keep, progress=part_of(progress, before, total), is_cancelled=is_cancelled
+        )
+        report_progress = part_of(progress, before + len(texts), total)
         stored[3] = backend.embed_weighted(texts, weights, own_options, report_progress, is_cancelled)
         pooled.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
         before += 2 * len(texts)
@@ -207,7 +209,7 @@ def lab_cells(
         for column, treatment in enumerate(TREATMENTS):
             apply = _applied(treatment, axes, count, seed)
             before = (row * len(TREATMENTS) + column) * queries
-            report_progress = _part(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
+            report_progress = part_of(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
             yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled)
 
 
@@ -233,7 +235,7 @@ def dimension_sweep(
     queries = len(vectors.queries["mean"])
     for number, (treatment, count) in enumerate(cells):
         apply = _applied(treatment, axes, count, seed)
-        report_progress = _part(progress, number * queries, len(cells) * queries)
+        report_progress = part_of(progress, number * queries, len(cells) * queries)
         yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled)
 
 
@@ -311,8 +313,3 @@ def _pair_products(first: Float32, second: Float32) -> Float64:
     """
     products = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
     return products / (np.abs(products).max(initial=0) or 1)
-
-
-def _part(progress: ReportProgress, before: int, total: int) -> ReportProgress:
-    """Reports the progress of one part of some work as progress of the whole; `before` was done when the part began."""
-    return lambda done, _: progress(before + done, total)

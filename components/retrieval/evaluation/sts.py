@@ -17,8 +17,8 @@ from scipy import stats
 
 from components.arrays import Float64, cosine, read_only
 from components.errors import InputError
-from components.jobs import IsCancelled, ReportProgress
-from components.model.embedding.embedder import EmbedOptions
+from components.jobs import IsCancelled, ReportProgress, part_of
+from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of
@@ -81,10 +81,7 @@ def similarity_grid(
     cosines = np.empty((len(layers), len(poolings), count))
     for start in range(0, count, PAIRS_AT_ONCE):
         first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
-
-        def report_progress(done: int, _: int, before: int = 2 * start) -> None:
-            progress(before + done, 2 * count)
-
+        report_progress = part_of(progress, 2 * start, 2 * count)
         vectors = backend.embed([*first, *second], options=options, progress=report_progress, is_cancelled=is_cancelled)
         for row, column in np.ndindex(cosines.shape[:2]):
             both = vectors[row, column]

@@ -12,7 +12,7 @@ import errno
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
@@ -25,8 +25,9 @@ from filelock import FileLock, Timeout
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
+from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.embedder import BLOCK, EmbedOptions
+from components.model.embedding.options import BLOCK, EmbedOptions
 from components.retrieval.corpora.texts import Texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
@@ -87,8 +88,8 @@ def build_index(
     folder: Path,
     options: EmbedOptions,
     dtype: str = "auto",
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> VectorIndex:
     """Embed a corpus into a folder, continue an unfinished build, or open the index that is already there.
 
@@ -180,8 +181,8 @@ def _embed(
     backend: Backend,
     texts: Sequence[str],
     info: IndexInfo,
-    progress: Callable[[int, int], None],
-    is_cancelled: Callable[[], bool],
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> tuple[int, int]:
     """Embed the remaining blocks; the numbers of tokens and of truncated sentences in all blocks."""
     record = _read(part / DONE)
@@ -199,11 +200,12 @@ def _embed(
                 vectors[number][start + rows] = stored
                 norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
 
-        def report_progress(done: int, _: int, start: int = start) -> None:
-            progress(start + done, len(texts))
-
         report = backend.embed_into(
-            texts[start : start + BLOCK], info.options, keep, progress=report_progress, is_cancelled=is_cancelled
+            texts[start : start + BLOCK],
+            info.options,
+            keep,
+            progress=part_of(progress, start, len(texts)),
+            is_cancelled=is_cancelled,
         )
         for array in (*vectors, *norms):
             array.flush()

@@ -19,7 +19,7 @@ from filelock import Timeout
 
 from components.errors import InputError
 from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
-from components.model.embedding.embedder import EmbedOptions
+from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import DONE, build_index, lock_of, planned
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest

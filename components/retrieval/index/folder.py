@@ -26,7 +26,7 @@ from typing import Any, Literal
 import numpy as np
 
 from components.errors import InputError
-from components.model.embedding.embedder import EmbedOptions
+from components.model.embedding.options import EmbedOptions
 from components.model.trace import EVERY_POOLING, Pooling
 from components.retrieval.corpora.texts import StoredTexts, open_texts
 from components.retrieval.search.exact import ExactSearch

@@ -92,7 +92,7 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     with left:
         st.iframe(
             _document(model_input, view, blocks, heads, zoom),
-            height=views.frame_height(view, n_tokens, len(blocks), n_heads, zoom, bare=True),
+            height=views.frame_height(view, n_tokens, len(blocks), n_heads, zoom),
             alt=f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}",
         )
     with right:
@@ -143,7 +143,6 @@ def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], he
         head=None if view == "model" else model_input.head,
         filter=model_input.direction,
         zoom=zoom,
-        bare=True,
         **vectors,
     )
 
@@ -177,10 +176,8 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         values = analysis.without_special(values, special_mask)
         positions, second = positions[~special_mask], second[~special_mask]
     part = analysis.select_pair(values, second, model_input.direction)
-    shares = part.matrix
-    if special == "renormalised":  # last, so that the rows that are drawn sum to 1
-        with np.errstate(invalid="ignore", divide="ignore"):
-            shares = shares / shares.sum(axis=1, keepdims=True)
+    # Last, so that the rows that are drawn sum to 1.
+    shares = analysis.renormalised(part.matrix) if special == "renormalised" else part.matrix
     if not shares.size or np.isnan(shares).all():
         st.info(
             "There is nothing to show: this text has no tokens of its own. Show the special tokens, or type more text."

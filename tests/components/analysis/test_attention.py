@@ -3,6 +3,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+import torch
 
 from components.analysis.attention import (
     TextsFilter,
@@ -10,6 +11,7 @@ from components.analysis.attention import (
     merge_words,
     of_sentence,
     received_from,
+    renormalised,
     second_text,
     select_pair,
     without_special,
@@ -168,6 +170,19 @@ def test_without_special_tokens_nothing_changes():
     np.testing.assert_array_equal(without_special(ROWS, np.zeros(4, bool)), ROWS)
 
 
+def test_renormalised_rows_are_the_softmax_over_the_keys_that_are_left():
+    scores = torch.from_numpy(np.random.default_rng(5).normal(scale=3, size=(2, 3, 4, 4)))
+    left = renormalised(without_special(torch.softmax(scores, -1).numpy(), SPECIAL))
+    kept = torch.from_numpy(~SPECIAL)
+    np.testing.assert_allclose(left, torch.softmax(scores[..., kept, :][..., kept], -1), atol=1e-12)
+    np.testing.assert_allclose(left.sum(axis=-1), 1, atol=1e-12)
+
+
+def test_a_row_that_gives_nothing_to_the_keys_that_are_left_has_no_shares():
+    np.testing.assert_array_equal(renormalised(np.array([[1, 3], [0, 0]])), [[0.25, 0.75], [np.nan, np.nan]])
+    assert renormalised(np.zeros((0, 0))).shape == (0, 0)
+
+
 # Heads combined
 
 
@@ -311,6 +326,7 @@ def test_attention_of_the_trace_is_not_changed(tiny_backends):
         without_special(attention, run.special_mask[0]),
         combine(attention, [0], [0]),
         received_from(attention, [1]),
+        renormalised(attention),
         select_pair(attention, run.sentences[0]).matrix,
     ):
         result[:] = 7

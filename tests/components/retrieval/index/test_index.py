@@ -20,7 +20,7 @@ import pytest
 from components.errors import InputError
 from components.jobs import Cancelled, Job, Lane, Queue
 from components.model.backend import Backend
-from components.model.embedding.embedder import BLOCK
+from components.model.embedding.options import BLOCK
 from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.index import build, cache
 from components.retrieval.index.build import build_index, needed_bytes

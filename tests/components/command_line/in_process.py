@@ -16,6 +16,5 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         try:
             status = main(arguments)
         except SystemExit as ended:  # how argparse leaves after --help
-            assert isinstance(ended.code, int)
-            status = ended.code
+            status = ended.code if isinstance(ended.code, int) else 1
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())

@@ -37,9 +37,7 @@ def corpus_of(count: int) -> str:
 
 def kept_corpus(name: str, sentences: Sequence[str], queries: Sequence[str]) -> str:
     """The key of a kept corpus of these pairs."""
-    rows = [
-        {"sentence": text, "compressed": query} for text, query in zip(sentences, queries, strict=True)
-    ]
+    rows = [{"sentence": text, "compressed": query} for text, query in zip(sentences, queries, strict=True)]
     lines = "\n".join(map(json.dumps, rows)).encode()
     found: Corpus = read_corpus(lines, name, "sentence")
     caching.corpora().put(current.key_of(found), found)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
+import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# UMAP's and PaCMAP's loops set OpenMP's threads for the whole process, whatever OMP_NUM_THREADS says: without this,
+# torch and t-SNE take one thread per core after the first map, and tests that run side by side wait for each other.
+if "OMP_NUM_THREADS" in os.environ:
+    os.environ.setdefault("NUMBA_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 
 # Every address that a test tried to reach outside this machine, so that code which swallows the refusal is found out.
 _outside: list[str] = []

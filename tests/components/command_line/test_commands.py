@@ -1,4 +1,4 @@
-"""The command line end to end, in a process of its own: results, and bad input in one line."""
+"""The command line end to end: results, and bad input in one line; a process of its own for what only that can show."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from components.command_line.program import main
+from tests.components.command_line.in_process import run
 from tests.places import ROOT
 
 TEXTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
@@ -27,16 +28,13 @@ nobody scored,this,?
 """
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    import os
-
+def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "components", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, **environment},
     )
 
 
@@ -49,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
     (where / "alone.csv").write_text("sentence,other\nA text.,x\n")
     (where / "scored.csv").write_text(SCORED)
     (where / "unscored.csv").write_text("sentence1,sentence2\na cat,a dog\n")
-    done = run(
+    done = run_process(
         "index", str(where / "news.csv"), "--out", str(where / "idx"), "--layers", "all", "--poolings", "mean,cls",
         "--precision", "float32", "--json", str(where / "made.json"),
     )  # fmt: skip
@@ -151,7 +149,7 @@ def test_bad_input_is_one_line_and_status_2(folder, arguments, word, capsys):
 
 
 def test_a_process_gives_that_status_too_and_no_traceback(folder):
-    done = run("search", str(folder), "x")
+    done = run_process("search", str(folder), "x")
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
@@ -211,19 +209,20 @@ def test_sts_gives_correlations(folder, embedded):
 
 def test_help_is_quick_and_names_every_option():
     started = time.monotonic()
-    done = run("index", "--help")
+    done = run_process("index", "--help")
     assert time.monotonic() - started < 5  # torch alone would take seconds more
     assert done.returncode == 0
     for option in ("--out", "--text-column", "--layers", "--poolings", "--precision", "--model", "--json"):
         assert option in done.stdout
 
 
-def test_the_cache_is_shown_and_cleared(tmp_path):
+def test_the_cache_is_shown_and_cleared(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path))
     (tmp_path / "indexes" / "old").mkdir(parents=True)
     (tmp_path / "indexes" / "old" / "layer.npy").write_bytes(b"x" * 1000)
-    shown = run("cache", "--json", "-", BERT_INTERNALS_CACHE=str(tmp_path))
+    shown = run("cache", "--json", "-")
     assert json.loads(shown.stdout) | {"folder": "", "limit": 0} == {
         "folder": "", "indexes": 1, "bytes": 1000, "limit": 0, "freed": 0,
     }  # fmt: skip
-    assert run("cache", "--clear", BERT_INTERNALS_CACHE=str(tmp_path)).returncode == 0
+    assert run("cache", "--clear").returncode == 0
     assert [path for path in (tmp_path / "indexes").iterdir() if path.suffix != ".lock"] == []

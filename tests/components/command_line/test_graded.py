@@ -1,10 +1,8 @@
-"""`evaluate` on a folder with graded relevance, in a process of its own."""
+"""`evaluate` on a folder with graded relevance."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import ir_measures
@@ -12,17 +10,11 @@ import pytest
 from ir_measures import AP, RR, P, R, nDCG
 
 from components.command_line.program import main
-from tests.places import ROOT
+from tests.components.command_line.in_process import run
 
 DOCUMENTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
 QUERIES = ["volcanoes", "interest rates", "pets", "nobody judged this"]
 JUDGED = [(0, 0, 2), (0, 2, 1), (1, 1, 2), (2, 3, 1), (2, 0, 0), (3, 9, 1)]
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "components", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
 
 
 @pytest.fixture(scope="module")

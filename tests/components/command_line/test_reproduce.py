@@ -1,19 +1,19 @@
-"""`reproduce` in a process of its own: offline, with a hub on this machine, and with bad input."""
+"""`reproduce`: offline, with a hub on this machine, and with bad input."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import constants
 
 from components.command_line.program import main
+from tests.components.command_line.in_process import run
 from tests.hub_server import HubServer, use_hub
 from tests.places import ROOT
 
@@ -31,16 +31,16 @@ SCORED = [
 ]
 
 
-def run(*arguments: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command with an empty hub cache, offline unless the environment says otherwise."""
-    return subprocess.run(
-        [sys.executable, "-m", "components", "reproduce", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(cache), **environment},
-    )
+@pytest.fixture
+def offline(monkeypatch, tmp_path) -> None:
+    """An empty hub cache, no hub, and the environment of somebody who works offline."""
+    go_offline(monkeypatch, tmp_path)
+
+
+def go_offline(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    use_hub(monkeypatch, "http://127.0.0.1:9", cache)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)  # read at import, as a process of its own would
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +77,9 @@ def hub(embedded_folder, tmp_path):
         yield server
 
 
-def test_offline_the_embedded_model_runs_and_the_rest_is_left_out(folder, tmp_path):
+def test_offline_the_embedded_model_runs_and_the_rest_is_left_out(folder, offline):
     pairs, scored = str(folder / "pairs.jsonl"), str(folder / "scored.csv")
-    done = run("--pairs", pairs, "--sts", scored, cache=tmp_path)
+    done = run("reproduce", "--pairs", pairs, "--sts", scored)
     assert done.returncode == 0, done.stderr
     assert "1 of 4 rows cannot be used" in done.stderr
     assert "6/6" in done.stderr  # the bar
@@ -97,10 +97,10 @@ def test_offline_the_embedded_model_runs_and_the_rest_is_left_out(folder, tmp_pa
     assert "fine-tuned on SNLI first" in left_out
 
 
-def test_a_file_that_is_the_test_split_stands_beside_the_published_figure(folder, tmp_path):
+def test_a_file_that_is_the_test_split_stands_beside_the_published_figure(folder, tmp_path, offline):
     out = tmp_path / "out.json"
     arguments = ("--sts", str(folder / "scored.csv"), "--sts-split", "test", "--json")
-    done = run(*arguments, str(out), cache=tmp_path)
+    done = run("reproduce", *arguments, str(out))
     assert done.returncode == 0, done.stderr
     result = json.loads(out.read_text())
     (row,) = result["rows"]
@@ -118,9 +118,10 @@ def test_a_file_that_is_the_test_split_stands_beside_the_published_figure(folder
     assert [sorted(one) for one in result["left_out"]] == [["figure", "why"]] * 6
 
 
-def test_with_a_hub_models_and_data_are_fetched_and_one_missing_does_not_stop_the_rest(hub, tmp_path):
+def test_with_a_hub_models_and_data_are_fetched_and_one_missing_does_not_stop_the_rest(hub, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
-    done = run("--json", "-", cache=cache, HF_HUB_OFFLINE="", TRANSFORMERS_OFFLINE="", HF_ENDPOINT=hub.address)
+    use_hub(monkeypatch, hub.address, cache)
+    done = run("reproduce", "--json", "-")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert [one["n"] for one in result["data"]] == [3, 4, 4]
@@ -144,7 +145,8 @@ def test_with_a_hub_models_and_data_are_fetched_and_one_missing_does_not_stop_th
     assert len(result["left_out"]) == 3
     assert "Fetching BERT base" in done.stderr
     hub.stop()
-    again = run("--json", "-", cache=cache)
+    go_offline(monkeypatch, cache)
+    again = run("reproduce", "--json", "-")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["rows"] == result["rows"]  # all from the cache
 
@@ -164,9 +166,7 @@ def test_with_a_hub_models_and_data_are_fetched_and_one_missing_does_not_stop_th
         ((), ("Nothing could be measured", "embedding-data/sentence-compression", "PAIRS=FILE")),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(folder, tmp_path, monkeypatch, arguments, words, capsys):
-    use_hub(monkeypatch, "http://127.0.0.1:9", tmp_path)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_bad_input_is_one_line_and_status_2(folder, offline, arguments, words, capsys):
     status = main(["reproduce", *(argument.format(folder) for argument in arguments)])
     said = capsys.readouterr()
     assert status == 2

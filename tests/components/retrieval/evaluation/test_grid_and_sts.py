@@ -52,24 +52,32 @@ def demo() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return documents[:150], queries[:150]
 
 
+def clear_ranks(queries: np.ndarray, documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each query's rank by plain cosines, and whether no document comes near enough to the right one for a doubt."""
+    one, other = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (queries, documents))
+    scores = one @ other.T
+    ahead = scores - np.diag(scores)[:, None]
+    np.fill_diagonal(ahead, -1)
+    return 1 + (ahead > 0).sum(axis=1), (np.abs(ahead) > 1e-5).all(axis=1)
+
+
 def test_every_layer_and_pooling_equals_plain_torch(embedded, demo):
-    documents, queries = demo
+    documents, queries = (texts[:80] for texts in demo)
     options = embedded.embed_options(range(7), POOLINGS, precision="float32")
     runs = list(retrieval_runs(embedded, documents, queries, gold_ranks, options))
     assert [(layer, pooling) for layer, pooling, _ in runs] == [
         (layer, name) for layer in range(7) for name in POOLINGS
     ]
     plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
-    unit = [vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) for vectors in plain]
     for layer, pooling, ranks in runs:
         column = POOLINGS.index(pooling)
         if pooling == "cls" and layer < 6:
             continue  # vectors that differ by rounding: a matter of how ties are settled
-        scores = unit[1][layer, column] @ unit[0][layer, column].T
-        expected = 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
-        assert np.count_nonzero(ranks != expected) <= 1
+        expected, clear = clear_ranks(plain[1][layer, column], plain[0][layer, column])
+        np.testing.assert_array_equal(ranks[clear], expected[clear], err_msg=f"{layer} {pooling}")
+        assert clear.mean() > 0.9
     first = next(ranks for layer, pooling, ranks in runs if (layer, pooling) == (0, "cls"))
-    assert (first == 150).all()  # the same vector for every sentence retrieves nothing
+    assert (first == 80).all()  # the same vector for every sentence retrieves nothing
 
 
 def test_cosines_that_differ_by_little_keep_their_order():
@@ -111,24 +119,22 @@ def test_it_equals_sentence_transformers_evaluator(embedded, demo):
 @pytest.mark.skipif(not DATA.exists(), reason="the real pairs are not here")
 def test_recall_on_real_pairs_equals_plain_torch(embedded):
     documents, queries = both_sides(read_corpus(DATA / "compression-pairs.jsonl", "pairs.jsonl", "sentence"))
-    documents, queries = documents[:400], queries[:400]
+    documents, queries = documents[:120], queries[:120]
     options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
     plain = [plain_vectors(embedded, list(texts)) for texts in (documents, queries)]
     for layer, pooling, ranks in retrieval_runs(embedded, documents, queries, gold_ranks, options):
         if pooling == "cls" and layer < 6:
             continue
         column = POOLINGS.index(pooling)
-        one, other = (torch.tensor(vectors[layer, column]) for vectors in plain)
-        scores = torch.nn.functional.normalize(other, dim=1) @ torch.nn.functional.normalize(one, dim=1).T
-        # Sentences that occur twice have equal vectors, which count against the query.
-        hits = int((scores > scores.diag()[:, None] + 1e-6).sum(dim=1).eq(0).sum())
-        assert abs(int((ranks == 1).sum()) - hits) <= 1 + len(documents) - len(set(documents))
+        expected, clear = clear_ranks(plain[1][layer, column], plain[0][layer, column])
+        np.testing.assert_array_equal(ranks[clear], expected[clear], err_msg=f"{layer} {pooling}")
+        assert clear.mean() > 0.9  # a sentence that occurs twice is no clear answer
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the real pairs are not here")
 def test_spearman_on_real_pairs_equals_plain_torch(embedded):
     pairs = scored_pairs(read_corpus(DATA / "stsb-dev.csv", "stsb-dev.csv", "sentence1", limits=None))
-    pairs = sts.ScoredPairs(pairs.first[:300], pairs.second[:300], pairs.scores[:300])
+    pairs = sts.ScoredPairs(pairs.first[:100], pairs.second[:100], pairs.scores[:100])
     plain = [plain_vectors(embedded, list(texts)) for texts in (pairs.first, pairs.second)]
     options = embedded.embed_options((0, 3, 6), POOLINGS, precision="float32")
     grid = similarity_grid(embedded, pairs, options)

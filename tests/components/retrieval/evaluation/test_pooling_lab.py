@@ -433,8 +433,9 @@ def test_layer_normalisation_and_dead_numbers_leave_fewer_directions(embedded):
         5: {"mean": 383, "cls": 383, "idf": 383, "max": 384, "last4": 384},  # no one scale fits four layers
         6: {"mean": 381, "cls": 381, "idf": 381, "max": 381, "last4": 384},
     }
+    layers = lab_layers(embedded, documents, ["one"] * len(documents), None, range(2, 7))  # queries have no say in this
     for layer, dims in expected.items():
-        vectors = lab_vectors(embedded, documents, documents, None, layer)
+        vectors = layers.of(layer)
         scale = embedded.encoder.encoder.layer[layer - 1].output.LayerNorm.weight.detach().numpy().astype(np.float64)
         for pooling, count in dims.items():
             if count == 383:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,12 +32,14 @@ POOLINGS, TREATMENTS = list(lab_sections.POOLINGS), list(lab_sections.TREATMENTS
 def corpus_of(count: int) -> str:
     """The key of a kept corpus of the demo's first pairs."""
     demo = current.demo()
-    rows = [
-        {"sentence": text, "compressed": query}
-        for text, query in zip(demo.texts[:count], demo.columns["compressed"][:count], strict=True)
-    ]
+    return kept_corpus(f"first_{count}.jsonl", demo.texts[:count], demo.columns["compressed"][:count])
+
+
+def kept_corpus(name: str, sentences: Sequence[str], queries: Sequence[str]) -> str:
+    """The key of a kept corpus of these pairs."""
+    rows = [{"sentence": text, "compressed": query} for text, query in zip(sentences, queries, strict=True)]
     lines = "\n".join(map(json.dumps, rows)).encode()
-    found: Corpus = read_corpus(lines, f"first_{count}.jsonl", "sentence")
+    found: Corpus = read_corpus(lines, name, "sentence")
     caching.corpora().put(current.key_of(found), found)
     return current.key_of(found)
 
@@ -215,7 +217,8 @@ def test_small_corpora_are_drawn_without_a_notice(open_page: Open, count: int, d
 
 def test_the_default_number_of_dimensions_fits_what_there_is(open_page: Open) -> None:
     assert state.default("lab_dims") is None
-    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(130)))
+    numbers = [str(number) for number in range(130)]  # short texts, which are embedded soon
+    app = settled(open_page("evaluate", view="lab", corpus=kept_corpus("numbers.jsonl", numbers, numbers)))
     assert app.slider(key="w_lab_dims").value == 128
     assert "d" not in app.query_params
     app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))

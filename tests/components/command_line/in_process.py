@@ -1,0 +1,20 @@
+"""The command line in this process: what a command prints and its status, without starting Python and torch again."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from contextlib import redirect_stderr, redirect_stdout
+
+from components.command_line.program import main
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What a process with these arguments would give. test_commands.py holds that processes work too."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = main(arguments)
+        except SystemExit as ended:  # how argparse leaves after --help
+            status = ended.code if isinstance(ended.code, int) else 1
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from dashboard import state
+from dashboard.jobs import progress
 from dashboard.ui import controls, messages, model_gate
 
 # key (also the address), title, icon, the question the page answers
@@ -78,6 +79,7 @@ def show(
 
     @st.fragment
     def body() -> None:
+        st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         header = st.container(key="view_header")
         view = controls.choice(
             f"{page}_view", "View", {key: item.label for key, item in views.items()}, show_label=False

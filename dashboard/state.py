@@ -154,9 +154,7 @@ def current_notices(page: str | None = None) -> list[str]:
     """
     fresh = [item for item in st.session_state.get("_notices", ()) if time.monotonic() - item[0] < NOTICE_SECONDS]
     st.session_state["_notices"] = fresh
-    return [
-        text for _, text, setting in fresh if (not setting if page is None else setting and is_used(setting, page))
-    ]
+    return [text for _, text, setting in fresh if (not setting if page is None else setting and is_used(setting, page))]
 
 
 def forget_notices(setting: str) -> None:

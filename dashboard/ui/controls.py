@@ -11,7 +11,7 @@ import streamlit as st
 from components.analysis.tokens import default_positions, position_at
 from components.model.trace import Pooling, TokenizedSentence
 from dashboard import caching, ready_made, state
-from dashboard.ui import browser, messages, wording
+from dashboard.ui import browser, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend

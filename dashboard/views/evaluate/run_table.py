@@ -110,7 +110,7 @@ def show(table: pd.DataFrame, measure: str, names: Sequence[str]) -> None:
     left_out = {name for name in ("Recall@20", "Recall@50") if name != measure}
     if "data" in table and len(table[["data", "queries"]].drop_duplicates()) == 1:
         left_out |= {"data", "queries"}
-    config: dict[str, object] = {
+    config = {
         name: st.column_config.NumberColumn(format="%.1f %%") for name in table.columns if name in metrics.MEASURES
     }
     is_short = max(map(len, names)) <= SHORT_NAME

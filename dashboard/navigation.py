@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from dashboard import state
+from dashboard.jobs import progress
 from dashboard.ui import controls, messages, model_gate
 
 # key (also the address), title, icon, the question the page answers
@@ -42,6 +43,12 @@ def page_of(key: str) -> Any:
     return st.session_state["_pages"][key]
 
 
+def explain_unknown_page(name: str) -> None:
+    """Say that the address names no page, if so: Streamlit opens Home instead, and its own dialog names nothing."""
+    if name and name not in {key for key, *_ in PATH}:
+        state.notice(f"There is no page /{name[:60]}; this is Home.")
+
+
 class View(NamedTuple):
     """One view of a page."""
 
@@ -72,6 +79,7 @@ def show(
 
     @st.fragment
     def body() -> None:
+        st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         header = st.container(key="view_header")
         view = controls.choice(
             f"{page}_view", "View", {key: item.label for key, item in views.items()}, show_label=False
@@ -82,8 +90,9 @@ def show(
         refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         messages.guarded(partial(draw, loaded, view), doing)
+        controls.refuse_unavailable(page, loaded)
         with refused:
-            controls.refuse_unavailable(page, loaded)
+            messages.notices(page)
         if not controls.is_playing():  # one step in the browser's history for all that is played, not one for each
             state.write_address(page)
 

@@ -37,6 +37,11 @@ class Setting:
     pages: tuple[str, ...] = PAGES  # the pages that use it
     shared: bool = False  # read from the address of every page, also of pages that do not use it
 
+    @property
+    def label(self) -> str:
+        """The words that a message to people names it with, close to the label of its control."""
+        return _LABELS.get(self.name) or ("view" if self.short == "view" else self.name.replace("_", " "))
+
 
 def _single(values: list[str]) -> str:
     if len(values) != 1:
@@ -169,6 +174,74 @@ SEARCH, MAP, EVALUATE = ("search",), ("map",), ("evaluate",)
 WITH_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate"})  # these two use a corpus
 WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
+_LABELS = {  # where the name says less than the control does
+    "model2": "second model",
+    "max_length": "maximum length",
+    "projector": "projector mode",
+    "tokens": "chosen tokens",
+    "vocabulary_query": "vocabulary search",
+    "vocabulary_mode": "kind of vocabulary search",
+    "layers_sentence": "sentence",
+    "whole_word": "whole words",
+    "include_special": "special tokens",
+    "centred": "centred vectors",
+    "show_baseline": "baseline",
+    "sentence_a": "sentence A",
+    "sentence_b": "sentence B",
+    "first_block": "left block",
+    "second_block": "right block",
+    "against": "sentence to compare with",
+    "also_against": "second sentence to compare with",
+    "own_scale": "separate colour scales",
+    "one_side": "picture shown",
+    "clustered": "clustered order",
+    "texts_filter": "attention from",
+    "combination": "heads",
+    "queries": "query tokens",
+    "merge_words": "whole words",
+    "pattern_over_all": "sentences of the pattern",
+    "flow": "method",
+    "flow_block": "block",
+    "flow_heads": "heads",
+    "masked": "masked token",
+    "flow_special": "special tokens",
+    "mask_word": "whole word",
+    "map_source": "tokens of the map",
+    "map_method": "method of the map",
+    "map_dims": "dimensions",
+    "map_neighbors": "neighbours",
+    "map_min_dist": "minimum distance",
+    "map_metric": "neighbours by",
+    "map_seed": "seed",
+    "map_tokens": "number of tokens",
+    "map_colour": "colour",
+    "map_joint": "one map of both",
+    "map_first": "first layer",
+    "map_find": "marked word",
+    "sense_word": "word",
+    "sense_layer": "layer of the map",
+    "sense_source": "sentences",
+    "k": "number of hits",
+    "compare_with": "comparison",
+    "layer2": "layer of the comparison",
+    "pooling2": "pooling of the comparison",
+    "similarity2": "similarity of the comparison",
+    "why": "explained hit",
+    "query_column": "column with the queries",
+    "reference": "run to compare with",
+    "compare_figure": "figure",
+    "right_at": "number of first hits",
+    "query_filter": "kind of queries",
+    "opened": "opened query",
+    "graded_source": "collection",
+    "graded_measure": "measure",
+    "sts_source": "pairs",
+    "sts_run": "run",
+    "correlation": "agreement",
+    "lab_dims": "dimensions",
+    "lab_seed": "seed",
+    "lab_pooling": "pooling",
+}
 SETTINGS: tuple[Setting, ...] = (
     # Shared: the sidebar shows each setting on the pages that use it
     _model("model", "m", EMBEDDED_KEY),

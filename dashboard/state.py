@@ -82,8 +82,8 @@ def read_address(page: str, history: bool = False) -> None:
         except (ValueError, UserError) as problem:
             st.session_state.pop(setting.name, None)
             value = ", ".join(address[setting.short])[:60]
-            name = setting.name.replace("_", " ")  # close to the label of its control, which a person sees
-            notice(f"The link's {name} (“{setting.short}” is {value!r}) was ignored: {str(problem).rstrip('.')}.")
+            reason = str(problem).rstrip(".")
+            notice(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {reason}.")
     for key in address.keys() - known:
         notice(f"This page does not use the link's “{key[:30]}”.")
     st.session_state["_address"] = address
@@ -138,13 +138,25 @@ def write_address(page: str) -> None:
     st.session_state["_address"] = address
 
 
-def notice(text: str) -> None:
-    """Show a message at the top of the page for some seconds."""
-    st.session_state.setdefault("_notices", []).append((time.monotonic(), text))
+def notice(text: str, setting: str = "") -> None:
+    """Show a message at the top of the page for some seconds.
+
+    With `setting`, a control has refused the setting's value: the message is shown by the pages that use it, until a
+    person chooses another value.
+    """
+    st.session_state.setdefault("_notices", []).append((time.monotonic(), text, setting))
 
 
-def current_notices() -> list[str]:
-    """The notices to show now. A page that waits for a job is drawn again, so each notice stays for some seconds."""
+def current_notices(page: str | None = None) -> list[str]:
+    """The notices to show now: those about settings that a page uses; without a page, those about no setting.
+
+    A page that waits for a job is drawn again, so each notice stays for some seconds.
+    """
     fresh = [item for item in st.session_state.get("_notices", ()) if time.monotonic() - item[0] < NOTICE_SECONDS]
     st.session_state["_notices"] = fresh
-    return [text for _, text in fresh]
+    return [text for _, text, setting in fresh if (not setting if page is None else setting and is_used(setting, page))]
+
+
+def forget_notices(setting: str) -> None:
+    """Show the notices about a setting no longer."""
+    st.session_state["_notices"] = [item for item in st.session_state.get("_notices", ()) if item[2] != setting]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN_AFTER = 0.5  # seconds: shorter jobs show no progress
 LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
+DRAWING = "_drawing"  # session key: counts the drawings of a page's view, so that an older one is known
 SOMEBODY = "another person's job"
 BYTES = "bytes"  # the unit of downloads, shown as MB
 
@@ -121,8 +122,12 @@ def bar(
     if not st.session_state.get(LISTED, True):
         st.rerun()  # a fragment started it: the sidebar, which was not drawn with the fragment, has to list it
 
+    view = st.session_state.get(DRAWING)
+
     @st.fragment(run_every=0.5)
     def drawn() -> None:
+        if st.session_state.get(DRAWING) != view:
+            return  # the browser still asks for a bar of a view that has been left: it must not appear in the new one
         if is_over():
             st.rerun()
         _bar(text(), share(), stop_key, stop, arguments)

@@ -11,7 +11,7 @@ import streamlit as st
 from components.analysis.tokens import default_positions, position_at
 from components.model.trace import Pooling, TokenizedSentence
 from dashboard import caching, ready_made, state
-from dashboard.ui import browser, messages, wording
+from dashboard.ui import browser, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -25,7 +25,6 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
     """
     facts = [model.facts for model in (models if isinstance(models, Sequence) else [models])]
     layers, heads = max(item.layers for item in facts), max(item.heads for item in facts)
-    texts = []
     for names, label, most in (
         (("layer", "layer2", "map_first", "sense_layer"), "Layer", layers),
         (("block", "first_block", "second_block", "flow_block"), "Block", layers - 1),
@@ -34,10 +33,8 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
         for name in names:
             value = state.get(name)
             if state.is_used(name, page) and value is not None and value > most:
-                texts.append(f"{label} {value} is not available in this model. Choose from 0 to {most}.")
+                state.notice(f"{label} {value} is not available in this model. Choose from 0 to {most}.", name)
                 state.put(name, state.default(name))
-    if texts:
-        st.warning(messages.escape(" ".join(dict.fromkeys(texts))), icon=":material/link_off:")
 
 
 def scale() -> float:
@@ -100,8 +97,12 @@ def bind(
     value = default if chosen is None else to_widget(chosen)
     if value is not None and not _is_offered(value, arguments):
         if chosen != original:
-            _warn_unavailable(
-                f"{label} {describe(chosen)}", arguments.get("min_value"), arguments.get("max_value"), offers
+            _refuse(
+                setting,
+                f"{label} {describe(chosen)}",
+                arguments.get("min_value"),
+                arguments.get("max_value"),
+                offers,
             )
         value = to_widget(original) if default is None else default
         state.put(setting, None if original is None else from_widget(value))
@@ -116,6 +117,7 @@ def bind(
             return
         if _is_offered(sent, arguments):
             stop_playing()
+            state.forget_notices(setting)
             state.put(setting, from_widget(sent))
             if after_change is not None:
                 after_change()
@@ -140,9 +142,9 @@ def _is_offered(value: Any, arguments: Mapping[str, Any]) -> bool:
     return isinstance(value, str)
 
 
-def _warn_unavailable(choice: str, lowest: float | None, highest: float | None, offers: str = "") -> None:
+def _refuse(setting: str, choice: str, lowest: float | None, highest: float | None, offers: str = "") -> None:
     reason = f" {offers}" if offers else "" if lowest is None else f" Choose from {lowest} to {highest}."
-    st.warning(messages.escape(f"{choice} is not available here.{reason}"), icon=":material/link_off:")
+    state.notice(f"{choice} is not available here.{reason}", setting)
 
 
 def choice(
@@ -326,7 +328,7 @@ def several(setting: str, label: str, count: int) -> tuple[int, ...]:
     available = tuple(number for number in chosen if number < count)
     if available != chosen:
         missing = ", ".join(str(number) for number in chosen if number >= count)
-        _warn_unavailable(f"{label.split(' (')[0]} {missing}", 0, count - 1)
+        _refuse(setting, f"{label.split(' (')[0]} {missing}", 0, count - 1)
         state.put(setting, available)
     selected = bind(
         setting,
@@ -385,7 +387,7 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
         if anchors is None and any(
             not 0 <= position < len(item) for position, item in zip(chosen, sentences, strict=False)
         ):
-            st.warning("The link's “t” names a token that its sentence does not have.", icon=":material/link_off:")
+            state.notice("The link's “t” names a token that its sentence does not have.", "tokens")
         state.put("tokens", () if result == defaults else result)
     st.session_state["_anchors"] = {
         "where": tokenized,

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def notices() -> None:
-    """Show the current notices. They may quote the link, so nothing in them may act as markup."""
-    texts = list(dict.fromkeys(state.current_notices()))
+def notices(page: str | None = None) -> None:
+    """Show the current notices: those about a page's settings, or without a page the others.
+
+    They may quote the link, so nothing in them may act as markup.
+    """
+    texts = list(dict.fromkeys(state.current_notices(page)))
     if not texts:
         return
     lines = [escape(text) for text in texts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,16 @@ SETTINGS = {setting.name: setting for setting in settings.SETTINGS}
 def test_every_setting_has_an_example_that_is_not_its_default() -> None:
     assert EXAMPLES.keys() == SETTINGS.keys()
     assert all(EXAMPLES[name] != setting.default for name, setting in SETTINGS.items())
+
+
+def test_labels_are_words_and_name_settings() -> None:
+    assert settings._LABELS.keys() <= SETTINGS.keys()
+    assert all(re.fullmatch("[A-Za-z ]+", setting.label) for setting in settings.SETTINGS)
+    assert [SETTINGS[name].label for name in ("map_view", "sense_word", "chosen_heads")] == [
+        "view",
+        "word",
+        "chosen heads",
+    ]
 
 
 @pytest.mark.parametrize("name", SETTINGS)

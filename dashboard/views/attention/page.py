@@ -28,7 +28,7 @@ VIEWS = {
     "neuron": navigation.View(
         "Neuron view",
         "How does an attention weight come about?",
-        "Hover over a token and click the + beside it: its query vector, multiplied number by number by each key vector.",
+        "Hover over a token and click +: its query vector times each key vector, number by number.",
     ),
     "matrix": navigation.View(
         "Matrix",

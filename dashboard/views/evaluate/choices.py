@@ -146,7 +146,7 @@ def query_column(corpus: Corpus) -> str | None:
     names = list(corpus.columns)
     chosen = state.get("query_column")
     if chosen and chosen not in names:
-        st.warning(f"The corpus has no column “{messages.escape(chosen)}”.", icon=":material/link_off:")
+        state.notice(f"The corpus has no column “{chosen}”.", "query_column")
         state.put("query_column", "")
     elif chosen:
         return str(chosen)
@@ -246,8 +246,8 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         code for code in (default_runs(backend, second, queries) if chosen is None else chosen) if code in names
     )
     if chosen is not None and len(codes) < len(chosen):
-        missing = messages.escape(", ".join(code for code in chosen if code not in names))
-        st.warning(f"These runs are not available for these models: {missing}.", icon=":material/link_off:")
+        missing = ", ".join(code for code in chosen if code not in names)
+        state.notice(f"These runs are not available for these models: {missing}.", "runs")
         state.put("runs", codes)
     controls.bind(
         "runs",

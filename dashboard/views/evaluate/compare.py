@@ -57,7 +57,7 @@ def compare(backend: Backend) -> None:
     with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
         table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         _message(entries, compared, measure)
-        run_table.show(table)
+        run_table.show(table, measure, [entry.short for entry in entries])
         choices.about(pairs)
         run_table.exports(runs, table)
     _figure(runs, [entry.short for entry in entries], measure)

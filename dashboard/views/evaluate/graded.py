@@ -102,8 +102,9 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         f"(95 % interval {row['95 % interval']})."
         + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
-    numbers = {name: st.column_config.NumberColumn(format="%.2f %%") for name in graded_metrics.MEASURES}
-    st.dataframe(table, hide_index=True, key="graded_table", column_config=numbers)
+    config = {name: st.column_config.NumberColumn(format="%.1f %%") for name in graded_metrics.MEASURES}
+    config["run"] = st.column_config.TextColumn(pinned=True, width=150)
+    st.dataframe(table, hide_index=True, key="graded_table", column_config=config)
     figures.download(table.round(3), "graded")
 
 

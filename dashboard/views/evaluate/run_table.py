@@ -24,6 +24,8 @@ HOLM = (
     "significant limits the chance of any false one among them to 5 %."
 )
 
+SHORT_NAME = 22  # characters: fits a narrow column
+
 
 @dataclass(frozen=True, eq=False)
 class Compared:
@@ -100,16 +102,29 @@ def paired(run: Run, other: Run) -> bool:
     return run.data.content_hash == other.data.content_hash and len(run.ranks) == len(other.ranks)
 
 
-def show(table: pd.DataFrame) -> None:
-    """Draw the table."""
+def show(table: pd.DataFrame, measure: str, names: Sequence[str]) -> None:
+    """Draw what the table says of each run, by its short name; the downloads have all columns.
+
+    Left out are the other recalls at many hits, which the figure shows, and the data where all runs share it.
+    """
+    left_out = {name for name in ("Recall@20", "Recall@50") if name != measure}
+    if "data" in table and len(table[["data", "queries"]].drop_duplicates()) == 1:
+        left_out |= {"data", "queries"}
     config = {
-        name: st.column_config.NumberColumn(format="%.2f %%") for name in table.columns if name in metrics.MEASURES
+        name: st.column_config.NumberColumn(format="%.1f %%") for name in table.columns if name in metrics.MEASURES
     }
-    config["difference"] = st.column_config.NumberColumn(format="%.2f", help="In percentage points")
+    is_short = max(map(len, names)) <= SHORT_NAME
+    config["run"] = st.column_config.TextColumn(pinned=True, width=150 if is_short else 230)
+    config["difference"] = st.column_config.NumberColumn(format="%.1f", help="In percentage points")
     config["ms per query"] = st.column_config.NumberColumn(format="%.2f", help="Median of some queries, one at a time")
     config["index MB"] = st.column_config.NumberColumn(format="%.2f", help="Size of what is stored about the sentences")
     config["p (Holm)"] = st.column_config.TextColumn(help=HOLM)
-    st.dataframe(table, hide_index=True, key="runs_table", column_config=config)
+    st.dataframe(
+        table.assign(run=names).drop(columns=[name for name in table.columns if name in left_out]),
+        hide_index=True,
+        key="runs_table",
+        column_config=config,
+    )
 
 
 def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:

@@ -184,12 +184,12 @@ def tokens(backend: Backend) -> None:
     with controls.row():
         query = controls.sentence_of(texts, "sentence_a", "Sentence", 0)
         first = controls.sentence_of(texts, "against", "Compare with", min(1, len(texts) - 1) + 1, none="itself")
-        default = 3 if len(texts) > 2 else 0
-        second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
         trace = controls.current_trace(backend)
         last = trace.n_layers
         layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
         with controls.options():
+            default = 3 if len(texts) > 2 else 0
+            second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
     messages.truncation(trace.sentences)
     if not block_change.positions_of(trace, query, special):

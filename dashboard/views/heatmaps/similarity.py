@@ -21,6 +21,8 @@ from dashboard.ui import controls, figures, messages
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
+FEW_PAIRS = 15  # those of six sentences
+
 
 def layers(models: Sequence[Backend]) -> None:
     """Linear CKA of all pairs of layers, within a model and between two models."""
@@ -136,7 +138,7 @@ def sentences(models: Sequence[Backend]) -> None:
                 table=partial(_pair_table, item, texts),
             )
             st.markdown("**All pairs, most similar first**")
-            st.dataframe(_pair_table(item, texts), hide_index=True, key=f"pairs_{number}")  # as high as its rows
+            _show_pairs(_pair_table(item, texts), f"pairs_{number}")
     mean = caching.sentence_baseline(models[0], pooling, special).raw.mean[layer]
     st.caption(
         f"Two unrelated sentences have a cosine of {mean:.2f} at this layer on average "
@@ -146,6 +148,17 @@ def sentences(models: Sequence[Backend]) -> None:
         "Each cell is the cosine of two sentence vectors. Groups of similar sentences are bright squares along the diagonal.",
         "Whether two sentences mean the same: shared words, length and pooling also have an effect.",
     )
+
+
+def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
+    """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
+    if len(pairs) <= FEW_PAIRS:
+        texts = {name: pairs[name].map(messages.escape) for name in ("first", "second")}
+        cosines = pairs["cosine"].map("{:.4f}".format)
+        st.table(pairs.assign(cosine=cosines, **texts), hide_index=True)
+        return
+    narrow = {"cosine": st.column_config.NumberColumn(width=70), "pair": st.column_config.TextColumn(width=70)}
+    st.dataframe(pairs, hide_index=True, key=key, row_height=60, column_config=narrow)
 
 
 def _pair_table(similarities: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame:

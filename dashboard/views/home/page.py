@@ -26,6 +26,7 @@ def render() -> None:
             "BERT turns every word into a vector and changes it block by block until it carries the word's context. "
             "Type your own sentences above, and look at every step in a real model."
         )
+    messages.notices("home")
     messages.guarded(_example, "drawing the example")
     st.subheader("A page for every step", anchor=False)
     _cards()

@@ -9,7 +9,7 @@ VIEWS = {
     "ends": navigation.View(
         "Two layers",
         "How do blocks rearrange the tokens?",
-        "Each token is a point; close points are usually similar to the model. Left and right are two layers.",
+        "Each point is a token; neighbours are usually similar in the model. Left and right are two layers.",
     ),
     "through": navigation.View(
         "Through the layers",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -270,3 +270,20 @@ def test_who_stops_a_wait_in_the_run_reads_so_and_can_start_again(held: Held, mo
     assert held.job.finished.wait(10)
     app.button(key="again_wait").click().run()
     assert "Result: anew" in texts(app)
+
+
+def test_a_bar_of_a_view_that_was_left_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser goes on asking for it until it learns that the view is gone."""
+    session: dict[str, object] = {progress.DRAWING: 1}
+    fragments: list[Callable[[], None]] = []
+    drawn: list[str] = []
+    monkeypatch.setattr("streamlit.session_state", session)
+    monkeypatch.setattr("streamlit.fragment", lambda **_: lambda draw: fragments.append(draw) or draw)
+    monkeypatch.setattr("streamlit.progress", lambda _, text: drawn.append(text))
+    monkeypatch.setattr("streamlit.button", lambda *_, **__: None)
+    progress.bar(lambda: "Ranking", lambda: 0.5, lambda: False, stop_key="stop", stop=print, arguments=())
+    fragments[0]()
+    assert drawn == ["Ranking", "Ranking"]
+    session[progress.DRAWING] = 2
+    fragments[0]()
+    assert len(drawn) == 2

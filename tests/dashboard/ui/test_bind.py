@@ -72,8 +72,23 @@ def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> No
     assert app.session_state["layer"] is None
     app = open_page("heatmaps", sa="7")
     assert "Sentence A 8 is not available here." in texts(app)
-    app.run()
+    assert "Sentence A 8 is not available here." in texts(app.run())  # as after a job's progress
+    app.selectbox(key="w_sentence_a").set_value(1).run()
     assert "is not available here" not in texts(app)
+
+
+def test_a_refused_value_is_said_for_some_seconds(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("map", l="999")
+    assert "ayer 999 is not available" in texts(app)
+    assert "ayer 999 is not available" in texts(app.run())
+    monkeypatch.setattr(state, "NOTICE_SECONDS", 0.0)
+    assert "ayer 999" not in texts(app.run())
+
+
+def test_a_notice_about_a_setting_stays_on_the_pages_that_use_it(open_page: Open) -> None:
+    app = open_page("attention", h="99", view="matrix")
+    assert "Head 99 is not available" in texts(app)
+    assert "Head 99" not in texts(app.switch_page("views/heatmaps/page.py").run())
 
 
 def bound() -> None:

@@ -217,3 +217,12 @@ def test_play_begins_with_the_next_block_and_from_the_last_with_the_first(open_p
     assert figures(app)[0]["layout"]["title"]["text"] == "Block 5: layer 5 to layer 6"
     app.button(key="play_first_block").click().run()
     assert app.number_input(key="w_first_block").value == 0
+
+
+def test_pairs_are_a_table_that_wraps_or_a_list(open_page: Open) -> None:
+    app = open_page("heatmaps", view="sentences")
+    assert [list(table.value.columns) for table in app.table] == [["cosine", "pair", "first", "second"]]
+    assert len(app.table[0].value) == 3
+    app = open_page("heatmaps", view="sentences", s=[f"sentence {number}" for number in range(7)])
+    assert not app.table
+    assert [len(frame.value) for frame in app.dataframe] == [21]

@@ -479,4 +479,5 @@ def test_a_layer_that_the_model_lacks_is_said_in_every_view(
     app = open_page("search", view=view, l="999")
     assert "Layer 999 is not available" in texts(app)
     assert app.session_state["layer"] is None or app.session_state["layer"] == 6
+    app.session_state["_notices"] = []  # as after some seconds
     assert "Layer 999" not in texts(app.run())

@@ -211,3 +211,32 @@ def test_an_adjusted_p_is_called_no_probability():
 def test_whitening_and_centring_are_told_apart():
     assert "vary equally in all of them" in lab.EXPLAINED
     assert "(centring), which\nremoves what all sentences share" in lab.EXPLAINED
+
+
+@pytest.fixture
+def shown_table() -> pd.DataFrame:
+    row = {"Recall@1": 96.0, "Recall@20": 99.0, "Recall@50": 99.5, "queries": 630, "data": "Demo news"}
+    return pd.DataFrame([{"run": f"all-MiniLM-L6-v2, layer {layer}, Mean", **row} for layer in (6, 0)])
+
+
+def shown(table: pd.DataFrame, measure: str, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    frames: list[pd.DataFrame] = []
+    monkeypatch.setattr("streamlit.dataframe", lambda frame, **_: frames.append(frame))
+    run_table.show(table, measure, ["Layer 6, Mean", "Layer 0, Mean"])
+    return frames[0]
+
+
+def test_runs_on_the_same_data_are_told_apart_by_short_names(
+    shown_table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = shown(shown_table, "Recall@1", monkeypatch)
+    assert list(frame["run"]) == ["Layer 6, Mean", "Layer 0, Mean"]
+    assert list(frame.columns) == ["run", "Recall@1"]
+    assert "data" in shown_table.columns  # the downloads keep all
+
+
+def test_the_chosen_measure_and_other_data_are_shown(
+    shown_table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = shown(shown_table.assign(data=["Demo news", "own.csv"]), "Recall@20", monkeypatch)
+    assert list(frame.columns) == ["run", "Recall@1", "Recall@20", "queries", "data"]

@@ -258,6 +258,13 @@ def tiny_head() -> dict[str, Any]:
 def test_neuron_view_opens_a_token_and_its_product_gives_its_attention(draw: Draw, tiny_head: dict[str, Any]) -> None:
     page = draw(neuron_view(**tiny_head, block=1, head=2))
     expanded, token = page.locator("#expanded"), page.locator("#collapsed #leftText > g").nth(3)
+    # It opens with the query of the first token after [CLS].
+    expect(expanded).to_have_attribute("visibility", "visible")
+    groups = page.locator("#expanded .qk-line-group").evaluate_all("(all) => all.map((one) => +one.style.opacity)")
+    assert np.flatnonzero(groups).tolist() == [1]
+    first = page.locator("#expanded #leftText > g").nth(1)
+    first.hover()
+    first.locator("rect").last.click()  # the minus sign
     expect(expanded).to_have_attribute("visibility", "hidden")
     token.hover()
     token.locator("rect").last.click()  # the plus sign
@@ -286,7 +293,9 @@ def test_neuron_view_draws_the_chosen_head_and_is_worked_by_keyboard(draw: Draw,
     page = draw(neuron_view(queries=queries, keys=keys, **pair, blocks=[2, 5], heads=[1, 8], block=5, head=8))
     lines = page.locator("#collapsed line").evaluate_all("(all) => all.map((line) => line.__data__)")
     assert sum(lines) == pytest.approx((np.rint(pair["attentions"][5, 8] * 255) / 255).sum())
-    page.locator("#collapsed #leftText > g").first.focus()
+    page.locator("#expanded #leftText > g").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#expanded")).to_have_attribute("visibility", "hidden")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator("#expanded")).to_have_attribute("visibility", "visible")
@@ -353,8 +362,6 @@ def test_text_can_be_read_on_light_and_dark(draw: Draw, pair: dict[str, Any], vi
     weights = pair["attentions"]
     if view == "neuron":
         page = draw(neuron_view(queries=vectors(weights), keys=vectors(weights), **pair, dark=dark), dark)
-        page.locator("#collapsed #leftText > g").first.hover()
-        page.locator("#collapsed #leftText > g").first.locator("rect").last.click()
         page.mouse.move(1030, 790)  # "No token selected" comes
     else:
         page = draw({"head": head_view, "model": model_view}[view](**pair, dark=dark), dark)
@@ -416,8 +423,6 @@ def test_a_view_fits_the_column_of_a_page(draw: Draw, pair: dict[str, Any], view
     weights = pair["attentions"]
     if view == "neuron":
         page = draw(neuron_view(queries=vectors(weights), keys=vectors(weights), **pair), width=700)
-        page.locator("#collapsed #leftText > g").first.hover()
-        page.locator("#collapsed #leftText > g").first.locator("rect").last.click()
     else:
         page = draw({"head": head_view, "model": model_view}[view](**pair), width=700)
     if view == "model":

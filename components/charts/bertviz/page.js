@@ -306,11 +306,20 @@
     }
   }
 
+  // The neuron view opens with the vectors of the first token after [CLS], as if a person had pointed at its plus sign.
+  function openFirstToken() {
+    const token = (part) => find(`#${part} #leftText > g`)[Math.min(1, all - 1)];
+    tell(token("collapsed"), "mouseover");
+    tell(token("collapsed").lastElementChild, "click");
+    tell(token("expanded"), "mouseover");
+  }
+
   const dress = { head: dressHeads, model: dressModel, neuron: dressNeurons }[page.view];
   const drawings = new MutationObserver(() => {
     const svg = vis.querySelector("svg");
     if (!svg) return;
-    if (!svg.hasAttribute("role")) {
+    const isNew = !svg.hasAttribute("role");
+    if (isNew) {
       // A new drawing, not only a cell that was opened. Two views have a fixed width: in a narrower frame they shrink.
       ofCells = "";
       if (page.view === "model") svg.setAttribute("viewBox", `0 0 970 ${svg.getAttribute("height")}`);
@@ -319,6 +328,7 @@
     drawings.observe(svg, { childList: true });
     describe(svg, "group", document.title);
     dress(svg);
+    if (isNew && page.view === "neuron") openFirstToken();
     write();
     leftOut = "";
   });

@@ -32,7 +32,7 @@ MAX_BYTES = 8 * 2**20
 _HINTS: dict[View, str] = {
     "head": "Click the squares to switch heads on and off.",
     "model": "One row per block, one column per head; click a cell to open it.",
-    "neuron": "Point at a token on the left; its plus sign shows query and keys.",
+    "neuron": "Point at a token on the left to see its query with all keys; its minus sign shows all tokens' weights.",
 }
 WIDTHS: dict[View, int] = {"head": 360, "model": 990, "neuron": 1030}  # pixels of the drawings and their margins
 LEAST_ZOOM, MOST_ZOOM = 0.7, 2.2

@@ -37,8 +37,6 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="top" if projector else "sidebar")
     key = page.url_path or "home"
     context = get_script_run_ctx()
-    if context and st.session_state.get("_address") is None:  # a person opened a link
-        navigation.explain_unknown_page(context.pages_manager.intended_page_name or "")
     state.read_address(key, history=bool(context and context.is_history_navigation))
     sentence_bar.take_edits()
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.

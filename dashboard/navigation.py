@@ -43,12 +43,6 @@ def page_of(key: str) -> Any:
     return st.session_state["_pages"][key]
 
 
-def explain_unknown_page(name: str) -> None:
-    """Say that the address names no page, if so: Streamlit opens Home instead, and its own dialog names nothing."""
-    if name and name not in {key for key, *_ in PATH}:
-        state.notice(f"There is no page /{name[:60]}; this is Home.")
-
-
 class View(NamedTuple):
     """One view of a page."""
 

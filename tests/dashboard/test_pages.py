@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from components import VERSION
@@ -18,7 +17,7 @@ from components.arrays import cosine
 from dashboard import caching, ready_made, settings
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
-from tests.dashboard.conftest import APP, Open, chips, figures, texts, traces, type_sentences
+from tests.dashboard.conftest import Open, chips, figures, texts, traces, type_sentences
 from tests.tiny import save_tiny
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
@@ -626,14 +625,6 @@ def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
     assert all(name in notice for name in ("link's pooling", "link's model", "link's chosen tokens"))
     assert app.session_state["_address"] == {}
     assert "bank (rob) – bank (river)" in traces(app)
-
-
-def test_an_unknown_page_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PagesManager, "intended_page_name", "nosuchpage")
-    app = AppTest.from_file(APP, default_timeout=60).run()
-    assert [item.value for item in app.warning] == ["There is no page /nosuchpage; this is Home."]
-    monkeypatch.setattr(PagesManager, "intended_page_name", "about")
-    assert not AppTest.from_file(APP, default_timeout=60).run().warning
 
 
 def test_an_absent_model_gives_one_clear_screen(open_page: Open) -> None:

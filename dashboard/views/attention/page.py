@@ -28,7 +28,7 @@ VIEWS = {
     "neuron": navigation.View(
         "Neuron view",
         "How does an attention weight come about?",
-        "Hover over a token and click +: its query vector times each key vector, number by number.",
+        "Point at a token on the left: its query vector times each key vector, number by number.",
     ),
     "matrix": navigation.View(
         "Matrix",

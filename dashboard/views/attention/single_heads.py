@@ -44,9 +44,9 @@ HOW_TO = {
     "show that head alone, or all heads again. Hover over a token to see its lines.",
     "model": "Each small picture is one head: rows are blocks, columns are heads. Click a picture to enlarge it. Look for "
     "shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
-    "neuron": "Hover over a token and click the + beside it to see its query vector and the key vectors. The query times "
-    "each key, dimension by dimension, sums to the score. Softmax turns the scaled scores into attention (MPNet also adds a "
-    "term for the distance). Blue is positive, orange is negative.",
+    "neuron": "Point at a token on the left to see its query. The query times each key, dimension by dimension, sums to "
+    "the score. Softmax turns the scaled scores into attention (MPNet also adds a term for the distance). Blue is positive, "
+    "orange is negative. The − beside the token shows all tokens' attention as lines, a + the vectors again.",
 }
 
 

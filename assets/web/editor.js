@@ -14,10 +14,12 @@ export default function ({ data, parentElement, setStateValue }) {
     field.value = kept.sent = data.text;
     kept.version = data.version;
   }
+  // A click on a page's link waits until the server has drawn this text: see tools.js.
+  if (window.bertInternalsUnsaved === data.text) delete window.bertInternalsUnsaved;
   const send = () => {
     clearTimeout(kept.timer);
     if (field.value === kept.sent) return;
-    kept.sent = field.value;
+    kept.sent = window.bertInternalsUnsaved = field.value;
     setStateValue("edit", { version: kept.version, text: field.value });
   };
   field.oninput = () => {

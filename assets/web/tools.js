@@ -68,9 +68,12 @@ function oneEntryPerVisit() {
   }
 }
 
-// Streamlit sends what was typed a moment after the field is left, but a page change at once. The page change then
-// came first, and the text, sent with the name of the old page, took the person back. So a click on a page's link waits
-// until everything that is due has been sent.
+// Streamlit sends what was typed a moment after the field is left, but a page change at once. The page change then came
+// first, and the text, sent with the name of the old page, took the person back. And of two runs that begin together,
+// the one for the text can tell the other its page. So a click on a page's link waits until all that is due has been
+// sent, and until the server has drawn the sentences that were typed, but not for ever.
+const TEXT_WAIT = 3000, LINK_WAIT = 2000, POLL = 20; // milliseconds
+
 function typedBeforeClicked() {
   const follow = (event) => {
     const link = event.target.closest?.("a[href]");
@@ -79,12 +82,15 @@ function typedBeforeClicked() {
     event.preventDefault();
     event.stopImmediatePropagation();
     const same = `a[href="${CSS.escape(link.getAttribute("href"))}"]`;
-    const open = (tries) => {
+    const clicked = performance.now();
+    const open = () => {
+      const waited = performance.now() - clicked;
       const shown = link.isConnected ? link : document.querySelector(same); // the page may just draw its links anew
-      if (shown) shown.click();
-      else if (tries > 0) setTimeout(() => open(tries - 1), 50);
+      const isSaved = window.bertInternalsUnsaved === undefined || waited > TEXT_WAIT;
+      if (isSaved && shown) shown.click();
+      else if (waited < TEXT_WAIT + LINK_WAIT) setTimeout(open, POLL);
     };
-    setTimeout(() => open(40), 0);
+    setTimeout(open, 0);
   };
   window.addEventListener("click", follow, { capture: true });
 }

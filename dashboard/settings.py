@@ -14,7 +14,8 @@ from typing import Any
 from components.analysis.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
-from components.model.tokenization import MAX_CHARACTERS, MAX_CORPUS_TOKENS, MAX_SENTENCES, clean_text
+from components.model.embedding.options import MAX_TOKEN_VECTORS
+from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
@@ -325,7 +326,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("map_min_dist", "md", round(100 * MapOptions.min_dist), 99, MAP),  # hundredths
     _choice("map_metric", "met", METRICS, MAP),
     _number("map_seed", "seed", 0, 9_999, MAP),
-    _number("map_tokens", "n", 2_000, MAX_CORPUS_TOKENS, MAP, least=100),
+    _number("map_tokens", "n", 2_000, MAX_TOKEN_VECTORS, MAP, least=100),
     _text("map_colour", "col", MAP),
     _flag("map_joint", "j", False, MAP),
     _number("map_first", "l1", 0, 1_000, MAP),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -49,6 +50,7 @@ def reset() -> None:
     """Restore the default of every setting."""
     for setting in SETTINGS:
         st.session_state.pop(setting.name, None)
+    st.session_state.pop("_notices", None)
 
 
 def read_address(page: str, history: bool = False) -> None:
@@ -138,13 +140,18 @@ def write_address(page: str) -> None:
     st.session_state["_address"] = address
 
 
-def notice(text: str, setting: str = "") -> None:
-    """Show a message at the top of the page for some seconds.
+def notice(text: str) -> None:
+    """Show a message at the top of the page for some seconds."""
+    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text))
 
-    With `setting`, a control has refused the setting's value: the message is shown by the pages that use it, until a
-    person chooses another value.
+
+def refuse(name: str, replacement: Any, text: str) -> None:
+    """Replace a setting's value that is not available, and say so for some seconds.
+
+    The pages that use the setting show the message, until the value, the model or the corpus changes.
     """
-    st.session_state.setdefault("_notices", []).append((time.monotonic(), text, setting))
+    put(name, replacement)
+    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, _situation(name)))
 
 
 def current_notices(page: str | None = None) -> list[str]:
@@ -152,11 +159,24 @@ def current_notices(page: str | None = None) -> list[str]:
 
     A page that waits for a job is drawn again, so each notice stays for some seconds.
     """
-    fresh = [item for item in st.session_state.get("_notices", ()) if time.monotonic() - item[0] < NOTICE_SECONDS]
-    st.session_state["_notices"] = fresh
-    return [text for _, text, setting in fresh if (not setting if page is None else setting and is_used(setting, page))]
+    kept = [item for item in st.session_state.get("_notices", ()) if item.is_current()]
+    st.session_state["_notices"] = kept
+    if page is None:
+        return [item.text for item in kept if not item.setting]
+    return [item.text for item in kept if item.setting and is_used(item.setting, page)]
 
 
-def forget_notices(setting: str) -> None:
-    """Show the notices about a setting no longer."""
-    st.session_state["_notices"] = [item for item in st.session_state.get("_notices", ()) if item[2] != setting]
+@dataclass(frozen=True)
+class _Notice:
+    since: float  # seconds of the monotonic clock
+    text: str
+    setting: str = ""  # the one that was refused, if any
+    situation: tuple[Any, ...] = ()  # in which it was refused
+
+    def is_current(self) -> bool:
+        is_fresh = time.monotonic() - self.since < NOTICE_SECONDS
+        return is_fresh and (not self.setting or self.situation == _situation(self.setting))
+
+
+def _situation(name: str) -> tuple[Any, ...]:
+    return get(name), get("model"), get("corpus")

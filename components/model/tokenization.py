@@ -21,7 +21,6 @@ from components.model.trace import Dropped, Token, TokenizedSentence
 
 MAX_SENTENCES = 64  # of a trace
 MAX_CHARACTERS = 20_000  # of a trace, all sentences together
-MAX_CORPUS_TOKENS = 50_000  # of a corpus, whose vectors are kept (token_vectors)
 
 
 def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None) -> None:

@@ -12,8 +12,6 @@ import hashlib
 from dataclasses import replace
 from functools import cache
 
-import streamlit as st
-
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.index.build import columns_hash
@@ -44,12 +42,13 @@ def corpus() -> Corpus:
         return demo()
     chosen = caching.corpora().find(key)
     if chosen is None:
-        st.warning(
+        choose(None)
+        state.refuse(
+            "corpus",
+            state.default("corpus"),
             "The corpus that was chosen here is no longer kept on this server: choose it again. "
             "The demo corpus is used instead.",
-            icon=":material/database_off:",
         )
-        choose(None)
         return demo()
     return chosen
 

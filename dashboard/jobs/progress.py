@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN_AFTER = 0.5  # seconds: shorter jobs show no progress
 LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
-DRAWING = "_drawing"  # session key: counts the drawings of a page's view, so that an older one is known
+DRAWING = "_drawing"  # session key: how often a page's view was drawn; a bar tells by it whether its view was left
 SOMEBODY = "another person's job"
 BYTES = "bytes"  # the unit of downloads, shown as MB
 

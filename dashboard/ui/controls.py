@@ -33,8 +33,8 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
         for name in names:
             value = state.get(name)
             if state.is_used(name, page) and value is not None and value > most:
-                state.notice(f"{label} {value} is not available in this model. Choose from 0 to {most}.", name)
-                state.put(name, state.default(name))
+                message = f"{label} {value} is not available in this model. Choose from 0 to {most}."
+                state.refuse(name, state.default(name), message)
 
 
 def scale() -> float:
@@ -96,16 +96,13 @@ def bind(
     chosen, original = state.get(setting), state.default(setting)
     value = default if chosen is None else to_widget(chosen)
     if value is not None and not _is_offered(value, arguments):
-        if chosen != original:
-            _refuse(
-                setting,
-                f"{label} {describe(chosen)}",
-                arguments.get("min_value"),
-                arguments.get("max_value"),
-                offers,
-            )
         value = to_widget(original) if default is None else default
-        state.put(setting, None if original is None else from_widget(value))
+        replacement = None if original is None else from_widget(value)
+        if chosen == original:
+            state.put(setting, replacement)
+        else:
+            reason = offers or _between(arguments.get("min_value"), arguments.get("max_value"))
+            state.refuse(setting, replacement, f"{label} {describe(chosen)} is not available here. {reason}".strip())
 
     def changed() -> None:
         sent = st.session_state[key]
@@ -117,7 +114,6 @@ def bind(
             return
         if _is_offered(sent, arguments):
             stop_playing()
-            state.forget_notices(setting)
             state.put(setting, from_widget(sent))
             if after_change is not None:
                 after_change()
@@ -142,9 +138,8 @@ def _is_offered(value: Any, arguments: Mapping[str, Any]) -> bool:
     return isinstance(value, str)
 
 
-def _refuse(setting: str, choice: str, lowest: float | None, highest: float | None, offers: str = "") -> None:
-    reason = f" {offers}" if offers else "" if lowest is None else f" Choose from {lowest} to {highest}."
-    state.notice(f"{choice} is not available here.{reason}", setting)
+def _between(lowest: float | None, highest: float | None) -> str:
+    return "" if lowest is None else f"Choose from {lowest} to {highest}."
 
 
 def choice(
@@ -328,8 +323,8 @@ def several(setting: str, label: str, count: int) -> tuple[int, ...]:
     available = tuple(number for number in chosen if number < count)
     if available != chosen:
         missing = ", ".join(str(number) for number in chosen if number >= count)
-        _refuse(setting, f"{label.split(' (')[0]} {missing}", 0, count - 1)
-        state.put(setting, available)
+        choice_name = label.split(" (")[0]
+        state.refuse(setting, available, f"{choice_name} {missing} is not available here. {_between(0, count - 1)}")
     selected = bind(
         setting,
         st.multiselect,
@@ -387,8 +382,10 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
         if anchors is None and any(
             not 0 <= position < len(item) for position, item in zip(chosen, sentences, strict=False)
         ):
-            state.notice("The link's “t” names a token that its sentence does not have.", "tokens")
-        state.put("tokens", () if result == defaults else result)
+            message = "The link's “t” names a token that its sentence does not have."
+            state.refuse("tokens", () if result == defaults else result, message)
+        else:
+            state.put("tokens", () if result == defaults else result)
     st.session_state["_anchors"] = {
         "where": tokenized,
         "spans": {

@@ -154,8 +154,8 @@ def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
 def download(frame: pd.DataFrame, key: str) -> None:
     """A button that saves a table as CSV, which is made on the click.
 
-    A file made at once would have an address, which the browser checks, and which may be gone by then: a page with a
-    job under way is drawn again every second.
+    Streamlit gives a file that is made at once a temporary address, which another drawing of the page can remove before
+    the browser has checked it.
     """
     st.download_button(
         "Download as CSV",

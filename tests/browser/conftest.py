@@ -145,27 +145,29 @@ NewPage = Callable[..., Page]
 @pytest.fixture
 def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[NewPage]:
     """Opens an empty page; afterwards nothing bad may have happened, and nothing of it stays in the browser."""
-    watch, pages = Watch(), []
+    watch = Watch()
+    context.on("page", watch.attach)  # pages that a page opens, too
 
     def opened(width: int = 1440, height: int = 900, dark: bool = False) -> Page:
         page = context.new_page()
-        pages.append(page)
-        watch.attach(page)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme="dark" if dark else "light")
         return page
 
-    yield opened
-    failed = getattr(request.node, "failed_call", False)
-    for number, page in enumerate(page for page in pages if not page.is_closed()):
-        if failed:
+    try:
+        yield opened
+        if getattr(request.node, "failed_call", False):
             FAILURES.mkdir(exist_ok=True)
-            page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
-        if page.url.startswith("http"):
-            page.evaluate("localStorage.clear()")
-        page.close()
-    context.clear_permissions()
-    context.clear_cookies()
+            for number, page in enumerate(context.pages):
+                page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
+    finally:
+        context.remove_listener("page", watch.attach)
+        for page in context.pages:
+            if page.url.startswith("http"):
+                page.evaluate("localStorage.clear()")
+            page.close()
+        context.clear_permissions()
+        context.clear_cookies()
     watch.check()
 
 

@@ -38,8 +38,6 @@ VIEWS = {
     "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
     "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
 }
-# On a phone, where three lists or two more numbers are chosen above the figure: still on the first screen of 844 pixels.
-PHONE = {"/heatmaps?view=tokens": 620, "/attention?view=flow": 545, "/attention?view=neuron": 545}
 LISTS = ("/search", "/tokens")  # they go on below the first screen
 BOX = """(selector) => {
     const main = document.querySelector('[data-testid=stMain]');
@@ -67,7 +65,7 @@ def test_the_first_figure_is_on_the_first_screen(visit: Visit, path: str) -> Non
     if not path.startswith(LISTS):
         assert laptop["bottom"] <= 900
     page.set_viewport_size({"width": 390, "height": 844})
-    assert first_figure(page, selector)["top"] <= PHONE.get(path, 520)
+    assert first_figure(page, selector)["top"] <= 520
     if not path.startswith(LISTS):
         page.set_viewport_size({"width": 1920, "height": 1080})
         page.get_by_role("button", name="Projector").click()

@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import NewPage, Server, Visit, settle, start_server, stop_server
 
 EDITOR = "One sentence per line"
-# Imported by Python at its start: every run of a page pauses before and after it is decided which page it draws. Of two
-# runs asked for at once, the second would overtake the first, and be told the first one's page, if they were side by side.
+# Imported by Python at its start: every run of a page pauses before and after Streamlit decides which page it draws. Of two
+# runs that begin together, the second overtakes the first, which then decides the page for both.
 SLOW = """
 import threading, time
 

@@ -115,7 +115,7 @@ def test_progress_pace_and_time_left(clock: types.SimpleNamespace) -> None:
 
 
 def test_the_progress_of_parts_is_that_of_the_whole() -> None:
-    """Two parts of 3 and 7: the second counts on from the end of the first, whatever each takes for its own total."""
+    """Two parts of 3 and 7: the second counts on from the end of the first, regardless of the total that each reports."""
     reports: list[tuple[int, int]] = []
     for before, own_total in ((0, 3), (3, 7)):
         report = part_of(lambda *counts: reports.append(counts), before, 10)

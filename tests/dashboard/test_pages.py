@@ -15,6 +15,7 @@ from components import VERSION
 from components.analysis.pooling import pool
 from components.arrays import cosine
 from dashboard import caching, ready_made, settings
+from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
 from tests.dashboard.conftest import Open, chips, figures, texts, traces, type_sentences
@@ -625,6 +626,14 @@ def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
     assert all(name in notice for name in ("link's pooling", "link's model", "link's chosen tokens"))
     assert app.session_state["_address"] == {}
     assert "bank (rob) – bank (river)" in traces(app)
+
+
+def test_every_drawing_of_a_view_is_counted(open_page: Open) -> None:
+    """By the count a progress bar of a view that was left is known, and draws nothing (test_progress.py)."""
+    app = open_page("tokens")
+    before = app.session_state[progress.DRAWING]
+    app.segmented_control(key="w_tokens_view").set_value("tensors").run()
+    assert app.session_state[progress.DRAWING] > before
 
 
 def test_an_absent_model_gives_one_clear_screen(open_page: Open) -> None:

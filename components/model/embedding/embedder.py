@@ -32,7 +32,7 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
-from components.model.embedding.options import BLOCK, EmbedOptions, Precision, Resolved
+from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions, Precision, Resolved
 from components.model.files.sentence_config import Role, prompt_for
 from components.model.loaded import LoadedModel
 from components.model.trace import Pooling
@@ -163,8 +163,8 @@ class Embedder:
         is true before a batch; errors of `sink` are passed on. `forward` computes the vectors of a batch.
         """
         done = tokens = truncated = 0
-        for start in range(0, len(texts), BLOCK):
-            block = [options.prompt + text for text in texts[start : start + BLOCK]]
+        for start in range(0, len(texts), SENTENCES_PER_BLOCK):
+            block = [options.prompt + text for text in texts[start : start + SENTENCES_PER_BLOCK]]
             ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length)
             truncated += sum(was_truncated)
             for rows in self._batches([len(row) for row in ids], token_budget):

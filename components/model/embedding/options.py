@@ -1,4 +1,4 @@
-"""What an embedding run computes, without torch: whoever only names it (an index, a page) loads at once."""
+"""What an embedding run computes. Code that only names the options (an index, a page) does not import torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from components.model.trace import Pooling
 Precision = Literal["auto", "float32", "bfloat16"]
 Resolved = Literal["float32", "bfloat16"]
 
-BLOCK = 4096  # sentences sorted by length together
+SENTENCES_PER_BLOCK = 4096  # sorted by length together; an interrupted index continues after its last whole block
+MAX_TOKEN_VECTORS = 50_000  # of one set of tokens, at every layer
 
 
 @dataclass(frozen=True)

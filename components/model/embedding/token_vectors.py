@@ -26,9 +26,8 @@ from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.embedder import Embedder
-from components.model.embedding.options import BLOCK
+from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_BLOCK
 from components.model.loaded import LoadedModel
-from components.model.tokenization import MAX_CORPUS_TOKENS
 from components.model.trace import TokenizedSentence
 
 _BATCH_TOKENS = 3072
@@ -60,7 +59,7 @@ def token_vectors(
     texts: Sequence[str],
     layers: Sequence[int] | None = None,
     word: str | None = None,
-    max_tokens: int = MAX_CORPUS_TOKENS,
+    max_tokens: int = MAX_TOKEN_VECTORS,
     seed: int = 0,
     folder: Path | None = None,
     progress: ReportProgress = lambda done, total: None,
@@ -138,10 +137,10 @@ class _CorpusTokens(Sequence[tuple[int, int]]):
     @classmethod
     def of(cls, model: LoadedModel, texts: Sequence[str], is_cancelled: IsCancelled) -> _CorpusTokens:
         counts: list[int] = []
-        for start in range(0, len(texts), BLOCK):
+        for start in range(0, len(texts), SENTENCES_PER_BLOCK):
             if is_cancelled():
                 raise Cancelled
-            ids, _ = model.tokenization.encode_many(texts[start : start + BLOCK], model.own_max_length)
+            ids, _ = model.tokenization.encode_many(texts[start : start + SENTENCES_PER_BLOCK], model.own_max_length)
             counts += [len(item) - model.tokenization.frame_length for item in ids]
         return cls(counts)
 
@@ -159,10 +158,10 @@ def _occurrences(
     """(sentence, number of the word in it) for every occurrence of the word."""
     occurrences: list[tuple[int, int]] = []
     folded = word.strip().casefold()
-    for start in range(0, len(texts), BLOCK):
+    for start in range(0, len(texts), SENTENCES_PER_BLOCK):
         if is_cancelled():
             raise Cancelled
-        for row, text in enumerate(texts[start : start + BLOCK]):
+        for row, text in enumerate(texts[start : start + SENTENCES_PER_BLOCK]):
             if folded not in text.casefold():  # cheap, and avoids tokenizing most sentences
                 continue
             sentence = _tokenize(model, text)

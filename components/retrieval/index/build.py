@@ -27,7 +27,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.disk import reserve_array
-from components.model.embedding.options import BLOCK, EmbedOptions
+from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
 from components.retrieval.corpora.texts import Texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
@@ -190,8 +190,8 @@ def _embed(
     cells = list(product(info.options.layers, info.options.poolings))
     vectors = [np.load(part / vector_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
     norms = [np.load(part / norm_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
-    progress(min(blocks * BLOCK, len(texts)), len(texts))
-    for start in range(blocks * BLOCK, len(texts), BLOCK):
+    progress(min(blocks * SENTENCES_PER_BLOCK, len(texts)), len(texts))
+    for start in range(blocks * SENTENCES_PER_BLOCK, len(texts), SENTENCES_PER_BLOCK):
 
         def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
             flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [cell, sentence, dim]
@@ -201,7 +201,7 @@ def _embed(
                 norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
 
         report = backend.embed_into(
-            texts[start : start + BLOCK],
+            texts[start : start + SENTENCES_PER_BLOCK],
             info.options,
             keep,
             progress=part_of(progress, start, len(texts)),

@@ -146,8 +146,7 @@ def query_column(corpus: Corpus) -> str | None:
     names = list(corpus.columns)
     chosen = state.get("query_column")
     if chosen and chosen not in names:
-        state.notice(f"The corpus has no column “{chosen}”.", "query_column")
-        state.put("query_column", "")
+        state.refuse("query_column", "", f"The corpus has no column “{chosen}”.")
     elif chosen:
         return str(chosen)
     return QUERY_COLUMN if QUERY_COLUMN in names else names[0] if len(names) == 1 else None
@@ -247,8 +246,7 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
     )
     if chosen is not None and len(codes) < len(chosen):
         missing = ", ".join(code for code in chosen if code not in names)
-        state.notice(f"These runs are not available for these models: {missing}.", "runs")
-        state.put("runs", codes)
+        state.refuse("runs", codes, f"These runs are not available for these models: {missing}.")
     controls.bind(
         "runs",
         place.multiselect,

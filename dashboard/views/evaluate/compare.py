@@ -57,7 +57,8 @@ def compare(backend: Backend) -> None:
     with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
         table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         _message(entries, compared, measure)
-        run_table.show(table, measure, [entry.short for entry in entries])
+        is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
+        run_table.show(table, measure, [entry.short for entry in entries], is_same_data)
         choices.about(pairs)
         run_table.exports(runs, table)
     _figure(runs, [entry.short for entry in entries], measure)

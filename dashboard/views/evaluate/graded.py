@@ -103,7 +103,7 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
     config = {name: st.column_config.NumberColumn(format="%.1f %%") for name in graded_metrics.MEASURES}
-    config["run"] = st.column_config.TextColumn(pinned=True, width=150)
+    config["run"] = run_table.name_column(list(table["run"]))
     st.dataframe(table, hide_index=True, key="graded_table", column_config=config)
     figures.download(table.round(3), "graded")
 

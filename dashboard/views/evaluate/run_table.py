@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -102,19 +103,18 @@ def paired(run: Run, other: Run) -> bool:
     return run.data.content_hash == other.data.content_hash and len(run.ranks) == len(other.ranks)
 
 
-def show(table: pd.DataFrame, measure: str, names: Sequence[str]) -> None:
-    """Draw what the table says of each run, by its short name; the downloads have all columns.
+def show(table: pd.DataFrame, measure: str, names: Sequence[str], is_same_data: bool) -> None:
+    """Draw the table with the runs' short `names`; the downloads have all columns.
 
-    Left out are the other recalls at many hits, which the figure shows, and the data where all runs share it.
+    To fit the page it leaves out Recall@20 and Recall@50 unless one is the `measure`, and the data if all runs share it.
     """
     left_out = {name for name in ("Recall@20", "Recall@50") if name != measure}
-    if "data" in table and len(table[["data", "queries"]].drop_duplicates()) == 1:
+    if is_same_data:
         left_out |= {"data", "queries"}
     config = {
         name: st.column_config.NumberColumn(format="%.1f %%") for name in table.columns if name in metrics.MEASURES
     }
-    is_short = max(map(len, names)) <= SHORT_NAME
-    config["run"] = st.column_config.TextColumn(pinned=True, width=150 if is_short else 230)
+    config["run"] = name_column(names)
     config["difference"] = st.column_config.NumberColumn(format="%.1f", help="In percentage points")
     config["ms per query"] = st.column_config.NumberColumn(format="%.2f", help="Median of some queries, one at a time")
     config["index MB"] = st.column_config.NumberColumn(format="%.2f", help="Size of what is stored about the sentences")
@@ -125,6 +125,11 @@ def show(table: pd.DataFrame, measure: str, names: Sequence[str]) -> None:
         key="runs_table",
         column_config=config,
     )
+
+
+def name_column(names: Sequence[str]) -> Any:
+    """The column of the runs' names: it stays in view, and is as wide as they need."""
+    return st.column_config.TextColumn(pinned=True, width=150 if max(map(len, names)) <= SHORT_NAME else 230)
 
 
 def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ import streamlit as st
 from components.analysis.maps import token_set
 from components.charts import curves, scatter
 from components.errors import InputError
-from components.model.tokenization import MAX_CORPUS_TOKENS
+from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
@@ -121,7 +121,7 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | No
     texts = tuple(row.sentence for row in rows)
     # All occurrences are read, and those that are meant chosen afterwards. The job is named by these texts, not by their file.
     name = "senses " + hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
-    job = choices.request_tokens(backend, name, texts, "the labelled sentences", word, MAX_CORPUS_TOKENS)
+    job = choices.request_tokens(backend, name, texts, "the labelled sentences", word, MAX_TOKEN_VECTORS)
     if not choices.ready(job):
         return None
     occurrences = choices.corpus_tokens(job, texts, {})

@@ -16,5 +16,5 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         try:
             status = main(arguments)
         except SystemExit as ended:  # how argparse leaves after --help
-            status = ended.code if isinstance(ended.code, int) else 1
+            status = 0 if ended.code is None else ended.code if isinstance(ended.code, int) else 1
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())

@@ -472,6 +472,16 @@ def test_all_bad_values_of_a_link_are_one_notice(open_page: Open, demo_vectors: 
         assert f"“{key}”" in notice
 
 
+def test_a_notice_on_a_refused_layer_goes_when_another_is_chosen_in_any_way(
+    open_page: Open, demo_vectors: np.ndarray
+) -> None:
+    app = open_page("search", l="999")
+    assert "Layer 999 is not available" in texts(app)
+    assert "Layer 999 is not available" in texts(app.run())  # a job draws the page again
+    app.session_state["layer"] = 2  # as a figure or a chip does, without a widget
+    assert "Layer 999" not in texts(app.run())
+
+
 @pytest.mark.parametrize("view", ["results", "queries", "corpus"])
 def test_a_layer_that_the_model_lacks_is_said_in_every_view(
     open_page: Open, demo_vectors: np.ndarray, view: str

@@ -106,7 +106,7 @@ def test_more_texts_than_a_block_keep_their_order(tiny_folder, monkeypatch):
     weights = np.arange(backend.facts.vocabulary_size, dtype=np.float32)
     options = backend.embed_options(precision="float32")
     expected = backend.embed_weighted(TEXTS, weights, options)
-    monkeypatch.setattr(embedder, "BLOCK", 2)
+    monkeypatch.setattr(embedder, "SENTENCES_PER_BLOCK", 2)
     np.testing.assert_allclose(backend.embed_weighted(TEXTS, weights, options), expected, atol=1e-5)
 
 

@@ -20,7 +20,7 @@ import pytest
 from components.errors import InputError
 from components.jobs import Cancelled, Job, Lane, Queue
 from components.model.backend import Backend
-from components.model.embedding.options import BLOCK
+from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.index import build, cache
 from components.retrieval.index.build import build_index, needed_bytes
@@ -155,7 +155,7 @@ build_index(backend, sentences(3 * 4096 + 700), Path(sys.argv[2]), options, prog
 
 
 def test_a_killed_build_goes_on_and_gives_the_same_bytes(backend, options, tmp_path):
-    corpus = sentences(3 * BLOCK + 700)
+    corpus = sentences(3 * SENTENCES_PER_BLOCK + 700)
     done = subprocess.run(
         [sys.executable, "-c", KILLED, backend.spec.key, str(tmp_path / "x")],
         cwd=ROOT,
@@ -169,14 +169,14 @@ def test_a_killed_build_goes_on_and_gives_the_same_bytes(backend, options, tmp_p
     before = backend.forward_passes
     build_index(backend, corpus, tmp_path / "x", options, progress=lambda at, total: seen.append(at))
     resumed = backend.forward_passes - before
-    assert seen[0] == 2 * BLOCK
+    assert seen[0] == 2 * SENTENCES_PER_BLOCK
     build_index(backend, corpus, tmp_path / "whole", options)
     assert resumed < 0.6 * (backend.forward_passes - before - resumed)
     assert contents(tmp_path / "x") == contents(tmp_path / "whole")
 
 
 def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
-    corpus = sentences(BLOCK + 100)
+    corpus = sentences(SENTENCES_PER_BLOCK + 100)
     progress: list[int] = []
     with pytest.raises(Cancelled):
         build_index(
@@ -185,11 +185,11 @@ def test_a_cancelled_build_can_go_on(backend, options, tmp_path):
             tmp_path / "x",
             options,
             progress=lambda done, total: progress.append(done),
-            is_cancelled=lambda: bool(progress) and progress[-1] >= BLOCK,
+            is_cancelled=lambda: bool(progress) and progress[-1] >= SENTENCES_PER_BLOCK,
         )
     progress.clear()
     index = build_index(backend, corpus, tmp_path / "x", options, progress=lambda done, total: progress.append(done))
-    assert progress[0] == BLOCK
+    assert progress[0] == SENTENCES_PER_BLOCK
     np.testing.assert_allclose(
         index.engine(2, "mean").vectors, backend.embed(corpus.texts, options=options)[1, 0], atol=1e-5
     )
@@ -323,7 +323,7 @@ def test_a_manifest_is_read_again_only_after_it_changed(backend, options, tmp_pa
 
 def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path):
     indexes = IndexCache(folder=tmp_path, limit=1 << 30)
-    corpus = sentences(3 * BLOCK)
+    corpus = sentences(3 * SENTENCES_PER_BLOCK)
     job = indexes.request(backend, corpus, options)
     indexes.jobs.stop(job)
     wait(job)
@@ -393,12 +393,12 @@ def cancelled_after_a_block(backend, corpus, options, folder) -> None:
     with pytest.raises(Cancelled):
         build_index(
             backend, corpus, folder, options, "auto",
-            progress=lambda done, _: seen.append(done), is_cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
+            progress=lambda done, _: seen.append(done), is_cancelled=lambda: bool(seen) and seen[-1] > SENTENCES_PER_BLOCK,
         )  # fmt: skip
 
 
 def test_columns_are_part_of_what_is_gone_on_with(backend, options, tmp_path):
-    corpus = sentences(BLOCK + 400)
+    corpus = sentences(SENTENCES_PER_BLOCK + 400)
     plain = Corpus(corpus.name, corpus.texts, {}, corpus.report)
     cancelled_after_a_block(backend, plain, options, tmp_path / "x")
     index = build_index(backend, corpus, tmp_path / "x", options)

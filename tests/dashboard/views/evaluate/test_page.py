@@ -268,11 +268,12 @@ def test_the_comparison_is_what_the_ranks_say(open_page: Open, demo_scores: Call
     assert not app.error
     assert app.selectbox(key="w_measure").value == "mrr"
     table = frame(app, "p (Holm)").set_index("run")
-    assert list(table.index) == ["all-MiniLM-L6-v2, layer 6, Mean", "BM25", "Bag of words", "TF-IDF"]
+    assert list(table.index) == ["Layer 6, Mean", "BM25", "Bag of words", "TF-IDF"]
     for name, code in zip(table.index, ("m.6.mean", "bm25", "bow", "tfidf"), strict=True):
         ranks = ranks_by(demo_scores(code))
-        for measure, judge in metrics.MEASURES.items():
-            assert table.loc[name, measure] == pytest.approx(100 * judge(ranks).mean(), abs=100.1 / 630)
+        for measure in metrics.MEASURES.keys() - {"Recall@20", "Recall@50"}:  # which only the downloads have
+            share = metrics.MEASURES[measure](ranks).mean()
+            assert table.loc[name, measure] == pytest.approx(100 * share, abs=100.1 / 630)
         assert table.loc[name, "ms per query"] > 0
     best = table.iloc[0]
     assert best["p (Holm)"] == "reference"
@@ -309,10 +310,7 @@ def test_runs_are_added_and_taken_out(open_page: Open) -> None:
     assert len(frame(app, "p (Holm)")) == 7
     app.multiselect(key="w_runs").set_value(["m.6.mean", "m.2.max"])
     ready(app.run())
-    assert frame(app, "p (Holm)")["run"].tolist() == [
-        "all-MiniLM-L6-v2, layer 6, Mean",
-        "all-MiniLM-L6-v2, layer 2, Max",
-    ]
+    assert frame(app, "p (Holm)")["run"].tolist() == ["Layer 6, Mean", "Layer 2, Max"]
     assert app.query_params["r"] == ["m.6.mean", "m.2.max"]
     app.multiselect(key="w_runs").set_value(["m.2.max"])
     ready(app.run())

@@ -219,17 +219,17 @@ def shown_table() -> pd.DataFrame:
     return pd.DataFrame([{"run": f"all-MiniLM-L6-v2, layer {layer}, Mean", **row} for layer in (6, 0)])
 
 
-def shown(table: pd.DataFrame, measure: str, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+def shown(table: pd.DataFrame, measure: str, is_same_data: bool, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     monkeypatch.setattr("streamlit.dataframe", lambda frame, **_: frames.append(frame))
-    run_table.show(table, measure, ["Layer 6, Mean", "Layer 0, Mean"])
+    run_table.show(table, measure, ["Layer 6, Mean", "Layer 0, Mean"], is_same_data)
     return frames[0]
 
 
 def test_runs_on_the_same_data_are_told_apart_by_short_names(
     shown_table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = shown(shown_table, "Recall@1", monkeypatch)
+    frame = shown(shown_table, "Recall@1", True, monkeypatch)
     assert list(frame["run"]) == ["Layer 6, Mean", "Layer 0, Mean"]
     assert list(frame.columns) == ["run", "Recall@1"]
     assert "data" in shown_table.columns  # the downloads keep all
@@ -238,5 +238,5 @@ def test_runs_on_the_same_data_are_told_apart_by_short_names(
 def test_the_chosen_measure_and_other_data_are_shown(
     shown_table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = shown(shown_table.assign(data=["Demo news", "own.csv"]), "Recall@20", monkeypatch)
+    frame = shown(shown_table.assign(data=["Demo news", "own.csv"]), "Recall@20", False, monkeypatch)
     assert list(frame.columns) == ["run", "Recall@1", "Recall@20", "queries", "data"]

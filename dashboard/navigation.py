@@ -83,7 +83,11 @@ def show(
             st.caption(views[view].intro)
         refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
-        messages.guarded(partial(draw, loaded, view), doing)
+        # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
+        is_new = st.session_state.get("_view") != (page, view)
+        st.session_state["_view"] = (page, view)
+        with st.empty().container() if is_new else st.container():
+            messages.guarded(partial(draw, loaded, view), doing)
         controls.refuse_unavailable(page, loaded)
         with refused:
             messages.notices(page)

@@ -33,8 +33,8 @@ PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 # The definition of each pattern, for people.
 MEANING: Mapping[Pattern, str] = MappingProxyType(
     {
-        "previous": "the token just before",
-        "next": "the token just after",
+        "previous": "the previous token",
+        "next": "the next token",
         "itself": "the token itself",
         "first": "the first token, [CLS] in BERT",
         "separators": "the [SEP] tokens",

@@ -39,7 +39,7 @@ MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a m
 MANY_CURVES = 28  # more pairs are drawn as rows of a heatmap
 
 READ = (
-    "Each line is a pair. Triangles mark the layers with its lowest and its highest value. A high value means that the "
+    "Each line is a pair. Triangles mark the layers where the pair is least and most similar. A high value means that the "
     "two vectors point in similar directions."
 )
 HIGH_COSINES = (

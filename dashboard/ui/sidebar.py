@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NONE = "(none)"
 _SECOND_USED = {  # pages of which only some views use the second model
-    "search": "“Hits” uses it, with “Compare: second model”.",
+    "search": "Used in “Hits” when you choose “Compare: second model”.",
     "evaluate": "“Compare runs” and “Graded relevance” use it.",
 }
 

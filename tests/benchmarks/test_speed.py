@@ -80,19 +80,22 @@ def test_interactions_cost_at_most_two_and_a_half_trivial_ones(
     page.wait_for_function(has_trace("two unrelated tokens"), timeout=60_000)
     row = page.locator(".row").nth(2)
     words = ["money", "bank"]
+    curves = ["bank (rob) – money", "bank (rob) – bank (money)"]
 
     def chip(number: int) -> None:
         row.get_by_role("button", name=words[number % 2], exact=True).click()
 
-    token = median_time(page, chip, lambda number: has_trace(f"bank (rob) – {words[number % 2]}"))
+    token = median_time(page, chip, lambda number: has_trace(curves[number % 2]))
     axes = ["centred cosine", "cosine similarity"]
 
     def axis_is(number: int) -> str:
         return f"() => document.querySelector('.js-plotly-plot')?.layout.yaxis?.title?.text === {axes[number % 2]!r}"
 
     # A switch: one click turns it over.
+    page.get_by_role("button", name="Options").click()
     switch = median_time(page, lambda _: page.get_by_text("Centred vectors").click(), axis_is)
-    page.get_by_text("A whole sentence", exact=True).click()
+    page.goto(f"{page.url.split('?')[0]}?view=sentences")
+    settle(page)
     page.wait_for_function(title_is("Sentence vectors (Mean)"))
     poolings = [("Maximum in each dimension", "Max"), ("Mean of all tokens", "Mean")]
     pooling = median_time(

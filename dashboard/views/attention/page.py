@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from components.analysis.attention import of_sentence
-from dashboard import navigation
+from components.model.catalog import spec_of
+from dashboard import navigation, state
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import single_heads, summaries
 from dashboard.views.attention.head_choice import AttentionInput
@@ -27,7 +28,7 @@ VIEWS = {
     ),
     "neuron": navigation.View(
         "Neuron view",
-        "How does an attention weight come about?",
+        "How is an attention weight computed?",
         "Point at a token on the left: its query vector times each key vector, number by number.",
     ),
     "matrix": navigation.View(
@@ -56,6 +57,8 @@ VIEWS = {
         "The model guesses the masked token, and the other vectors change.",
     ),
 }
+if not spec_of(state.get("model")).masked_lm:
+    VIEWS["mask"] = VIEWS["mask"]._replace(label="Mask a token (needs a model from the hub)")
 OTHER_VIEWS = {
     "matrix": single_heads.matrix,
     "glance": single_heads.glance,

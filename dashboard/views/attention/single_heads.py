@@ -46,7 +46,7 @@ HOW_TO = {
     "shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
     "neuron": "Point at a token on the left to see its query. The query times each key, dimension by dimension, sums to "
     "the score. Softmax turns the scaled scores into attention (MPNet also adds a term for the distance). Blue is positive, "
-    "orange is negative. The − beside the token shows all tokens' attention as lines, a + the vectors again.",
+    "orange is negative. Click − to see all tokens' attention as lines, and + to see the vectors again.",
 }
 
 

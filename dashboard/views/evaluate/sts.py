@@ -178,7 +178,7 @@ def _best_word(correlations: dict[str, float]) -> str:
     if not correlations:
         return ""
     best = max(correlations, key=correlations.__getitem__)
-    return f"The best ranking without layers, {TITLES[best]}, has {correlations[best]:.3f}."
+    return f"The best method without a model, {TITLES[best]}, reaches {correlations[best]:.3f}."
 
 
 def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, backend: Backend) -> None:

@@ -25,7 +25,7 @@ VIEWS = {
     ),
     "against": navigation.View(
         "One against all",
-        "Which tokens is one token similar to?",
+        "Which tokens is this token most similar to?",
         "The cosine of the chosen token to every other token of its sentence, at every layer.",
     ),
     "sentences": navigation.View(

@@ -22,7 +22,7 @@ VIEWS = {
     "queries": navigation.View(
         "Many queries",
         "What does each of many queries find?",
-        "The settings are those of “Hits”.",
+        "The best hits of each query in a list; the settings are those of “Hits”.",
     ),
     "pairs": navigation.View(
         "Similar pairs",

@@ -108,8 +108,7 @@ def test_all_heads_travel_as_bytes(open_page: Open) -> None:
     before = np.diagonal(attentions()[:, :, 1:-1], offset=0, axis1=2, axis2=3).mean(axis=2)  # query i+1 at key i
     block, head = np.unravel_index(before.argmax(), before.shape)
     assert (
-        f"gives {100 * before.max():.0f} % of its attention to the previous token"
-        in layout["hints"][12 * block + head]
+        f"gives {100 * before.max():.0f} % of its attention to the previous token" in layout["hints"][12 * block + head]
     )
     average = [hint for hint in layout["hints"] if "gets the most attention" in hint]
     assert 0 < len(average) < 72

@@ -82,9 +82,7 @@ def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
     )
     within = int(np.count_nonzero(values.values >= 100 * estimate.low)) - 1
     if within:
-        text += (
-            f" {within} other cell{' lies' if within == 1 else 's lie'} within this interval: the best may be chance."
-        )
+        text += f" {within} other cell{' lies' if within == 1 else 's lie'} within it: the best may be chance."
     st.markdown(text)
 
 

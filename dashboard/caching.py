@@ -27,12 +27,12 @@ from dashboard.ready_made import ASSETS
 if TYPE_CHECKING:
     import numpy as np
 
-    from components.analysis.attention import TextsFilter
-    from components.analysis.baseline import Baseline, Baselines
-    from components.analysis.cka import LayerCKA
-    from components.analysis.head_patterns import HeadPatterns
+    from components.analysis.attention.head_patterns import HeadPatterns
+    from components.analysis.attention.weights import TextsFilter
     from components.analysis.maps.drawing import MapMaker
     from components.analysis.pooling import Pooling
+    from components.analysis.similarity.baseline import Baseline, Baselines
+    from components.analysis.similarity.cka import LayerCKA
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.arrays import Float32
     from components.model.backend import Backend
@@ -150,7 +150,7 @@ def sentence_baseline(backend: Backend, pooling: Pooling, include_special: bool)
 
 def baseline(backend: Backend) -> Baselines:
     """The similarity of unrelated tokens and sentences in a model; waits while another thread measures it."""
-    from components.analysis.baseline import measure_sample
+    from components.analysis.similarity.baseline import measure_sample
 
     return _baselines().get(_model_key(backend), lambda: measure_sample(backend.run, demo_sentences()))
 
@@ -174,7 +174,7 @@ def layer_cka(
     key: tuple[tuple[str, str, bytes], ...], _first: np.ndarray, _second: np.ndarray | None = None
 ) -> LayerCKA:
     """Linear CKA of layers; keyed on models, revisions and input ids."""
-    from components.analysis import cka
+    from components.analysis.similarity import cka
 
     return cka.layer_cka(_first, _second)
 
@@ -182,8 +182,8 @@ def layer_cka(
 @st.cache_resource(max_entries=32, show_spinner=False)  # read-only, and a record that cannot be pickled
 def head_patterns(key: tuple[str, str, tuple[object, ...]], which: TextsFilter, _trace: Trace) -> HeadPatterns:
     """Every head's score on every pattern over a trace; keyed on model, revision, texts and input ids."""
-    from components.analysis import head_patterns as analysis
-    from components.analysis.attention import of_sentence
+    from components.analysis.attention import head_patterns as analysis
+    from components.analysis.attention.weights import of_sentence
 
     attentions = [of_sentence(_trace, row) for row in range(len(_trace.sentences))]
     return analysis.score_heads(attentions, _trace.sentences, texts=which)

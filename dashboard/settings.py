@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from components.analysis.head_patterns import PATTERNS
+from components.analysis.attention.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
 from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
 from components.model.embedding.options import MAX_TOKEN_VECTORS
@@ -37,11 +37,12 @@ class Setting:
     show: Callable[[Any], list[str]]
     pages: tuple[str, ...] = PAGES  # the pages that use it
     shared: bool = False  # read from the address of every page, also of pages that do not use it
+    words: str = ""  # what people call it, where the name is not that
 
     @property
     def label(self) -> str:
-        """The words that a message to people names it with, close to the label of its control."""
-        return _LABELS.get(self.name) or ("view" if self.short == "view" else self.name.replace("_", " "))
+        """What a message to people calls it, close to the label of its control."""
+        return self.words or ("view" if self.short == "view" else self.name.replace("_", " "))
 
 
 def _single(values: list[str]) -> str:
@@ -50,48 +51,57 @@ def _single(values: list[str]) -> str:
     return values[0]
 
 
-def _choice(name: str, short: str, options: tuple[str, ...], pages: tuple[str, ...]) -> Setting:
+def _choice(name: str, short: str, options: tuple[str, ...], pages: tuple[str, ...], words: str = "") -> Setting:
     def parse(values: list[str]) -> str:
         value = _single(values)
         if value not in options:
             raise ValueError(f"it is not one of {', '.join(options)}")
         return value
 
-    return Setting(name, short, options[0], parse, lambda value: [value], pages)
+    return Setting(name, short, options[0], parse, lambda value: [value], pages, words=words)
 
 
-def _flag(name: str, short: str, default: bool, pages: tuple[str, ...] = PAGES) -> Setting:
+def _flag(name: str, short: str, default: bool, pages: tuple[str, ...] = PAGES, words: str = "") -> Setting:
     def parse(values: list[str]) -> bool:
         value = _single(values)
         if value not in {"0", "1"}:
             raise ValueError("it is not 0 or 1")
         return value == "1"
 
-    return Setting(name, short, default, parse, lambda value: [str(int(value))], pages)
+    return Setting(name, short, default, parse, lambda value: [str(int(value))], pages, words=words)
 
 
 def _number(
-    name: str, short: str, default: int | None, most: int, pages: tuple[str, ...] = PAGES, least: int = 0
+    name: str,
+    short: str,
+    default: int | None,
+    most: int,
+    pages: tuple[str, ...] = PAGES,
+    least: int = 0,
+    words: str = "",
 ) -> Setting:
     def parse(values: list[str]) -> int:
         return _whole_number(_single(values), most, least)
 
-    return Setting(name, short, default, parse, lambda value: [str(value)], pages)
+    return Setting(name, short, default, parse, lambda value: [str(value)], pages, words=words)
 
 
-def _positions(name: str, short: str, pages: tuple[str, ...], unique: bool = False) -> Setting:
+def _positions(name: str, short: str, pages: tuple[str, ...], unique: bool = False, words: str = "") -> Setting:
     def parse(values: list[str]) -> tuple[int, ...]:
         if len(values) > MAX_SENTENCES:
             raise ValueError(f"there are more than {MAX_SENTENCES}")
         return tuple(_whole_number(value, 100_000) for value in (dict.fromkeys(values) if unique else values))
 
-    return Setting(name, short, (), parse, lambda value: [str(position) for position in value], pages)
+    return Setting(name, short, (), parse, lambda value: [str(position) for position in value], pages, words=words)
 
 
-def _text(name: str, short: str, pages: tuple[str, ...], default: str = "", most: int = 100) -> Setting:
-    return Setting(
-        name, short, default, lambda values: clean_text(_single(values))[:most], lambda value: [value], pages
-    )
+def _text(
+    name: str, short: str, pages: tuple[str, ...], default: str = "", most: int = 100, words: str = ""
+) -> Setting:
+    def parse(values: list[str]) -> str:
+        return clean_text(_single(values))[:most]
+
+    return Setting(name, short, default, parse, lambda value: [value], pages, words=words)
 
 
 def _whole_number(text: str, most: int, least: int = 0) -> int:
@@ -117,11 +127,11 @@ def allowed_model(text: str) -> str:
     return parse_model(text).key
 
 
-def _model(name: str, short: str, default: str, pages: tuple[str, ...] = PAGES) -> Setting:
+def _model(name: str, short: str, default: str, pages: tuple[str, ...] = PAGES, words: str = "") -> Setting:
     def parse(values: list[str]) -> str:
         return allowed_model(_single(values))
 
-    return Setting(name, short, default, parse, lambda value: [value], pages, shared=True)
+    return Setting(name, short, default, parse, lambda value: [value], pages, shared=True, words=words)
 
 
 def clean_sentences(lines: list[str]) -> tuple[str, ...]:
@@ -175,78 +185,10 @@ SEARCH, MAP, EVALUATE = ("search",), ("map",), ("evaluate",)
 WITH_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate"})  # these two use a corpus
 WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
-_LABELS = {  # where the name says less than the control does
-    "model2": "second model",
-    "max_length": "maximum length",
-    "projector": "projector mode",
-    "tokens": "chosen tokens",
-    "vocabulary_query": "vocabulary search",
-    "vocabulary_mode": "kind of vocabulary search",
-    "layers_sentence": "sentence",
-    "whole_word": "whole words",
-    "include_special": "special tokens",
-    "centred": "centred vectors",
-    "show_baseline": "baseline",
-    "sentence_a": "sentence A",
-    "sentence_b": "sentence B",
-    "first_block": "left block",
-    "second_block": "right block",
-    "against": "sentence to compare with",
-    "also_against": "second sentence to compare with",
-    "own_scale": "separate colour scales",
-    "one_side": "picture shown",
-    "clustered": "clustered order",
-    "texts_filter": "attention from",
-    "combination": "heads",
-    "queries": "query tokens",
-    "merge_words": "whole words",
-    "pattern_over_all": "sentences of the pattern",
-    "flow": "method",
-    "flow_block": "block",
-    "flow_heads": "heads",
-    "masked": "masked token",
-    "flow_special": "special tokens",
-    "mask_word": "whole word",
-    "map_source": "tokens of the map",
-    "map_method": "method of the map",
-    "map_dims": "dimensions",
-    "map_neighbors": "neighbours",
-    "map_min_dist": "minimum distance",
-    "map_metric": "neighbours by",
-    "map_seed": "seed",
-    "map_tokens": "number of tokens",
-    "map_colour": "colour",
-    "map_joint": "one map of both",
-    "map_first": "first layer",
-    "map_find": "marked word",
-    "sense_word": "word",
-    "sense_layer": "layer of the map",
-    "sense_source": "sentences",
-    "k": "number of hits",
-    "compare_with": "comparison",
-    "layer2": "layer of the comparison",
-    "pooling2": "pooling of the comparison",
-    "similarity2": "similarity of the comparison",
-    "why": "explained hit",
-    "query_column": "column with the queries",
-    "reference": "run to compare with",
-    "compare_figure": "figure",
-    "right_at": "number of first hits",
-    "query_filter": "kind of queries",
-    "opened": "opened query",
-    "graded_source": "collection",
-    "graded_measure": "measure",
-    "sts_source": "pairs",
-    "sts_run": "run",
-    "correlation": "agreement",
-    "lab_dims": "dimensions",
-    "lab_seed": "seed",
-    "lab_pooling": "pooling",
-}
 SETTINGS: tuple[Setting, ...] = (
     # Shared: the sidebar shows each setting on the pages that use it
     _model("model", "m", EMBEDDED_KEY),
-    _model("model2", "m2", "", WITH_TWO_MODELS),
+    _model("model2", "m2", "", WITH_TWO_MODELS, words="second model"),
     Setting(
         "sentences",
         "s",
@@ -256,15 +198,17 @@ SETTINGS: tuple[Setting, ...] = (
         WITH_SENTENCES,
         shared=True,
     ),
-    replace(_number("max_length", "len", None, 100_000, least=LEAST_LENGTH), shared=True),
-    replace(_flag("projector", "proj", False), shared=True),
+    replace(_number("max_length", "len", None, 100_000, least=LEAST_LENGTH, words="maximum length"), shared=True),
+    replace(_flag("projector", "proj", False, words="projector mode"), shared=True),
     # Tokens of interest: one position for each sentence, [CLS] at 0
-    _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS)),
+    _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS), words="chosen tokens"),
     # Tokens
     _choice("tokens_view", "view", ("pieces", "tensors", "decoding", "vocabulary", "compare"), TOKENS),
     _number("sentence", "n", 0, MAX_SENTENCES - 1, (*TOKENS, *MODEL)),
-    replace(_text("vocabulary_query", "q", TOKENS), default=None),  # None: the chosen token's piece or id
-    _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS),
+    replace(
+        _text("vocabulary_query", "q", TOKENS, words="vocabulary search"), default=None
+    ),  # None: the chosen token's piece or id
+    _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS, words="kind of vocabulary search"),
     replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
@@ -273,25 +217,25 @@ SETTINGS: tuple[Setting, ...] = (
     _layers_view(),
     _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),  # only in older links
     _number("second_token", "t2", None, 100_000, LAYERS),
-    _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS),
-    _flag("whole_word", "word", True, LAYERS),
+    _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS, words="sentence"),
+    _flag("whole_word", "word", True, LAYERS, words="whole words"),
     # None: the model's own pooling
     replace(_choice("pooling", "pool", EVERY_POOLING, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)), default=None),
-    _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP)),
-    _flag("centred", "c", False, LAYERS),
-    _flag("show_baseline", "b", True, LAYERS),
+    _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP), words="special tokens"),
+    _flag("centred", "c", False, LAYERS, words="centred vectors"),
+    _flag("show_baseline", "b", True, LAYERS, words="baseline"),
     # Heatmaps and Attention: sentences A and B (A counts from 0; B counts from 1, and 0 stands for none)
-    _number("sentence_a", "sa", 0, MAX_SENTENCES - 1, (*HEATMAPS, *ATTENTION)),
-    _number("sentence_b", "sb", None, MAX_SENTENCES, (*HEATMAPS, *ATTENTION)),
+    _number("sentence_a", "sa", 0, MAX_SENTENCES - 1, (*HEATMAPS, *ATTENTION), words="sentence A"),
+    _number("sentence_b", "sb", None, MAX_SENTENCES, (*HEATMAPS, *ATTENTION), words="sentence B"),
     # Heatmaps
     _choice("heatmaps_view", "view", ("blocks", "inside", "tokens", "layers", "sentences"), HEATMAPS),
-    _number("first_block", "b1", None, 1_000, HEATMAPS),
-    _number("second_block", "b2", None, 1_000, HEATMAPS),
-    _number("against", "ag", None, MAX_SENTENCES, HEATMAPS),
-    _number("also_against", "ag2", None, MAX_SENTENCES, HEATMAPS),
-    _flag("own_scale", "own", False, HEATMAPS),
-    _choice("one_side", "side", ("left", "right"), HEATMAPS),
-    _flag("clustered", "clu", False, HEATMAPS),
+    _number("first_block", "b1", None, 1_000, HEATMAPS, words="left block"),
+    _number("second_block", "b2", None, 1_000, HEATMAPS, words="right block"),
+    _number("against", "ag", None, MAX_SENTENCES, HEATMAPS, words="sentence to compare with"),
+    _number("also_against", "ag2", None, MAX_SENTENCES, HEATMAPS, words="second sentence to compare with"),
+    _flag("own_scale", "own", False, HEATMAPS, words="separate colour scales"),
+    _choice("one_side", "side", ("left", "right"), HEATMAPS, words="picture shown"),
+    _flag("clustered", "clu", False, HEATMAPS, words="clustered order"),
     # Attention
     _choice(
         "attention_view",
@@ -302,66 +246,68 @@ SETTINGS: tuple[Setting, ...] = (
     # None: the head with the clearest pattern
     _number("block", "l", None, 1_000, ATTENTION),
     _number("head", "h", None, 1_000, ATTENTION),
-    _choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), ATTENTION),
-    _choice("combination", "agg", ("one", "mean", "max"), ATTENTION),
+    _choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), ATTENTION, words="attention from"),
+    _choice("combination", "agg", ("one", "mean", "max"), ATTENTION, words="heads"),
     _positions("chosen_blocks", "bs", ATTENTION, unique=True),
     _positions("chosen_heads", "hs", ATTENTION, unique=True),
-    _positions("queries", "qt", ATTENTION, unique=True),
-    _flag("merge_words", "word", False, ATTENTION),
+    _positions("queries", "qt", ATTENTION, unique=True, words="query tokens"),
+    _flag("merge_words", "word", False, ATTENTION, words="whole words"),
     _choice("special_tokens", "sp", ("shown", "hidden", "renormalised"), ATTENTION),
     _choice("pattern", "p", PATTERNS, ATTENTION),
-    _flag("pattern_over_all", "pa", False, ATTENTION),
-    _choice("flow", "fl", ("rollout", "norms"), ATTENTION),
-    _number("flow_block", "fb", None, 1_000, ATTENTION),
-    _choice("flow_heads", "fh", ("together", "one"), ATTENTION),
-    _number("masked", "mp", None, 100_000, ATTENTION),
-    _flag("flow_special", "fs", True, ATTENTION),
-    _flag("mask_word", "mw", False, ATTENTION),
+    _flag("pattern_over_all", "pa", False, ATTENTION, words="sentences of the pattern"),
+    _choice("flow", "fl", ("rollout", "norms"), ATTENTION, words="method"),
+    _number("flow_block", "fb", None, 1_000, ATTENTION, words="block"),
+    _choice("flow_heads", "fh", ("together", "one"), ATTENTION, words="heads"),
+    _number("masked", "mp", None, 100_000, ATTENTION, words="masked token"),
+    _flag("flow_special", "fs", True, ATTENTION, words="special tokens"),
+    _flag("mask_word", "mw", False, ATTENTION, words="whole word"),
     # Map
     _choice("map_view", "view", ("ends", "through", "senses"), MAP),
-    _choice("map_source", "src", ("sentences", "corpus"), MAP),
-    _choice("map_method", "by", ("auto", *METHODS), MAP),
-    _choice("map_dims", "d", ("2", "3"), MAP),
-    _number("map_neighbors", "nn", MapOptions.n_neighbors, 200, MAP, least=2),
-    _number("map_min_dist", "md", round(100 * MapOptions.min_dist), 99, MAP),  # hundredths
-    _choice("map_metric", "met", METRICS, MAP),
-    _number("map_seed", "seed", 0, 9_999, MAP),
-    _number("map_tokens", "n", 2_000, MAX_TOKEN_VECTORS, MAP, least=100),
-    _text("map_colour", "col", MAP),
-    _flag("map_joint", "j", False, MAP),
-    _number("map_first", "l1", 0, 1_000, MAP),
-    _text("map_find", "q", MAP),
-    _text("sense_word", "w", MAP),
-    _number("sense_layer", "sl", None, 1_000, MAP),
-    _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP),
+    _choice("map_source", "src", ("sentences", "corpus"), MAP, words="tokens of the map"),
+    _choice("map_method", "by", ("auto", *METHODS), MAP, words="method of the map"),
+    _choice("map_dims", "d", ("2", "3"), MAP, words="dimensions"),
+    _number("map_neighbors", "nn", MapOptions.n_neighbors, 200, MAP, least=2, words="neighbours"),
+    _number("map_min_dist", "md", round(100 * MapOptions.min_dist), 99, MAP, words="minimum distance"),  # hundredths
+    _choice("map_metric", "met", METRICS, MAP, words="neighbours by"),
+    _number("map_seed", "seed", 0, 9_999, MAP, words="seed"),
+    _number("map_tokens", "n", 2_000, MAX_TOKEN_VECTORS, MAP, least=100, words="number of tokens"),
+    _text("map_colour", "col", MAP, words="colour"),
+    _flag("map_joint", "j", False, MAP, words="one map of both"),
+    _number("map_first", "l1", 0, 1_000, MAP, words="first layer"),
+    _text("map_find", "q", MAP, words="marked word"),
+    _text("sense_word", "w", MAP, words="word"),
+    _number("sense_layer", "sl", None, 1_000, MAP, words="layer of the map"),
+    _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP, words="sentences"),
     # The corpus, by a hash of its content: a link works while the server keeps the corpus, and reads no file
     Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE), shared=True),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
-    _number("k", "k", 10, 100, SEARCH, least=1),
+    _number("k", "k", 10, 100, SEARCH, least=1, words="number of hits"),
     _choice("similarity", "sim", SIMILARITIES, SEARCH),
-    _choice("compare_with", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH),
-    _number("layer2", "l2", None, 1_000, SEARCH),
-    replace(_choice("pooling2", "pool2", EVERY_POOLING, SEARCH), default=None),  # None: the model's own pooling
-    _choice("similarity2", "sim2", SIMILARITIES, SEARCH),
-    _number("why", "why", None, 100_000_000, SEARCH),
+    _choice("compare_with", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH, words="comparison"),
+    _number("layer2", "l2", None, 1_000, SEARCH, words="layer of the comparison"),
+    replace(
+        _choice("pooling2", "pool2", EVERY_POOLING, SEARCH, words="pooling of the comparison"), default=None
+    ),  # None: the model's own pooling
+    _choice("similarity2", "sim2", SIMILARITIES, SEARCH, words="similarity of the comparison"),
+    _number("why", "why", None, 100_000_000, SEARCH, words="explained hit"),
     # Evaluate
     _choice("evaluate_view", "view", ("grid", "compare", "graded", "similarity", "lab", "pairs"), EVALUATE),
-    _text("query_column", "col", EVALUATE),
+    _text("query_column", "col", EVALUATE, words="column with the queries"),
     _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
     Setting("runs", "r", None, _parse_runs, lambda value: list(value) or [""], EVALUATE),
-    _text("reference", "ref", EVALUATE),
-    _choice("compare_figure", "fig", ("curves", "precision", "cost"), EVALUATE),
-    _number("right_at", "at", 1, 50, EVALUATE, least=1),
-    _choice("query_filter", "f", ("all", "wrong", "disagree", "right"), EVALUATE),
-    _number("opened", "n", None, 100_000_000, EVALUATE),
-    _choice("graded_source", "gs", ("demo", "file", "path"), EVALUATE),
-    _choice("graded_measure", "gm", ("map", "mrr", "ndcg", "p10", "r10", "r100"), EVALUATE),
-    _choice("sts_source", "src", ("demo", "file"), EVALUATE),
-    _choice("correlation", "cor", ("spearman", "pearson"), EVALUATE),
-    _text("sts_run", "run", EVALUATE),
-    _number("lab_dims", "d", None, 4_096, EVALUATE, least=2),
-    _number("lab_seed", "seed", 0, 9_999, EVALUATE),
-    _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE),
+    _text("reference", "ref", EVALUATE, words="run to compare with"),
+    _choice("compare_figure", "fig", ("curves", "precision", "cost"), EVALUATE, words="figure"),
+    _number("right_at", "at", 1, 50, EVALUATE, least=1, words="number of first hits"),
+    _choice("query_filter", "f", ("all", "wrong", "disagree", "right"), EVALUATE, words="kind of queries"),
+    _number("opened", "n", None, 100_000_000, EVALUATE, words="opened query"),
+    _choice("graded_source", "gs", ("demo", "file", "path"), EVALUATE, words="collection"),
+    _choice("graded_measure", "gm", ("map", "mrr", "ndcg", "p10", "r10", "r100"), EVALUATE, words="measure"),
+    _choice("sts_source", "src", ("demo", "file"), EVALUATE, words="pairs"),
+    _choice("correlation", "cor", ("spearman", "pearson"), EVALUATE, words="agreement"),
+    _text("sts_run", "run", EVALUATE, words="run"),
+    _number("lab_dims", "d", None, 4_096, EVALUATE, least=2, words="dimensions"),
+    _number("lab_seed", "seed", 0, 9_999, EVALUATE, words="seed"),
+    _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE, words="pooling"),
 )

@@ -15,11 +15,12 @@ export default function ({ data, parentElement, setStateValue }) {
     kept.version = data.version;
   }
   // A click on a page's link waits until the server has drawn this text: see tools.js.
-  if (window.bertInternalsUnsaved === data.text) delete window.bertInternalsUnsaved;
+  if (window.bertInternalsUnsaved?.text === data.text) delete window.bertInternalsUnsaved;
   const send = () => {
     clearTimeout(kept.timer);
     if (field.value === kept.sent) return;
-    kept.sent = window.bertInternalsUnsaved = field.value;
+    kept.sent = field.value;
+    window.bertInternalsUnsaved = { text: field.value, since: performance.now() };
     setStateValue("edit", { version: kept.version, text: field.value });
   };
   field.oninput = () => {

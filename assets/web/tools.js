@@ -84,11 +84,11 @@ function typedBeforeClicked() {
     const same = `a[href="${CSS.escape(link.getAttribute("href"))}"]`;
     const clicked = performance.now();
     const open = () => {
-      const waited = performance.now() - clicked;
+      const now = performance.now();
       const shown = link.isConnected ? link : document.querySelector(same); // the page may just draw its links anew
-      const isSaved = window.bertInternalsUnsaved === undefined || waited > TEXT_WAIT;
+      const isSaved = !(now - window.bertInternalsUnsaved?.since < TEXT_WAIT);
       if (isSaved && shown) shown.click();
-      else if (waited < TEXT_WAIT + LINK_WAIT) setTimeout(open, POLL);
+      else if (now - clicked < TEXT_WAIT + LINK_WAIT) setTimeout(open, POLL);
     };
     setTimeout(open, 0);
   };

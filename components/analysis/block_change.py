@@ -7,7 +7,7 @@ that all tokens moved towards the new vector of this token.
 
 What it does not show: a change of length (a cosine ignores it), why the block changes a token, or whether that
 matters. Cosines of unrelated tokens are far above 0 in some layers (Ethayarajh 2019): compare them with
-components.analysis.baseline.
+components.analysis.similarity.baseline.
 """
 
 from __future__ import annotations

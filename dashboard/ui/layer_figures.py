@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import similarity
 from components.analysis.pooling import pool
+from components.analysis.similarity import cosines
 from components.charts import curves as curve_charts
 from components.charts import heatmap
 from components.model.trace import POOLING_NAMES
@@ -28,8 +28,8 @@ from dashboard.ui import controls, figures, messages, word_choice
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from components.analysis.baseline import Band, Baseline
-    from components.analysis.similarity import LayerCurves
+    from components.analysis.similarity.baseline import Band, Baseline
+    from components.analysis.similarity.cosines import LayerCurves
     from components.arrays import Float32
     from components.charts.curves import BandData
     from components.model.backend import Backend
@@ -212,7 +212,7 @@ def _compare(
             _wait_for_baselines(models)
     panels = []
     for number, item in enumerate(models):
-        curves = similarity.pair_curves(item.vectors, names, pairs, item.baseline().centre if centred else None)
+        curves = cosines.pair_curves(item.vectors, names, pairs, item.baseline().centre if centred else None)
         details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs]
         labels = curves.labels if pairs is None else [names[b] for _, b in curves.pairs]  # the title names the first
         panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, labels, details, centred))
@@ -313,8 +313,8 @@ def _matrices(
     models: Sequence[Compared], key: str, title: str, names: Sequence[str], centred: bool, place: Any
 ) -> None:
     """All with all at one layer, on one colour scale for every layer and model."""
-    vectors = [similarity.centred(item.vectors, item.baseline().centre) if centred else item.vectors for item in models]
-    matrices = [similarity.cosine_matrix(item) for item in vectors]  # each [layer, n, n]
+    vectors = [cosines.centred(item.vectors, item.baseline().centre) if centred else item.vectors for item in models]
+    matrices = [cosines.cosine_matrix(item) for item in vectors]  # each [layer, n, n]
     limits = heatmap.off_diagonal_limits(*matrices)
     with place:
         layer = controls.layer(min(matrix.shape[0] for matrix in matrices) - 1)

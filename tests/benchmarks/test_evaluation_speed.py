@@ -99,7 +99,8 @@ def test_the_whole_grid_against_embedding(embedded: Any, tmp_path: Path) -> None
             f"{min(taken) / min(alone):.2f}"
         )
     # What is quick must be right as well: the same ranks both ways.
-    for run in found["at once"]:
-        np.testing.assert_array_equal(found["indexes"].of(run.layer, run.pooling), run.ranks)
+    assert len(found["at once"]) == 7 * len(POOLINGS)
+    for layer, pooling, ranks in found["at once"]:
+        np.testing.assert_array_equal(found["indexes"].of(layer, pooling), ranks)
     assert min(whole) / min(alone) <= 1.5
     assert min(indexed) / min(alone) <= 1.5

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
-from components.analysis.similarity import cosine
+from components.analysis.similarity.cosines import cosine
 from components.model.catalog import EMBEDDED_KEY, parse_model
 from dashboard import caching, ready_made
 from dashboard.settings import PAGES

@@ -35,7 +35,7 @@ MODULE_FILE = re.compile(r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetens
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RepoKind:
     """A kind of repository, and what error messages say about it."""
 
@@ -51,7 +51,15 @@ class RepoKind:
 
 
 MODEL = RepoKind(
-    "model", "model", "", "", "pick it again", "the included model", "google-bert/bert-base-uncased", "", ModelError
+    repo_type="model",
+    noun="model",
+    title="",
+    option="",
+    again="pick it again",
+    instead="the included model",
+    example="google-bert/bert-base-uncased",
+    path="",
+    error=ModelError,
 )
 _probes: dict[str, tuple[float, bool]] = {}  # by address: when it was checked, and whether it answered
 _probe_lock = threading.Lock()

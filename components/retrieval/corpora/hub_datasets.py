@@ -23,15 +23,15 @@ from components.retrieval.corpora.readers.table import Limits
 
 EXAMPLE = "embedding-data/sentence-compression"
 DATASET = hub.RepoKind(
-    "dataset",
-    "data set",
-    "The data set ",
-    " --repo-type dataset",
-    "try again",
-    "the demo corpus or a file",
-    EXAMPLE,
-    "datasets/",
-    DatasetError,
+    repo_type="dataset",
+    noun="data set",
+    title="The data set ",
+    option=" --repo-type dataset",
+    again="try again",
+    instead="the demo corpus or a file",
+    example=EXAMPLE,
+    path="datasets/",
+    error=DatasetError,
 )
 # By preference; .gz may follow each.
 ENDINGS = (".parquet", ".jsonl", ".ndjson", ".csv", ".tsv", ".json", ".txt")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import streamlit as st
 
-from components.analysis.head_patterns import MEANING, Pattern, RankedHead
+from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
 from components.errors import InputError
 from dashboard import caching, state
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
-    from components.analysis.attention import TextsFilter
-    from components.analysis.head_patterns import HeadPatterns
+    from components.analysis.attention.head_patterns import HeadPatterns
+    from components.analysis.attention.weights import TextsFilter
     from components.arrays import Float32
     from components.model.backend import Backend
     from components.model.inside import InsideBlocks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from components.analysis.attention import of_sentence
-from components.model.catalog import spec_of
+from components.analysis.attention.weights import of_sentence
+from components.model.catalog import EMBEDDED_KEY
 from dashboard import navigation, state
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import single_heads, summaries
@@ -57,7 +57,7 @@ VIEWS = {
         "The model guesses the masked token, and the other vectors change.",
     ),
 }
-if not spec_of(state.get("model")).masked_lm:
+if state.get("model") == EMBEDDED_KEY:  # which has no masked-LM head
     VIEWS["mask"] = VIEWS["mask"]._replace(label="Mask a token (needs a model from the hub)")
 OTHER_VIEWS = {
     "matrix": single_heads.matrix,

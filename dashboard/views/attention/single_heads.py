@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import attention as analysis
-from components.analysis.head_patterns import RankedHead
+from components.analysis.attention import weights as analysis
+from components.analysis.attention.head_patterns import RankedHead
 from components.charts import matrices
 from components.charts.bertviz import views
 from dashboard import state

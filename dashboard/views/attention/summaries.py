@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import attention_flow, mask_predictions
-from components.analysis.attention import second_text, select_pair, without_special
-from components.analysis.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
+from components.analysis import mask_predictions
+from components.analysis.attention import flow as attention_flow
+from components.analysis.attention.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
+from components.analysis.attention.weights import second_text, select_pair, without_special
 from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
@@ -33,7 +34,7 @@ from dashboard.views.attention.head_tiles import head_tiles
 from dashboard.views.attention.single_heads import NOT_SHOWN
 
 if TYPE_CHECKING:
-    from components.analysis.head_patterns import HeadPatterns
+    from components.analysis.attention.head_patterns import HeadPatterns
     from components.model.backend import Backend
     from components.model.trace import Trace
 

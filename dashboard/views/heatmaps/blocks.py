@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import block_change, similarity
+from components.analysis import block_change
+from components.analysis.similarity import cosines
 from components.charts import curves, matrices
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, pair_choice
@@ -163,8 +164,8 @@ def inside(backend: Backend) -> None:
     )
     figures.part_bars(
         {
-            "attention step": similarity.turn(before, after),
-            "feed-forward step": similarity.turn(after, record.hidden_states[block + 1]),
+            "attention step": cosines.turn(before, after),
+            "feed-forward step": cosines.turn(after, record.hidden_states[block + 1]),
         },
         pieces,
         f"How far block {block} turns each token",

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis import cka, matched_words, similarity
+from components.analysis import matched_words
 from components.analysis.pooling import pool
-from components.analysis.sentence_similarity import SentenceSimilarity, sentence_similarity
+from components.analysis.similarity import cka, cosines
+from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
@@ -121,7 +122,7 @@ def sentences(models: Sequence[Backend]) -> None:
     similarities = [sentence_similarity(item[layer]) for item in vectors]
     order = similarities[0].clustered_order() if clustered else tuple(range(len(texts)))
     # Of all layers, as on the Layers page: a colour means the same at each of them.
-    limits = heatmap.off_diagonal_limits(*(similarity.cosine_matrix(item) for item in vectors))
+    limits = heatmap.off_diagonal_limits(*(cosines.cosine_matrix(item) for item in vectors))
     for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
             figures.figure(

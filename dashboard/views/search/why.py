@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from components.analysis import late_interaction
+from components.analysis.similarity import late_interaction
 from components.charts import matrices
 from components.retrieval.search import words
 from dashboard import caching, state
 from dashboard.ui import figures, messages
 
 if TYPE_CHECKING:
-    from components.analysis.late_interaction import MaxSim
+    from components.analysis.similarity.late_interaction import MaxSim
     from components.model.trace import TokenizedSentence
     from dashboard.views.search.request import SearchRequest
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.analysis.cka import layer_cka
 from components.analysis.matched_words import MatchedWord, matched_words, word_vectors
+from components.analysis.similarity.cka import layer_cka
 from components.model.tokenization import Tokenization
 from components.model.trace import Dropped
 from tests.components.analysis.handmade import sentence, trace, words

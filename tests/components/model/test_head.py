@@ -10,8 +10,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from components.analysis.baseline import measure
 from components.analysis.pooling import pool
+from components.analysis.similarity.baseline import measure
 from components.command_line.program import main
 from components.errors import InputError, ModelError
 from components.model.backend import Backend

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.analysis.head_patterns import RankedHead
+from components.analysis.attention.head_patterns import RankedHead
 from dashboard import state
 from dashboard.ui import browser, controls, word_choice
 from dashboard.views.attention import summaries

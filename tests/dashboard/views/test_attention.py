@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.analysis import attention_flow
-from components.analysis.attention import merge_words
+from components.analysis.attention import flow as attention_flow
+from components.analysis.attention.weights import merge_words
 from dashboard import ready_made
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import BANK, backend
@@ -108,7 +108,7 @@ def test_all_heads_travel_as_bytes(open_page: Open) -> None:
     before = np.diagonal(attentions()[:, :, 1:-1], offset=0, axis1=2, axis2=3).mean(axis=2)  # query i+1 at key i
     block, head = np.unravel_index(before.argmax(), before.shape)
     assert (
-        f"gives {100 * before.max():.0f} % of its attention to the previous token" in layout["hints"][12 * block + head]
+        f"gives {100 * before.max():.0f} % of its attention to the token before" in layout["hints"][12 * block + head]
     )
     average = [hint for hint in layout["hints"] if "gets the most attention" in hint]
     assert 0 < len(average) < 72
@@ -327,7 +327,7 @@ def test_it_opens_on_the_head_with_the_clearest_pattern(open_page: Open) -> None
     before = np.diagonal(attentions()[:, :, 1:-1], axis1=2, axis2=3).mean(axis=2)
     assert np.unravel_index(before.argmax(), before.shape) == (0, 2)
     assert (sent(app)["block"], sent(app)["head"]) == (0, 2)
-    assert f"gives {100 * before.max():.0f} % of its attention to the previous token" in texts(app)
+    assert f"gives {100 * before.max():.0f} % of its attention to the token before" in texts(app)
     assert "l" not in app.query_params
     assert "h" not in app.query_params
 

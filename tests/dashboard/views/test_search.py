@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.analysis import late_interaction
+from components.analysis.similarity import late_interaction
 from components.jobs import Cancelled
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.analysis.late_interaction import max_sim, of_trace
+from components.analysis.similarity.late_interaction import max_sim, of_trace
 from tests.components.analysis.handmade import trace, words
 
 

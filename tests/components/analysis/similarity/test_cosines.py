@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from components.analysis.matched_words import word_vectors
-from components.analysis.similarity import (
+from components.analysis.similarity.cosines import (
     LayerCurves,
     centred,
     cosine_matrix,

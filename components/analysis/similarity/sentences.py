@@ -7,7 +7,7 @@ joined (Sokal and Michener 1958), and branches are ordered so that neighbours ar
 
 What it does not show: that there *are* groups. Clustering gives an order for any data; look at the values. The
 model's training determines what is similar: sentence encoders give paraphrases similar vectors, a plain masked-LM
-encoder gives all sentences similar vectors (components.analysis.baseline measures it for unrelated ones).
+encoder gives all sentences similar vectors (components.analysis.similarity.baseline measures it for unrelated ones).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import combinations
 
 import numpy as np
 
-from components.analysis.similarity import cosine_matrix
+from components.analysis.similarity.cosines import cosine_matrix
 from components.arrays import Float64, read_only
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from components.analysis.baseline import CHUNK, PAIRS, SEED, Band, draw_pairs, measure, measure_sample
 from components.analysis.pooling import pool
+from components.analysis.similarity.baseline import CHUNK, PAIRS, SEED, Band, draw_pairs, measure, measure_sample
 from components.model.trace import POOLINGS
 from tests.components.analysis.handmade import trace, words
 from tests.places import ASSETS

@@ -3,8 +3,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from components.analysis import cka
-from components.analysis.cka import MOST_TOKENS, layer_cka
+from components.analysis.similarity import cka
+from components.analysis.similarity.cka import MOST_TOKENS, layer_cka
 from components.errors import InputError
 
 SENTENCES = (

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.analysis.pooling import pool
-from components.analysis.similarity import centred
+from components.analysis.similarity.cosines import centred
 from components.arrays import Float32, Float64, cosine, read_only
 from components.model.trace import Pooling, Trace
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.analysis.attention import of_sentence
-from components.analysis.head_patterns import MEANING, PATTERNS, HeadPatterns, RankedHead, score_heads
+from components.analysis.attention.head_patterns import MEANING, PATTERNS, HeadPatterns, RankedHead, score_heads
+from components.analysis.attention.weights import of_sentence
 from components.errors import InputError
 from components.model.backend import TraceOptions
 from components.model.trace import TokenizedSentence

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.analysis.attention import (
+from components.analysis.attention.weights import (
     TextsFilter,
     combine,
     merge_words,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from components.analysis.pooling import pool
-from components.analysis.sentence_similarity import SentencePair, SentenceSimilarity, sentence_similarity
+from components.analysis.similarity.sentences import SentencePair, SentenceSimilarity, sentence_similarity
 from components.model.trace import POOLINGS
 from tests.places import ASSETS
 

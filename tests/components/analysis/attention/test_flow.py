@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from components.analysis.attention import of_sentence
-from components.analysis.attention_flow import rollout, weighted_norms
-from components.analysis.attention_flow import summed_norms as summed_norms_of_block
+from components.analysis.attention.flow import rollout, weighted_norms
+from components.analysis.attention.flow import summed_norms as summed_norms_of_block
+from components.analysis.attention.weights import of_sentence
 from components.model.backend import TraceOptions
 
 

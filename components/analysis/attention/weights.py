@@ -11,7 +11,7 @@ Merged words have the masks that the later steps need. After leaving out tokens,
 after selecting texts, a row sums to the share that the query gives to the remaining keys (`renormalised`: to 1).
 
 What it does not show: what a head *does*. A high weight on a token with a short value vector changes almost
-nothing (Kobayashi et al. 2020; see components.analysis.attention_flow), and whether weights explain a model's
+nothing (Kobayashi et al. 2020; see components.analysis.attention.flow), and whether weights explain a model's
 answer is disputed (Jain and Wallace 2019 against, Wiegreffe and Pinter 2019 for a narrower sense of the word).
 """
 

@@ -22,7 +22,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.analysis.attention import TextsFilter, pair_mask
+from components.analysis.attention.weights import TextsFilter, pair_mask
 from components.arrays import Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence
@@ -33,8 +33,8 @@ PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 # The definition of each pattern, for people.
 MEANING: Mapping[Pattern, str] = MappingProxyType(
     {
-        "previous": "the previous token",
-        "next": "the next token",
+        "previous": "the token before",
+        "next": "the token after",
         "itself": "the token itself",
         "first": "the first token, [CLS] in BERT",
         "separators": "the [SEP] tokens",

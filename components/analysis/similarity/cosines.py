@@ -2,7 +2,7 @@
 
 In BERT-family encoders cosines are high for any two tokens (Ethayarajh 2019,
 "How Contextual are Contextualized Word Representations?"), so that a curve must be compared with the baseline of
-components.analysis.baseline. It shows how similar two directions are, not why.
+components.analysis.similarity.baseline. It shows how similar two directions are, not why.
 """
 
 from __future__ import annotations

@@ -1,67 +1,81 @@
-"""The dashboard's entry: page config, navigation, the shared sidebar, then the page."""
+"""The server: `streamlit run dashboard/app.py`. It refuses strangers, then serves main.py to each session.
+
+A browser runs scripts of any page a person has open, and some try servers on the person's own machine. Streamlit refuses
+none of them by default: it answers whatever name its address was given (DNS rebinding: a page of evil.example that lets
+its name point to 127.0.0.1 reads what this server sends), and to decide on a foreign origin it asks a host outside for
+its own address, while all sessions wait. So requests are checked here, before Streamlit sees them.
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
-# `streamlit run dashboard/app.py` puts dashboard/ on sys.path, not the project's root, which holds the
-# packages `components` and `dashboard`.
+# As in main.py: Streamlit puts the folder of this file on sys.path, not the project's root.
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import streamlit as st  # noqa: E402
-from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
+from starlette.datastructures import Headers, MutableHeaders  # noqa: E402
+from starlette.middleware import Middleware  # noqa: E402
+from starlette.responses import PlainTextResponse  # noqa: E402
+from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
 
-from components.model.catalog import spec_of  # noqa: E402
-from dashboard import caching, navigation, ready_made, state  # noqa: E402
-from dashboard.corpora import current  # noqa: E402
-from dashboard.jobs import listing, warm_up  # noqa: E402
-from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
+from dashboard import access  # noqa: E402
 
-caching.after_load["demo corpus"] = warm_up.embed_demo
-SIDEBAR_WIDTH = 330  # pixels: the models' names fit
+HEALTH, METRICS = "/_stcore/health", "/_stcore/metrics"
 
 
-def main() -> None:
-    # Our own icon: a Material icon would be fetched from a font host.
-    st.set_page_config(
-        page_title="BERT Internals",
-        page_icon=str(ready_made.ASSETS / "icon.svg"),
-        layout="wide",
-        initial_sidebar_state=SIDEBAR_WIDTH,
-    )
-    projector = bool(st.session_state.get("projector", st.query_params.get("proj") == "1"))
-    pages = navigation.pages()
-    page = st.navigation(list(pages.values()), position="top" if projector else "sidebar")
-    key = page.url_path or "home"
-    context = get_script_run_ctx()
-    state.read_address(key, history=bool(context and context.is_history_navigation))
-    sentence_bar.take_edits()
-    # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
-    if not model_gate.needs_consent("model"):
-        caching.models().request(spec_of(state.get("model")), caching.person())
-    style()
-    listing.expect()
-    jobs_slot = sidebar.draw(key)
-    page_header.draw(key, current.in_use())
-    messages.notices()
-    page.run()
-    listing.draw(jobs_slot)  # last: by now the page has started its jobs
-    state.write_address(key)
+class Guard:
+    """Answers 403 to a host or an origin that is not this server's, and gives every answer its protective headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        path = scope["path"].rstrip("/")
+        # A health check may use any name: its answer says nothing about anybody.
+        is_known = path.endswith(HEALTH) or access.is_known_host(headers.get("host"))
+        if scope["type"] == "websocket":
+            if is_known and access.is_own_origin(headers.get("origin"), headers.get("host")):
+                await self.app(scope, receive, send)
+            else:
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})  # before it is accepted: status 403
+            return
+        if not is_known:
+            await PlainTextResponse(access.UNKNOWN_HOST, 403)(scope, receive, send)
+        elif path.endswith(METRICS) and not access.metrics_allowed():
+            await PlainTextResponse("Not found", 404)(scope, receive, send)
+        else:
+            await self.app(scope, receive, _with_headers(send))
 
 
-def style() -> None:
-    """Our few changes to Streamlit's look, and larger type in projector mode."""
-    st.html(ready_made.ASSETS / "web" / "style.css")
-    if state.get("projector"):
-        # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
-        # empty: hide it.
-        st.html(
-            "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 4.2rem; } "
-            '[data-testid="stSidebar"] { display: none; }</style>'
-        )
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Content-Security-Policy"] = f"frame-ancestors {access.frame_ancestors()}"
+            headers["X-Content-Type-Options"] = "nosniff"
+            headers["Referrer-Policy"] = "same-origin"  # an address carries what a person typed
+        await send(message)
+
+    return sent
 
 
-main()
+@asynccontextmanager
+async def say_what_is_allowed(_: Any) -> AsyncIterator[None]:
+    logging.getLogger(__name__).warning(access.summary())
+    yield
+
+
+app = st.App(Path(__file__).parent / "main.py", middleware=[Middleware(Guard)], lifespan=say_what_is_allowed)

@@ -5,7 +5,6 @@ A value from an address is parsed and checked here; it is never evaluated or put
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,15 +12,15 @@ from typing import Any
 
 from components.analysis.attention.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
-from components.model.catalog import EMBEDDED_KEY, catalog_spec, parse_model
+from components.model.catalog import EMBEDDED_KEY, catalog_spec, is_path, parse_model
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
+from dashboard import access
 from dashboard.ready_made import ready_made_sets
 
-FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
 PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate")
 LEAST_LENGTH = 3  # tokens: [CLS], one token of the text, [SEP]
 
@@ -110,21 +109,19 @@ def _whole_number(text: str, most: int, least: int = 0) -> int:
     return int(text[:9])
 
 
-def free_models_allowed() -> bool:
-    """Whether people may enter any hub id or folder: yes, unless the operator sets the variable to 0."""
-    return os.environ.get(FREE_MODELS_VARIABLE, "1").strip().lower() not in {"0", "no", "off", "false"}
-
-
 def allowed_model(text: str) -> str:
     """The key of a model named in an address or in the picker.
 
     Both are checked here, because a browser may send a value that the picker does not offer. Raises ValueError (or
     UserError) for a model that is not allowed and for a name that no model can have.
     """
-    if not free_models_allowed() and catalog_spec(text.strip()) is None:
+    name = text.strip()
+    if not access.free_models_allowed() and catalog_spec(name) is None:
         # Refuse before looking anything up, so that nobody can find out which folders exist.
         raise ValueError("only the models of the list are allowed on this server")
-    return parse_model(text).key
+    if is_path(name):
+        name = str(access.server_path(name))
+    return parse_model(name).key
 
 
 def _model(name: str, short: str, default: str, pages: tuple[str, ...] = PAGES, words: str = "") -> Setting:

@@ -196,7 +196,7 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_the_first_page_is_drawn_before_torch_is_imported():
     """The import takes seconds: a job in the background begins it while the first page is drawn."""
     graph = import_graph("components", "dashboard")
-    modules = sorted(graph["dashboard.app"] | graph["dashboard.views.home.page"])
+    modules = sorted(graph["dashboard.main"] | graph["dashboard.views.home.page"])
     assert {"dashboard.state", "dashboard.navigation"} <= set(modules)
     code = (
         "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]; print('torch' in sys.modules)"
@@ -209,7 +209,7 @@ def test_the_first_page_is_drawn_before_torch_is_imported():
 
 def test_only_the_views_and_the_entry_know_the_views():
     wrong = wrong_imports("dashboard", "dashboard.views")
-    may = ("dashboard/app.py ", "dashboard/navigation.py ", "dashboard/views/")
+    may = ("dashboard/main.py ", "dashboard/navigation.py ", "dashboard/views/")
     assert [line for line in wrong if not line.startswith(may)] == []
 
 
@@ -229,10 +229,10 @@ def test_pages_do_not_import_pages():
 @pytest.mark.parametrize(
     ("folder", "above"),
     [
-        ("dashboard/ui", ("views", "jobs", "corpora", "navigation", "app")),
-        ("dashboard/corpora", ("views", "jobs", "navigation", "app")),
-        ("dashboard/jobs", ("views", "navigation", "app")),
-        ("dashboard/views", ("app",)),
+        ("dashboard/ui", ("views", "jobs", "corpora", "navigation", "main", "app")),
+        ("dashboard/corpora", ("views", "jobs", "navigation", "main", "app")),
+        ("dashboard/jobs", ("views", "navigation", "main", "app")),
+        ("dashboard/views", ("main", "app")),
     ],
 )
 def test_the_dashboards_own_directions(folder, above):
@@ -265,14 +265,14 @@ def test_our_modules_are_imported_by_one_spelling():
     assert wrong == []
 
 
-def test_the_import_path_is_changed_in_app_only():
+def test_the_import_path_is_changed_in_the_entries_only():
     touching = [
         relative(path)
         for folder in ("components", "dashboard")
         for path in files_of(folder, ".py")
         if re.search(r"\bsys\.path\b", path.read_text(encoding="utf-8"))
     ]
-    assert set(touching) <= {"dashboard/app.py"}
+    assert set(touching) <= {"dashboard/app.py", "dashboard/main.py"}
 
 
 @pytest.mark.parametrize("folder", ["dashboard/pages", "dashboard/components"])
@@ -284,6 +284,42 @@ def test_no_dashboard_module_hides_another():
     """Streamlit puts dashboard/ first on sys.path: a dashboard/copy.py would be everybody's `copy`."""
     stems = {path.stem for path in (ROOT / "dashboard").glob("*.py")} - {"__init__"}
     assert stems & (sys.stdlib_module_names | {"streamlit", "components", "tests"}) == set()
+
+
+def calls_in(path: Path) -> set[str]:
+    """The names of all methods and functions of modules that a file calls, as `x` of `st.x(...)`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return {function.attr for function in calls if isinstance(function, ast.Attribute)}
+
+
+@pytest.mark.parametrize(
+    ("names", "homes"),
+    [
+        # A browser may send a value that a widget does not offer: `bind` and `checked` check all of them. The models'
+        # lists take other names too, which `settings.allowed_model` checks.
+        (
+            {
+                "selectbox",
+                "multiselect",
+                "radio",
+                "pills",
+                "segmented_control",
+                "select_slider",
+                "slider",
+                "number_input",
+            },
+            {"dashboard/ui/sidebar.py"},
+        ),
+        # Tables render Markdown: `plain_table` escapes it.
+        ({"table"}, {"dashboard/ui/figures.py"}),
+        # A path of the server: `server_path` asks whether it may be opened.
+        ({"expanduser"}, {"dashboard/access.py"}),
+    ],
+)
+def test_what_is_checked_in_one_place_is_called_there_only(names, homes):
+    calling = {relative(path) for path in files_of("dashboard", ".py") if calls_in(path) & names}
+    assert calling == homes
 
 
 def test_a_folder_says_its_purpose_and_holds_about_a_dozen_modules():

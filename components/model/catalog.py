@@ -172,12 +172,13 @@ def spec_of(key: str) -> ModelSpec:
     known = catalog_spec(key)
     if known is not None:
         return known
-    if _is_path(key):
+    if is_path(key):
         return ModelSpec(key, "folder", Path(key).name, "a folder on this machine")
     return ModelSpec(key, "hub", key, "from the Hugging Face hub")
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Whether the name of a model is that of a folder."""
     return text.startswith(("/", "~", ".")) or "\\" in text or (len(text) > 1 and text[1] == ":")
 
 
@@ -190,7 +191,7 @@ def parse_model(text: str) -> ModelSpec:
     known = catalog_spec(key)
     if known is not None:
         return known
-    if _is_path(key):
+    if is_path(key):
         folder = _folder(key)
         if folder is None:
             raise InputError(

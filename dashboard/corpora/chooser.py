@@ -11,11 +11,10 @@ import streamlit as st
 
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
-from components.retrieval.corpora.readers.table import unreadable
-from dashboard import caching, settings, state
+from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import progress
-from dashboard.ui import messages
+from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -38,19 +37,21 @@ class _Source:
 def choose() -> Corpus | None:
     """Draw the choice of a corpus, and make it the session's on a click; returns one that was read but is not in use."""
     sources = {"demo": "Demo corpus", "upload": "Upload a file", "hub": "Hugging Face dataset"}
-    if settings.free_models_allowed():
+    if access.server_files_allowed():
         sources["path"] = "File on this machine"
     # Streamlit forgets a widget's value while another view is open: the choice is kept under a key of its own.
     st.session_state["corpus_way"] = st.session_state.get("_corpus_way", "demo")
-    source_kind = st.segmented_control(
+    source_kind = controls.checked(
+        st.segmented_control,
         "Corpus",
-        list(sources),
+        options=sources,
         format_func=sources.__getitem__,
         key="corpus_way",
+        default="demo",
         required=True,
-        on_change=lambda: st.session_state.update(_corpus_way=st.session_state["corpus_way"]),
+        on_choice=lambda source_kind: st.session_state.update(_corpus_way=source_kind),
     )
-    if source_kind not in sources or source_kind == "demo":  # a browser may send what was not offered
+    if source_kind == "demo":
         if state.get("corpus"):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{messages.escape(current.corpus().name)}** is in use.", width="content")
@@ -93,11 +94,8 @@ def _file() -> _Source | None:
     typed = st.text_input("Path of a file on this machine", key="corpus_path", max_chars=1_000).strip()
     if not typed:
         return None
-    try:
-        path = Path(typed).expanduser()
-        status = path.stat()
-    except (OSError, RuntimeError, ValueError) as problem:
-        raise unreadable(typed[:80], problem) from problem
+    path = access.server_path(typed)
+    status = path.stat()
     return _Source(path.name, f"{path} {status.st_size} {status.st_mtime_ns}", lambda: path)
 
 
@@ -143,11 +141,13 @@ def _read(source: _Source, is_upload: bool) -> Corpus | None:
         return None
     text_columns = [column for column in columns if column.is_text] or columns
     names = {column.name: f"{column.name}: {str(next(iter(column.examples), ''))[:60]}" for column in text_columns}
-    chosen = row.selectbox(
+    chosen = controls.checked(
+        row.selectbox,
         "Text column",
-        [AUTOMATIC, *names],
+        options=[AUTOMATIC, *names],
         format_func=lambda option: names.get(option, option),
         key="corpus_column",
+        default=AUTOMATIC,
     )
     guessed = [column.name for column in text_columns if column.is_guess or len(text_columns) == 1]
     if chosen == AUTOMATIC and len(guessed) != 1:

@@ -146,16 +146,18 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         all_bytes = needed_bytes(count, backend.vector_size(backend.poolings), request.pair_options(), "float32")
         is_whole = request.exact and all_bytes <= FLOAT32_BYTES
         left, right = st.columns(2)
-        layers = left.multiselect(
+        layers = controls.checked(
+            left.multiselect,
             "Layers",
-            all_layers,
+            options=all_layers,
             default=list(all_layers) if is_whole else [last],
             key=f"layers_{where}",
             help=caching.glossary()["layer"],
         )
-        poolings = right.multiselect(
+        poolings = controls.checked(
+            right.multiselect,
             "Poolings",
-            list(backend.poolings),
+            options=backend.poolings,
             default=list(backend.poolings) if is_whole else [backend.own_pooling],
             format_func=POOLING_NAMES.__getitem__,
             key=f"poolings_{where}",

@@ -125,6 +125,35 @@ def bind(
     return value
 
 
+def checked(
+    widget: Callable[..., Any],
+    label: str,
+    *,
+    key: str,
+    default: Any = None,
+    on_choice: Callable[[Any], None] | None = None,
+    **arguments: Any,
+) -> Any:
+    """Draw a widget that belongs to no setting, and return its value; `default` in place of what it does not offer.
+
+    As in `bind` the check is made here, on the server. on_choice: called with a value that a person chose and that is
+    offered. The other arguments are passed to the widget; give options and bounds by name.
+    """
+    if "options" in arguments:
+        arguments["options"] = list(arguments["options"])
+
+    def changed() -> None:
+        sent = st.session_state[key]
+        if on_choice is not None and _is_offered(tuple(sent) if isinstance(sent, list) else sent, arguments):
+            on_choice(sent)
+
+    if default is not None:
+        st.session_state.setdefault(key, default)
+    value = widget(label, key=key, on_change=changed, **arguments)
+    is_offered = _is_offered(tuple(value) if isinstance(value, list) else value, arguments)
+    return value if is_offered else default
+
+
 def _is_offered(value: Any, arguments: Mapping[str, Any]) -> bool:
     """Whether a widget with these arguments offers a value."""
     options = arguments.get("options")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,13 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars, matrices, theme
-from dashboard.ui import controls
+from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+# How a spreadsheet recognises a formula; the four escapes are the wide forms of = + - @.
+_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
 
 
@@ -151,6 +154,16 @@ def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
         download(frame, key)
 
 
+def plain_table(frame: pd.DataFrame, **arguments: Any) -> None:
+    """A small table that shows long texts on several lines, without its index.
+
+    Streamlit renders the cells as Markdown, so that texts of files, models and people are escaped: here, for all tables.
+    The names of the columns must be the page's own words.
+    """
+    texts = frame.map(lambda value: messages.escape(value) if isinstance(value, str) else value)
+    st.table(texts, hide_index=True, **arguments)
+
+
 def download(frame: pd.DataFrame, key: str) -> None:
     """A button that saves a table as CSV, which is made on the click.
 
@@ -183,6 +196,6 @@ def _csv(frame: pd.DataFrame) -> bytes:
     """A CSV for spreadsheets: marked as UTF-8, and with an apostrophe before text that would act as a formula."""
 
     def plain(value: object) -> object:
-        return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value
+        return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
     return frame.map(plain).rename(columns=plain).to_csv(index=False).encode("utf-8-sig")

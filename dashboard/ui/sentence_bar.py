@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from dashboard import ready_made, settings, state
-from dashboard.ui import browser, messages
+from dashboard.ui import browser, controls, messages
 
 EDITOR = "sentence_editor"
 MOST_TYPED = 2 * MAX_CHARACTERS  # what the editor may send; the pages say what they cannot show
@@ -81,23 +83,23 @@ def _ready_made(sentences: tuple[str, ...]) -> None:
     widget = "w_set" if chosen else "w_set_own"
     st.session_state["_set_widget"] = widget
     st.session_state[widget] = chosen
-    st.selectbox(
+    controls.checked(
+        st.selectbox,
         "Ready-made sentences",
-        list(sets),
+        options=sets,
         format_func=lambda key: sets[key].title,
         key=widget,
-        on_change=_choose_set,
-        args=(widget,),
+        on_choice=partial(_choose_set, widget),
         placeholder="Your own sentences",
         help="Each set shows one effect.",
     )
 
 
-def _choose_set(widget: str) -> None:
+def _choose_set(widget: str, key: str) -> None:
     take_edits()  # what was typed before the choice must not come after it
-    chosen = ready_made.ready_made_sets().get(st.session_state[widget] or "")
+    chosen = ready_made.ready_made_sets()[key]
     # A browser that has not yet drawn our last answer sends the value of the previous widget as if it were chosen.
-    if chosen is not None and widget == st.session_state.get("_set_widget"):
+    if widget == st.session_state.get("_set_widget"):
         state.put("sentences", chosen.sentences)
         # The view that its hint describes.
         state.put("layers_view", "sentences" if chosen.view == "sentences" else "across")
@@ -111,12 +113,13 @@ def _arrange(current: tuple[str, ...]) -> None:
     index = min(st.session_state.get("_arranged", 0), len(current) - 1)
     st.session_state["w_arrange"] = index
     with panel:
-        st.selectbox(
+        controls.checked(
+            st.selectbox,
             "Sentence",
-            range(len(current)),
+            options=range(len(current)),
             format_func=lambda row: f"{row + 1}  {current[row][:60]}",
             key="w_arrange",
-            on_change=lambda: st.session_state.update(_arranged=st.session_state["w_arrange"]),
+            on_choice=lambda row: st.session_state.update(_arranged=row),
         )
         with st.container(horizontal=True):
             for label, icon, key, target in (

@@ -9,7 +9,7 @@ import streamlit as st
 from components.errors import UserError
 from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
 from components.model.files import hub
-from dashboard import caching, settings, state
+from dashboard import access, caching, settings, state
 from dashboard.ui import controls, messages, sentence_bar
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def _label(key: str) -> str:
 
 
 def _models(page: str) -> None:
-    free = settings.free_models_allowed()
+    free, files = access.free_models_allowed(), access.server_files_allowed()
+    folder = " or the path of a folder" if files else ""
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
@@ -63,7 +64,7 @@ def _models(page: str) -> None:
             on_change=_choose_model,
             args=(name,),
             accept_new_options=free,
-            help=help_text + (" You can also type a Hugging Face hub id or the path of a folder." if free else ""),
+            help=help_text + (f" You can also type a Hugging Face hub id{folder}." if free else ""),
         )
         if name == "model2" and page in _SECOND_USED:
             st.caption(_SECOND_USED[page])
@@ -108,9 +109,10 @@ def _more() -> None:
             max_value=limit,
             help=caching.glossary()["maximum length"],
         )
-        st.segmented_control(
+        controls.checked(
+            st.segmented_control,
             "Picture format",
-            ["png", "svg"],
+            options=["png", "svg"],
             format_func=str.upper,
             default="png",
             required=True,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
@@ -16,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import caching
 from tests.places import ROOT
 
-APP = str(ROOT / "dashboard" / "app.py")
+APP = str(ROOT / "dashboard" / "main.py")
 
 Open = Callable[..., AppTest]
 
@@ -88,6 +89,11 @@ def texts(app: AppTest) -> str:
     """All that the page says, in one string."""
     kinds = ("title", "markdown", "caption", "info", "warning", "error", "subheader", "text")
     return "\n".join(str(item.value) for kind in kinds for item in getattr(app, kind))
+
+
+def plain_table(app: AppTest, number: int = 0) -> pd.DataFrame:
+    """The texts of a plain table as a person reads them: Markdown's escapes are not shown."""
+    return app.table[number].value.replace({r"\\(.)": r"\1", "\u2060": ""}, regex=True)
 
 
 def chips(app: AppTest) -> dict[str, Any]:

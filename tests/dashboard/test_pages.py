@@ -18,7 +18,7 @@ from dashboard import caching, ready_made, settings
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
-from tests.dashboard.conftest import Open, chips, figures, texts, traces, type_sentences
+from tests.dashboard.conftest import Open, chips, figures, plain_table, texts, traces, type_sentences
 from tests.tiny import save_tiny
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
@@ -452,7 +452,8 @@ def test_bert_base_is_known_without_a_download(open_page: Open) -> None:
 
 def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
     app = open_page("model", view="vectors", n="1", l="3", t=["5", "7", "6"])
-    shapes = dict(zip(app.table[0].value["output"], app.table[0].value["shape"], strict=True))
+    table = plain_table(app)
+    shapes = dict(zip(table["output"], table["shape"], strict=True))
     assert shapes == {
         "hidden_states": "7 of (3, 13, 384)",
         "last_hidden_state": "(3, 13, 384)",
@@ -787,9 +788,14 @@ def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:
 
 
 def test_a_csv_holds_no_formulas() -> None:
-    frame = pd.DataFrame({"first": ["=1+1", "plain", "-2"], "n": [1, -2, 3]})
-    text = feedback._csv(frame).decode("utf-8-sig")
-    assert text.splitlines()[1:] == ["'=1+1,1", "plain,-2", "'-2,3"]
+    texts = ["=1+1", "plain", "-2", "@SUM(A1)", "+2", "\t=1+1", " =1+1", "＝1+1", "a=b"]
+    frame = pd.DataFrame({"=name": texts, "n": range(-4, 5)})
+    lines = feedback._csv(frame).decode("utf-8-sig").splitlines()
+    assert lines[0] == "'=name,n"
+    assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [
+        *("'=1+1", "plain", "'-2", "'@SUM(A1)", "'+2", "'\t=1+1", "' =1+1", "'＝1+1", "a=b")
+    ]
+    assert [line.rsplit(",", 1)[1] for line in lines[1:]] == [str(number) for number in range(-4, 5)]
 
 
 @pytest.mark.parametrize("page", settings.PAGES)

@@ -136,22 +136,21 @@ def show_me(model_input: AttentionInput) -> None:
     last = st.session_state.get("_show_me")
     st.session_state["w_show_me"] = last if last in shown else next(iter(shown), None)
 
-    def chosen() -> None:
-        pattern = st.session_state["w_show_me"]
-        if pattern in best:
-            controls.stop_playing()
-            st.session_state["_show_me"] = pattern
-            state.put("block", best[pattern].block)
-            state.put("head", best[pattern].head)
+    def choose(pattern: Pattern) -> None:
+        controls.stop_playing()
+        st.session_state["_show_me"] = pattern
+        state.put("block", best[pattern].block)
+        state.put("head", best[pattern].head)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="show_me"):
         st.markdown("Show me", width="content")
-        st.pills(
+        controls.checked(
+            st.pills,
             "Show me the head that attends most to",
-            list(best),
+            options=best,
             format_func=SHOW_ME.__getitem__,
             key="w_show_me",
-            on_change=chosen,
+            on_choice=choose,
             label_visibility="collapsed",
             wrap=False,
         )

@@ -195,7 +195,7 @@ def data(backend: Backend) -> None:
     pairs = current_pairs()
     st.markdown("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
-    st.table(table.map(messages.escape), hide_index=True)
+    figures.plain_table(table)
     about(pairs, advice="")
 
 

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +13,11 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import evaluation as charts
-from components.retrieval.corpora.readers.table import unreadable
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.search.lexical import TITLES
-from dashboard import caching, settings
+from dashboard import access, caching
 from dashboard.corpora import current, uploads
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
@@ -110,7 +108,7 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
 
 def _source() -> str:
     sources = {"demo": "Demo news by topic", "file": "Your files"}
-    if settings.free_models_allowed():
+    if access.server_files_allowed():
         sources["path"] = "Folder on this machine"
     return controls.choice("graded_source", "Collection", sources)
 
@@ -128,10 +126,7 @@ def _collection(source: str) -> GradedSet | None:
     st.session_state["_graded_typed"] = typed
     if not typed:
         return None
-    try:
-        path = Path(typed).expanduser()
-    except RuntimeError as problem:  # the home of a user who does not exist
-        raise unreadable(typed[:80], problem) from problem
+    path = access.server_path(typed)
     key = f"path {path}"
     if st.button("Read the folder", key="read_graded", type="primary"):
         st.session_state["_graded_path"] = key

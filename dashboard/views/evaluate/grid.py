@@ -69,7 +69,7 @@ def grid(backend: Backend) -> None:
     st.markdown(
         f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % bootstrap intervals"
     )
-    st.table(_measures_table(ranks.of(layer, pooling)), hide_index=True)
+    figures.plain_table(_measures_table(ranks.of(layer, pooling)))
     published.pairs()
 
 

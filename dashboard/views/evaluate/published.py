@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.retrieval.evaluation import published_figures
 from components.retrieval.evaluation.published_figures import PublishedResult
-from dashboard.ui import messages
+from dashboard.ui.figures import plain_table
 from dashboard.ui.wording import POOLING_NAMES
 
 
@@ -48,5 +48,5 @@ def _panel(title: str, figures: tuple[PublishedResult, ...], note: str) -> None:
             for figure in figures
         ]
         st.markdown("**Not measured here:** others report these figures, in per cent.")
-        st.table(pd.DataFrame(rows).map(messages.escape), hide_index=True)
+        plain_table(pd.DataFrame(rows))
         st.caption(note)

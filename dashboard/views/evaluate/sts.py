@@ -216,10 +216,8 @@ def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs
         "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores"
     )
     table = _errors(pairs, predicted, LARGEST, unit)
-    for column in ("first", "second"):
-        table[column] = table[column].map(messages.escape)
     table["people"], table[unit] = table["people"].map("{:.1f}".format), table[unit].map("{:.3f}".format)
-    st.table(table.drop(columns=["number"]), hide_index=True)
+    figures.plain_table(table.drop(columns=["number"]))
 
 
 def _errors(pairs: ScoredPairs, predicted: Float64, count: int, unit: str) -> pd.DataFrame:

@@ -154,9 +154,7 @@ def sentences(models: Sequence[Backend]) -> None:
 def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
     """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
     if len(pairs) <= FEW_PAIRS:
-        texts = {name: pairs[name].map(messages.escape) for name in ("first", "second")}
-        cosines = pairs["cosine"].map("{:.4f}".format)
-        st.table(pairs.assign(cosine=cosines, **texts), hide_index=True)
+        figures.plain_table(pairs.assign(cosine=pairs["cosine"].map("{:.4f}".format)))
         return
     narrow = {"cosine": st.column_config.NumberColumn(width=70), "pair": st.column_config.TextColumn(width=70)}
     st.dataframe(pairs, hide_index=True, key=key, row_height=60, column_config=narrow)

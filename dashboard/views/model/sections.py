@@ -86,7 +86,7 @@ def provenance(backend: Backend) -> None:
         "Memory of the weights": f"{size:,.0f} MiB in {backend.precision}",
         "Runs on": str(backend.device),
     }
-    st.table(pd.DataFrame({"": rows.keys(), "value": rows.values()}), hide_header=True, hide_index=True)
+    figures.plain_table(pd.DataFrame({"": rows.keys(), "value": rows.values()}), hide_header=True)
 
 
 def catalog() -> None:
@@ -139,7 +139,7 @@ def outputs(backend: Backend, trace: Trace) -> None:
         ),
     ]
     st.subheader("Outputs for your sentences", anchor=False)
-    st.table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]), hide_index=True)
+    figures.plain_table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]))
     st.caption(f"These arrays take {trace.nbytes / 2**20:.2f} MiB of memory, padding included.")
 
 

@@ -15,7 +15,7 @@ from components.retrieval.search.paraphrases import SimilarPair, most_similar_pa
 from dashboard import caching
 from dashboard.corpora import uploads
 from dashboard.jobs import progress
-from dashboard.ui import figures, messages, wording
+from dashboard.ui import controls, figures, wording
 from dashboard.views.search.results import READY_QUERIES, SIMILARITY_NAMES, TIE
 
 if TYPE_CHECKING:
@@ -124,7 +124,10 @@ def pairs(request: SearchRequest) -> None:
         return
     layer, pooling = request.cell(index)
     most = min(MOST_PAIRS, _possible_pairs(request))
-    count = most if most <= 10 else st.slider("Pairs", 10, most, min(100, most), key="pair_count")
+    count = most
+    if most > 10:
+        default = min(100, most)
+        count = controls.checked(st.slider, "Pairs", min_value=10, max_value=most, default=default, key="pair_count")
     similar = _most_similar(request, index, layer, pooling)
     if similar is None:
         return
@@ -143,10 +146,7 @@ def pairs(request: SearchRequest) -> None:
     if len(similar) > 1 and similar[0].cosine - similar[-1].cosine < TIE:
         st.warning("All of these pairs have the same cosine: the choice of these pairs and their order mean nothing.")
     with st.container(height=560 if len(table) > 10 else "content", key="pairs_box"):
-        # A plain table shows long sentences on several lines. It renders Markdown, which has to be escaped.
-        st.table(
-            table.assign(**{name: table[name].map(messages.escape) for name in ("first", "second")}), hide_index=True
-        )
+        figures.plain_table(table)
     figures.reading(
         f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
         "the highest first. Identical sentences are left out.",

@@ -11,7 +11,7 @@ import streamlit as st
 from components.charts import bars
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
-from dashboard import caching, state
+from dashboard import access, caching, state
 from dashboard.corpora import chooser, current, uploads
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
@@ -96,7 +96,9 @@ def _storage() -> None:
         indexes = caching.indexes()
         count, size = indexes.usage()
         st.markdown(f"{count} indexes use {size / 1e6:,.0f} MB of at most {indexes.limit / 1e6:,.0f} MB.")
-        if st.button("Remove all indexes", key="clear_cache", icon=":material/delete:"):
+        if access.server_files_allowed() and st.button(
+            "Remove all indexes", key="clear_cache", icon=":material/delete:"
+        ):
             st.success(f"{indexes.clear() / 1e6:,.0f} MB were freed.")
         file = uploads.uploader(
             "static",

@@ -52,7 +52,7 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
         st.markdown(f"**Precision of {count} judged {'query' if count == 1 else 'queries'}**")
         means = table.groupby("ranking", sort=False).agg({"query": "size", "P@5": "mean", "P@10": "mean"})
         shown = means.reset_index().rename(columns={"query": "queries"})
-        st.table(shown.assign(**{name: shown[name].map("{:.2f}".format) for name in ("P@5", "P@10")}), hide_index=True)
+        figures.plain_table(shown.assign(**{name: shown[name].map("{:.2f}".format) for name in ("P@5", "P@10")}))
         st.caption(
             f"{caching.glossary()['precision at k']} "
             "The rankings are those that were last on screen with each query. "

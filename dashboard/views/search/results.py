@@ -130,12 +130,13 @@ def query_controls() -> DeltaGenerator:
         panel = controls.options()
     st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
     with st.container(key="row_ready"):
-        st.pills(
+        controls.checked(
+            st.pills,
             "Ready-made queries",
-            READY_QUERIES,
+            options=READY_QUERIES,
             key="w_ready_query",
             label_visibility="collapsed",
-            on_change=_ready_query,
+            on_choice=_choose_query,
         )
     with panel:
         controls.number("k", "Hits (k)", 1, 100, 10)
@@ -143,11 +144,9 @@ def query_controls() -> DeltaGenerator:
     return panel
 
 
-def _ready_query() -> None:
-    query = st.session_state["w_ready_query"]
-    if query in READY_QUERIES:
-        state.put("query", query)
-        state.put("why", None)
+def _choose_query(query: str) -> None:
+    state.put("query", query)
+    state.put("why", None)
 
 
 def _unknown(request: SearchRequest) -> bool:

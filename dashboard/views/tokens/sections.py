@@ -140,7 +140,8 @@ def tensors(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     start = 0
     if len(sentences) > GRID_ROWS:
         pages = -(-len(sentences) // GRID_ROWS)
-        start = GRID_ROWS * (st.pagination(pages, key="grid_page") - 1)
+        page = min(max(1, st.pagination(pages, key="grid_page")), pages)  # a browser may send any number
+        start = GRID_ROWS * (page - 1)
         st.caption(f"Sentences {start + 1} to {min(start + GRID_ROWS, len(sentences))} of {len(sentences)}")
     rows = slice(start, start + GRID_ROWS)
     st.html(

@@ -8,7 +8,7 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-from dashboard import settings, state
+from dashboard import access, settings, state
 from dashboard.ui import controls
 from tests.dashboard.conftest import Open, texts
 
@@ -58,7 +58,7 @@ def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Ope
 
 
 def test_an_empty_choice_of_corpus_offers_no_path(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(settings.FREE_MODELS_VARIABLE, "0")
+    monkeypatch.setenv(access.FREE_MODELS_VARIABLE, "0")
     app = open_page("search", view="corpus")
     forge(app.segmented_control(key="corpus_way"))
     app.run()
@@ -109,6 +109,47 @@ def test_more_than_may_be_chosen_is_refused() -> None:
     assert app.session_state["runs"] == ("bm25",)
     app.multiselect[0].set_value(["lsa", "jm"]).run()
     assert app.session_state["runs"] == ("lsa", "jm")
+
+
+def unbound() -> None:
+    import streamlit as st
+
+    from dashboard.ui import controls
+
+    chosen = st.session_state.setdefault("chosen", [])
+    common = {"on_choice": chosen.append}
+    values = [
+        controls.checked(st.segmented_control, "One", options=["a", "b"], key="one", default="a", **common),
+        controls.checked(st.selectbox, "Row", options=range(3), key="row", default=1, **common),
+        controls.checked(st.multiselect, "Some", options=["x", "y"], key="some", default=["x"], **common),
+        controls.checked(st.slider, "Count", min_value=1, max_value=9, key="count", default=5, **common),
+    ]
+    st.session_state["values"] = values
+
+
+def test_widgets_without_a_setting_are_checked_too() -> None:
+    app = AppTest.from_function(unbound).run()
+    assert app.session_state["values"] == ["a", 1, ["x"], 5]
+    forge(app.segmented_control[0])
+    forge(app.selectbox[0], text="evil")
+    forge(app.multiselect[0], "evil")
+    too_many = WidgetState(id=app.slider[0].id)
+    too_many.double_array_value.data[:] = [10_000.0]
+    app.slider[0].__class__ = type("Forged", (type(app.slider[0]),), {"_widget_state": too_many})
+    app.run()
+    assert not app.exception
+    one, row, some, count = app.session_state["values"]
+    assert one == "a"
+    assert row in range(3)
+    assert set(some) <= {"x", "y"}
+    assert 1 <= count <= 9
+    assert all(
+        value in {0, 1, 2} or value == [] for value in app.session_state["chosen"]
+    )  # nothing that is not offered
+    app.segmented_control[0].set_value("b")
+    app.selectbox[0].set_value(2).run()
+    assert app.session_state["values"][:2] == ["b", 2]
+    assert app.session_state["chosen"][-2:] == ["b", 2]
 
 
 def test_numbers_and_texts_are_bound_too() -> None:

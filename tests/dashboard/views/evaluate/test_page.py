@@ -31,7 +31,7 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
 from dashboard.views.evaluate import choices, sts
-from tests.dashboard.conftest import Open, figures, texts, traces
+from tests.dashboard.conftest import Open, figures, plain_table, texts, traces
 from tests.dashboard.test_pages import backend
 from tests.tiny import save_tiny
 
@@ -189,7 +189,7 @@ def test_another_measure_and_the_table_of_a_cell(open_page: Open, demo_scores: C
         assert grid_values(app)[3, 2] == pytest.approx(100 * value, abs=0.2)
     assert app.session_state["measure"] == "ndcg"
     assert app.query_params["by"] == "ndcg"
-    (row,) = app.table[0].value.to_dict("records")
+    (row,) = plain_table(app).to_dict("records")
     shown = float(row["MRR"].split(" (")[0])
     low, high = (float(edge) for edge in row["MRR"].split(" (")[1].rstrip(")").split(" – "))
     assert shown == pytest.approx(100 * expected["mrr"], abs=0.2)

@@ -1,0 +1,195 @@
+"""What this server lets people reach: one place for every permission, decided by its address and by the operator.
+
+A private server (a loopback address and no proxy) serves the person who started it: files and models of that person's
+machine are offered. Any other server may serve people its operator does not know: it offers neither, unless the
+operator's environment says so. A widget offers what is allowed, but binds only the browser: whatever opens a file calls
+`server_path`, and whatever loads a model calls `settings.allowed_model`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import socket
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from components.errors import InputError
+
+FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
+SERVER_FILES_VARIABLE = "BERT_INTERNALS_SERVER_FILES"
+METRICS_VARIABLE = "BERT_INTERNALS_METRICS"
+FRAMES_VARIABLE = "BERT_INTERNALS_FRAMES"
+UNKNOWN_HOST = (
+    "This server does not know the name in its address. Its operator can allow the name with Streamlit's option "
+    "server.allowedHosts.\n"
+)
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+def _switch(variable: str, default: bool) -> bool:
+    text = os.environ.get(variable, "").strip().lower()
+    return text not in {"0", "no", "off", "false"} if text else default
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether a server at this address is reached from its own machine only. None stands for all addresses."""
+    if address is None:
+        return False
+    if address.startswith("unix:"):
+        return False  # what stands before the socket is not known
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return address.lower() == "localhost"
+
+
+def is_private() -> bool:
+    """Whether only people at this machine reach the server, as far as its settings tell.
+
+    A loopback address, and no sign of a proxy that serves others: no host or origin allowed beside this machine's own.
+    """
+    hosts = {pattern.strip().strip("[]").lower() for pattern in st.get_option("server.allowedHosts")}
+    is_served_elsewhere = bool(hosts - set(LOOPBACK_NAMES) or st.get_option("server.corsAllowedOrigins"))
+    return (
+        is_loopback(st.get_option("server.address")) and not is_served_elsewhere and st.get_option("server.enableCORS")
+    )
+
+
+def free_models_allowed() -> bool:
+    """Whether people may enter any hub id: on a private server, unless the operator's variable decides."""
+    return _switch(FREE_MODELS_VARIABLE, is_private())
+
+
+def server_files_allowed() -> bool:
+    """Whether people may open files of this machine and remove what everybody uses, such as the indexes.
+
+    On a private server, unless the operator's variable decides. A server that offers only the models of the list
+    offers no files either, unless the variable says so.
+    """
+    return _switch(SERVER_FILES_VARIABLE, is_private() and free_models_allowed())
+
+
+def server_path(text: str) -> Path:
+    """The path of this machine that a person entered. Raises InputError where paths are not allowed.
+
+    Nothing is looked up before that is certain. A network share is never opened: the system would send the name of its
+    user to the other machine.
+    """
+    if not server_files_allowed():
+        raise InputError(
+            "This server does not open files of its own machine.",
+            "A model of the list, or a file that you upload, was expected.",
+            "Upload the file, or ask the server's operator.",
+        )
+    if re.match(r"[\\/]{2}", text):
+        raise InputError(
+            "This is the path of a network share.",
+            "A path on this machine was expected.",
+            "Copy the files to this machine, and enter their path.",
+        )
+    try:
+        path = Path(text).expanduser()
+        os.stat(path, follow_symlinks=False)
+    except (OSError, RuntimeError, ValueError) as problem:  # also: the home of a user who does not exist; zero bytes
+        raise InputError(
+            f"The file or folder {text[:80]!r} does not exist, or this program may not read it.",
+            "The path of an existing file or folder was expected.",
+            "Check the path.",
+        ) from problem
+    return path
+
+
+def metrics_allowed() -> bool:
+    """Whether Streamlit's figures about memory and sessions can be read: only if the operator's variable says so."""
+    return _switch(METRICS_VARIABLE, False)
+
+
+def frame_ancestors() -> str:
+    """The pages that may show the dashboard in a frame, as Content-Security-Policy writes them: by default only its own.
+
+    A page that frames another can lay its own buttons under a person's mouse.
+    """
+    text = os.environ.get(FRAMES_VARIABLE, "").strip()
+    return text if text and re.fullmatch(r"[\w.:/*'\- \[\]]+", text) else "'self'"
+
+
+def is_known_host(host: str | None) -> bool:
+    """Whether a request's Host header names this server.
+
+    Streamlit's server.allowedHosts decides if it is set. Else: localhost and the loopback addresses, and on a server that
+    others reach also the machine's own names and every numeric address (a foreign page's host is always a name, since
+    it is the name that DNS rebinding bends).
+    """
+    name = _host_name(host)
+    if name is None:
+        return False
+    allowed = st.get_option("server.allowedHosts")
+    if allowed:
+        return any(_matches(name, pattern.strip().lower().rstrip(".").strip("[]")) for pattern in allowed)
+    if name in LOOPBACK_NAMES:
+        return True
+    return not is_loopback(st.get_option("server.address")) and (_is_numeric(name) or name in _own_names())
+
+
+def is_own_origin(origin: str | None, host: str | None) -> bool:
+    """Whether a websocket was opened by a page of this server, or by no page at all (None).
+
+    Origins of Streamlit's server.corsAllowedOrigins count as the server's own, and so does every origin where the
+    operator switched server.enableCORS off.
+    """
+    if origin is None or not st.get_option("server.enableCORS"):
+        return True
+    if origin in {allowed.strip() for allowed in st.get_option("server.corsAllowedOrigins")}:
+        return True
+    try:
+        return urlsplit(origin).netloc.lower() == (host or "").lower() != ""
+    except ValueError:
+        return False
+
+
+def summary() -> str:
+    """What is allowed and what decides it, for the operator at start."""
+    address = st.get_option("server.address") or "all addresses"
+    offers = (
+        ("models outside the list", free_models_allowed(), FREE_MODELS_VARIABLE),
+        ("files of this machine", server_files_allowed(), SERVER_FILES_VARIABLE),
+    )
+    parts = [
+        f"{what} are offered ({variable}=0 forbids them)"
+        if is_allowed
+        else f"{what} are not offered ({variable}=1 allows them)"
+        for what, is_allowed, variable in offers
+    ]
+    return f"The dashboard listens on {address}: {'; '.join(parts)}."
+
+
+def _host_name(host: str | None) -> str | None:
+    """The name in a Host header, in lower case without port, brackets and a final dot; None if it is not one."""
+    if not host or not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[\w.\-]+)(:\d{1,5})?", host, re.ASCII):
+        return None
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    return name.lower().rstrip(".") or None
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return pattern in {"*", name} or (pattern.startswith("*.") and name.endswith(pattern[1:]))
+
+
+def _is_numeric(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    """The names of this machine, and the name the server was told to listen on."""
+    names = {socket.gethostname(), str(st.get_option("server.address") or "")}
+    return frozenset(name.lower() for name in names if name)

@@ -1,0 +1,67 @@
+"""What each run of a session does: page config, navigation, the shared sidebar, then the page. app.py serves it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# Streamlit puts the folder of the script on sys.path, not the project's root, which holds the packages `components`
+# and `dashboard`.
+ROOT = str(Path(__file__).resolve().parent.parent)
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
+
+import streamlit as st  # noqa: E402
+from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
+
+from components.model.catalog import spec_of  # noqa: E402
+from dashboard import caching, navigation, ready_made, state  # noqa: E402
+from dashboard.corpora import current  # noqa: E402
+from dashboard.jobs import listing, warm_up  # noqa: E402
+from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
+
+caching.after_load["demo corpus"] = warm_up.embed_demo
+SIDEBAR_WIDTH = 330  # pixels: the models' names fit
+
+
+def main() -> None:
+    # Our own icon: a Material icon would be fetched from a font host.
+    st.set_page_config(
+        page_title="BERT Internals",
+        page_icon=str(ready_made.ASSETS / "icon.svg"),
+        layout="wide",
+        initial_sidebar_state=SIDEBAR_WIDTH,
+    )
+    projector = bool(st.session_state.get("projector", st.query_params.get("proj") == "1"))
+    pages = navigation.pages()
+    page = st.navigation(list(pages.values()), position="top" if projector else "sidebar")
+    key = page.url_path or "home"
+    context = get_script_run_ctx()
+    state.read_address(key, history=bool(context and context.is_history_navigation))
+    sentence_bar.take_edits()
+    # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
+    if not model_gate.needs_consent("model"):
+        caching.models().request(spec_of(state.get("model")), caching.person())
+    style()
+    listing.expect()
+    jobs_slot = sidebar.draw(key)
+    page_header.draw(key, current.in_use())
+    messages.notices()
+    page.run()
+    listing.draw(jobs_slot)  # last: by now the page has started its jobs
+    state.write_address(key)
+
+
+def style() -> None:
+    """Our few changes to Streamlit's look, and larger type in projector mode."""
+    st.html(ready_made.ASSETS / "web" / "style.css")
+    if state.get("projector"):
+        # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
+        # empty: hide it.
+        st.html(
+            "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 4.2rem; } "
+            '[data-testid="stSidebar"] { display: none; }</style>'
+        )
+
+
+main()

@@ -1,0 +1,204 @@
+"""The server against strangers: foreign hosts and origins, values that no widget offers, and what it tells by itself."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.exceptions import InvalidStatus
+
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.faults.session import opened
+
+
+class Outside:
+    """Counts the connections that a server makes to the world: it is the proxy that the server is told to use."""
+
+    def __init__(self) -> None:
+        self.requests: list[bytes] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._count, daemon=True).start()
+
+    def _count(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            with connection:
+                self.requests.append(connection.recv(200))
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@pytest.fixture(scope="module")
+def outside() -> Iterator[Outside]:
+    counting = Outside()
+    yield counting
+    counting.close()
+
+
+def environment(outside: Outside) -> dict[str, str]:
+    return {
+        "BERT_INTERNALS_WARM_UP": "0",
+        **{name: outside.url for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")},
+        "no_proxy": "",
+        "NO_PROXY": "",
+    }
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Iterator[Server]:
+    server = start_server(tmp_path_factory.mktemp("private") / "log.txt", **environment(outside))
+    yield server
+    stop_server(server)
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Iterator[Server]:
+    """A server that listens on all addresses."""
+    server = start_server(
+        tmp_path_factory.mktemp("public") / "log.txt",
+        STREAMLIT_SERVER_ADDRESS="0.0.0.0",
+        BERT_INTERNALS_METRICS="1",
+        BERT_INTERNALS_FRAMES="https://course.example",
+        **environment(outside),
+    )
+    yield server
+    stop_server(server)
+
+
+def status(server: Server, path: str, host: str | None = None) -> tuple[int, dict[str, str]]:
+    request = urllib.request.Request(server.url + path, headers={"Host": host} if host else {})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=10) as answer:
+            return answer.status, {name.lower(): value for name, value in answer.headers.items()}
+    except urllib.error.HTTPError as refused:
+        return refused.code, {}
+
+
+@pytest.mark.parametrize("path", ["/", "/search", "/_stcore/host-config", "/_stcore/upload_file/a/b"])
+def test_a_foreign_host_is_refused(private: Server, path: str) -> None:
+    assert status(private, path, "evil.example")[0] == 403
+    assert status(private, path, "127.0.0.1.evil.example:8501")[0] == 403
+    assert status(private, path)[0] != 403
+
+
+def test_the_health_address_answers_to_any_name(private: Server) -> None:
+    assert status(private, "/_stcore/health", "probe.internal")[0] == 200
+
+
+def test_a_server_on_all_addresses_is_known_by_numbers_and_its_own_name(public: Server) -> None:
+    for host in ("192.0.2.7:8501", "[2001:db8::7]", "localhost", socket.gethostname()):
+        assert status(public, "/", host)[0] == 200, host
+    assert status(public, "/", "evil.example")[0] == 403
+
+
+def test_a_foreign_host_opens_no_websocket(private: Server) -> None:
+    """DNS rebinding: the name of a foreign page points to this machine, and the page's origin is that name."""
+    with pytest.raises(InvalidStatus) as refused, opened(private.url, "evil.example", "http://evil.example"):
+        pass
+    assert refused.value.response.status_code == 403
+
+
+def test_foreign_origins_are_refused_at_once_and_nobody_outside_is_asked(
+    private: Server, public: Server, outside: Outside
+) -> None:
+    def refused(server: Server) -> int:
+        with pytest.raises(InvalidStatus) as problem, opened(server.url, origin="http://evil.example"):
+            pass
+        return problem.value.response.status_code
+
+    for server in (private, public):
+        with ThreadPoolExecutor(10) as pool:
+            answers = [pool.submit(refused, server) for _ in range(10)]
+            started = time.monotonic()
+            assert status(server, "/_stcore/health")[0] == 200
+            # One lookup of the server's own address took two seconds, and everybody waited.
+            assert time.monotonic() - started < 2
+            assert [answer.result() for answer in answers] == [403] * 10
+    assert outside.requests == []
+
+
+def test_a_page_of_the_server_itself_opens_a_session(private: Server) -> None:
+    with opened(private.url, origin=private.url) as session:
+        session.run("tokens")
+        assert session.elements
+        assert not [element for element in session.elements if type(element).__name__ == "Exception"]
+
+
+def test_headers_protect_every_answer(private: Server, public: Server) -> None:
+    _, headers = status(private, "/")
+    assert headers["content-security-policy"] == "frame-ancestors 'self'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert status(public, "/")[1]["content-security-policy"] == "frame-ancestors https://course.example"
+
+
+def test_the_metrics_are_closed_unless_the_operator_opens_them(private: Server, public: Server) -> None:
+    assert status(private, "/_stcore/metrics")[0] == 404
+    assert status(public, "/_stcore/metrics")[0] == 200
+
+
+def test_a_server_says_at_start_what_it_offers(private: Server, public: Server) -> None:
+    assert "listens on 127.0.0.1" in private.log.read_text()
+    assert "files of this machine are offered" in private.log.read_text()
+    said = public.log.read_text()
+    assert "listens on 0.0.0.0" in said
+    assert "models outside the list are not offered (BERT_INTERNALS_FREE_MODELS=1 allows them)" in said
+    assert "files of this machine are not offered (BERT_INTERNALS_SERVER_FILES=1 allows them)" in said
+
+
+def options_of(widget: object) -> list[str]:
+    return [option.content for option in widget.options]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("values", [[], ["File on this machine"], ["path"], ["3"]])
+def test_a_server_on_all_addresses_offers_no_file_whatever_is_sent(
+    public: Server, tmp_path: Path, values: list[str]
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret sentence\nanother line\n")
+    with opened(public.url) as session:
+        session.run("search", "view=corpus")
+        (chooser,) = session.labelled("Corpus")
+        assert options_of(chooser) == ["Demo corpus", "Upload a file", "Hugging Face dataset"]
+        forged = WidgetState(id=chooser.id)  # type: ignore[attr-defined]
+        forged.string_array_value.data.extend(values)
+        session.run("search", "view=corpus", states=(forged,))
+        assert session.labelled("Path of a file on this machine") == []
+        assert session.labelled("Corpus")
+        # The widget that is not there, by the id it would have elsewhere.
+        path = WidgetState(id="$$ID-0-corpus_path", string_value=str(secret))
+        session.run("search", "view=corpus", states=(forged, path))
+        assert "secret sentence" not in repr(session.elements)
+
+
+def test_a_private_server_offers_files(private: Server) -> None:
+    with opened(private.url) as session:
+        session.run("search", "view=corpus")
+        (chooser,) = session.labelled("Corpus")
+        assert "File on this machine" in options_of(chooser)
+
+
+def test_an_address_names_no_folder_of_a_public_server(public: Server, tmp_path: Path) -> None:
+    """Whether a folder exists must not show: both are refused with the same words."""
+    answers = []
+    for folder in (tmp_path, tmp_path / "nothing here"):
+        with opened(public.url) as session:
+            session.run("tokens", f"m={folder}")
+            alerts = [element.body for element in session.elements if type(element).__name__ == "Alert"]  # type: ignore[attr-defined]
+            answers.append([alert.replace(str(folder), "") for alert in alerts])
+    assert answers[0] == answers[1]
+    assert any("only the models of the list" in alert for alert in answers[0])

@@ -11,17 +11,17 @@ TEST_READY := $(VENV)/.test-ready
 # Tests run on up to four cores at once, whole files at a time, each process with one thread for its numbers.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: run test test-fast test-gpu lint format bench reproduce tokenizers browser screenshots clean
+.PHONY: run test test-fast test-gpu lint format bench fuzz reproduce tokenizers browser screenshots clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
 		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false
 
 test: $(TEST_READY) browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not fuzz"
 
 test-fast: $(TEST_READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not fuzz and not browser"
 
 test-gpu: $(TEST_READY)
 	$(BIN)/python -m pytest tests/gpu -m gpu
@@ -37,6 +37,10 @@ format: $(TEST_READY)
 
 bench: $(TEST_READY) browser
 	$(BIN)/python -m pytest tests/benchmarks -m benchmark -s
+
+# Ten thousand mutated addresses and uploads, the same in every run.
+fuzz: $(TEST_READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults -n auto --maxprocesses 4 -m fuzz
 
 # The example tokenizers of the Tokens page, trained again on this project's texts.
 tokenizers: $(RUN_READY)

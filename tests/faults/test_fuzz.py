@@ -1,0 +1,224 @@
+"""Ten thousand mutated addresses and uploads (`make fuzz`): each is read, or refused with an error for people."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from components.errors import UserError
+from components.retrieval.corpora.corpus import columns_of, read_corpus
+from components.retrieval.corpora.senses import read_senses
+from components.retrieval.evaluation.graded.collection import read_graded
+from components.retrieval.evaluation.run_record import Run, RunData, read_runs, write_runs
+from components.retrieval.search.static_vectors import read_static_vectors
+from dashboard import state
+from dashboard.settings import PAGES, SETTINGS
+
+pytestmark = pytest.mark.fuzz
+
+
+def cases(count: int) -> Callable[[Any], Any]:
+    """Settings of a test with this many cases, the same in every run."""
+
+    def decorate(test: Any) -> Any:
+        chosen = settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            derandomize=False,
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )
+        return seed(20_261_122)(chosen(test))
+
+    return decorate
+
+
+# --- Addresses
+
+KEYS = sorted({setting.short for setting in SETTINGS})
+TEXTS = st.one_of(
+    st.text(max_size=40),
+    st.integers(-(10**12), 10**12).map(str),
+    st.sampled_from(
+        ["", "0", "-1", "1e9", "٣", "\ud800", "\0", "../../etc", "\\\\host\\share", "//host/x", "~root", "m.6.mean"]
+    ),
+    st.sampled_from(
+        [text for setting in SETTINGS if setting.default is not None for text in setting.show(setting.default)]
+    ),
+)
+ADDRESSES = st.dictionaries(
+    st.one_of(st.sampled_from(KEYS), st.text(max_size=8)), st.lists(TEXTS, min_size=1, max_size=5), max_size=8
+)
+
+
+class Address(dict[str, list[str]]):
+    """What Streamlit's query parameters give."""
+
+    def get_all(self, key: str) -> list[str]:
+        return self[key]
+
+
+def session_of(page: str, address: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    session: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", session)
+    monkeypatch.setattr("streamlit.query_params", Address(address))
+    state.read_address(page)
+    return session
+
+
+@cases(6_000)
+@given(page=st.sampled_from(PAGES), address=ADDRESSES)
+def test_an_address_is_read_or_ignored_with_a_notice(page: str, address: dict[str, list[str]]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        session_of(page, address, monkeypatch)
+        read = {setting.name: state.get(setting.name) for setting in SETTINGS}
+        written, _ = state.address_of(page)
+        # What is written leads back to the same values.
+        session_of(page, written, monkeypatch)
+        used = [setting.name for setting in SETTINGS if page in setting.pages and setting.short in written]
+        assert {name: state.get(name) for name in used} == {name: read[name] for name in used}
+
+
+# --- Uploads
+
+SENTENCES = ["The river bank was steep.", "A bank lends money, “often”.", "Ships sailed; winds blew.", "Ünï, çödé\t!"]
+CSV = "sentence,compressed,score\n" + "\n".join(f'"{text}",short {row},{row}' for row, text in enumerate(SENTENCES))
+JSONL = "\n".join(
+    json.dumps({"sentence": text, "n": row, "list": [1, {"a": None}]}) for row, text in enumerate(SENTENCES)
+)
+CORPORA: dict[str, bytes] = {
+    "a.txt": "\n".join(SENTENCES).encode(),
+    "a.csv": CSV.encode(),
+    "a.tsv": CSV.replace(",", "\t").encode("utf-16"),
+    "a.jsonl": JSONL.encode(),
+    "a.json": json.dumps([{"text": text} for text in SENTENCES]).encode(),
+    "a.txt.gz": gzip.compress("\n".join(SENTENCES).encode(), mtime=0),
+    "a.csv.gz": gzip.compress(CSV.encode(), mtime=0),
+}
+GRADED: dict[str, bytes] = {
+    "corpus.jsonl": b'{"_id": "d1", "title": "T", "text": "a river"}\n{"_id": "d2", "text": "a bank"}\n',
+    "queries.jsonl": b'{"_id": "q1", "text": "river"}\n{"_id": "q2", "text": "bank"}\n',
+    "test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t1\nq2\td1\t0\n",
+}
+ROWS = [
+    {"word": "bank", "sense": "river" if row % 2 else "money", "sentence": text} for row, text in enumerate(SENTENCES)
+]
+SENSES: dict[str, bytes] = {
+    "senses.jsonl": "\n".join(map(json.dumps, ROWS)).encode(),
+    "senses.csv": (
+        "word,sense,sentence\n" + "\n".join(f'bank,{row["sense"]},"{row["sentence"]}"' for row in ROWS)
+    ).encode(),
+}
+VECTORS = b"3 4\nriver 0.1 0.2 -0.3 4e-2\nbank 1 2 3 4\nship 0 0 1 1\n"
+RUNS = write_runs(
+    [
+        Run(
+            "Layer 6",
+            {"kind": "encoder", "model": "m", "layer": 6, "pooling": "mean"},
+            RunData("pairs", 4, 4, "ab" * 32),
+            {"precision": "float32", "max_length": 256},
+            {"torch": "2"},
+            np.array([1, 2, 4, 1]),
+            0.25,
+            1_024,
+        )
+    ]
+)
+
+FRAGMENTS = st.sampled_from(
+    [b"", b"\0", b"\n", b"\r", b'"', b",", b"\t", b"{", b"}", b"[", b"]", b"NaN", b"Infinity", b"1e999", b"-", b"\xff\xfe",
+     b"\xf0\x9f", b"\xed\xa0\x80", b"=1+1", b"null", b'{"a":' * 50, b"[" * 2_000, b"," * 300, b"9" * 400, b"\n" * 300]
+)  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn, content: bytes) -> bytes:
+    """The content with up to five pieces changed, inserted, repeated or cut off."""
+    result = bytearray(content)
+    for _ in range(draw(st.integers(1, 5))):
+        start = draw(st.integers(0, len(result)))
+        end = min(len(result), start + draw(st.integers(0, 20)))
+        kind = draw(st.sampled_from(["replace", "insert", "repeat", "cut", "random"]))
+        if kind == "replace":
+            result[start:end] = draw(FRAGMENTS)
+        elif kind == "insert":
+            result[start:start] = draw(FRAGMENTS)
+        elif kind == "repeat":
+            result[start:start] = result[start:end] * draw(st.integers(1, 30))
+        elif kind == "cut":
+            del result[start:]
+        else:
+            result[start:end] = draw(st.binary(max_size=20))
+    return bytes(result)
+
+
+def refused_or(read: Callable[[], Any]) -> Any:
+    """The result, or None where the file is refused with an error for people; any other error fails the test."""
+    try:
+        return read()
+    except UserError:
+        return None
+
+
+@cases(2_000)
+@given(st.data())
+def test_a_corpus_is_read_or_refused(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(CORPORA)))
+    content = data.draw(mutated(CORPORA[name]))
+    columns = refused_or(lambda: columns_of(content, name))
+    column = data.draw(st.sampled_from([column.name for column in columns])) if columns else None
+    corpus = refused_or(lambda: read_corpus(content, name, column))
+    if corpus is not None:
+        assert len(corpus) >= 1
+        assert all(text.strip() and text.encode("utf-8") for text in corpus.texts)
+        assert all(len(values) == len(corpus) for values in corpus.columns.values())
+
+
+@cases(800)
+@given(st.data())
+def test_judged_collections_are_read_or_refused(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(GRADED)))
+    files = GRADED | {name: data.draw(mutated(GRADED[name]))}
+    graded = refused_or(lambda: read_graded(files))
+    if graded is not None:
+        assert all(grades for grades in graded.grades)
+
+
+@cases(500)
+@given(mutated(VECTORS))
+def test_static_vectors_are_read_or_refused(content: bytes) -> None:
+    refused_or(lambda: read_static_vectors(content, "vectors.txt"))
+
+
+@cases(400)
+@given(mutated(RUNS))
+def test_saved_runs_are_read_or_refused(content: bytes) -> None:
+    refused_or(lambda: read_runs(content, "runs.json"))
+
+
+@cases(300)
+@given(st.data())
+def test_sentences_by_sense_are_read_or_refused(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(SENSES)))
+    content = data.draw(mutated(SENSES[name]))
+    refused_or(lambda: read_senses(content, name))
+
+
+def test_the_files_are_read_before_they_are_mutated() -> None:
+    """Otherwise every case would be refused for the same reason."""
+    for name, content in CORPORA.items():
+        column = next(column.name for column in columns_of(content, name) if column.is_text)
+        assert len(read_corpus(content, name, column)) == len(SENTENCES), name
+    assert len(read_graded(GRADED).grades) == 2
+    assert read_static_vectors(VECTORS, "vectors.txt") is not None
+    assert len(read_runs(RUNS, "runs.json")) == 1
+    for name, content in SENSES.items():
+        assert len(read_senses(content, name).rows) == len(SENTENCES), name

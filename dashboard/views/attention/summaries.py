@@ -278,7 +278,8 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
     angles, mean = np.degrees(np.arccos(kept.tokens[-1])), float(np.degrees(np.arccos(kept.mean[-1])))
     is_hidden = np.isin(np.arange(len(angles)), hidden)
     pieces = model_input.pieces
-    name = messages.escape("".join(pieces[position].removeprefix("##").lstrip("Ġ▁") for position in hidden))
+    typed = "".join(model_input.sentence.surface(position) for position in hidden).strip()
+    name = messages.escape(typed)
     others = np.flatnonzero(~is_hidden & ~model_input.special)
     first = messages.escape(pieces[0])  # [CLS], whose vector can stand for the whole text as the mean can
     message = f"Without “{name}” the mean of all tokens turns by {mean:.0f}°, and {first} by {angles[0]:.0f}°."
@@ -292,7 +293,7 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
     figures.part_bars(
         {"other tokens": np.where(is_hidden, np.nan, angles), "hidden token": np.where(is_hidden, angles, np.nan)},
         pieces,
-        f"How much each vector depends on “{'…' if len(hidden) > 1 else ''}{pieces[hidden[0]]}”",
+        f"Which vectors depend on “{typed[:20]}”?",
         quantity="turn in degrees",
         digits=3,
         key="mask_vectors",

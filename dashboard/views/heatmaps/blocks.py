@@ -179,8 +179,8 @@ def inside(backend: Backend) -> None:
         key="inside_norms",
         alt=f"Points: lengths of each token's vector before block {block}, and of what attention and feed-forward add",
         read="Grey is the token's vector before the block. Attention adds its vector to it, and the sum goes through a "
-        "first LayerNorm. The vector of feed-forward is added to what that LayerNorm gives, and the sum goes through a second one. "
-        "Each grid line is ten times the one below (a logarithmic scale). A length is also called a norm.",
+        "first LayerNorm. The vector of feed-forward is added to what that LayerNorm gives, and the sum goes through a second "
+        "one. Each grid line is ten times the one below (a logarithmic scale). A length is also called a norm.",
         not_shown="Whether the added vector points along the token's vector or across it: see the figure above.",
     )
 

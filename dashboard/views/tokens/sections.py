@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 GRID_ROWS = 8  # sentences per page of the tensor grids
-CELL_CHARACTERS, MOST_LINES = 40, 4  # of a line, and of the lines, in the table of decoded sentences
 SPLIT_DIFFERENTLY = "background-color: rgba(201, 127, 0, 0.3)"  # readable on a light and on a dark page
 DIFFERENT_SET = "rare-words"  # two tokenizers split these sentences differently
 MOST_SPANS = 14  # rows that end within the first screen
@@ -207,19 +206,12 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         )
     else:
         st.markdown(":material/insights: Yes: decoding returns every sentence as it was typed.")
-    lines = max(-(-len(str(row["decoded"])) // CELL_CHARACTERS) for row in rows)
-    st.dataframe(
-        pd.DataFrame(rows),
+    # A table, not a dataframe, whose cells would not show a long sentence whole.
+    st.table(
+        pd.DataFrame(rows).map(
+            lambda cell: messages.escape(cell).replace("  ", "\u00a0 ") if isinstance(cell, str) else cell
+        ),
         hide_index=True,
-        key="decoded",
-        # Streamlit wraps text in rows of 60 pixels or more; a double click on a cell shows what has more lines.
-        row_height=None if lines == 1 else 18 + 21 * min(MOST_LINES, lines),
-        column_config={
-            "sentence": st.column_config.NumberColumn(width=80),
-            "typed": st.column_config.TextColumn(width=360),
-            "lost or changed": st.column_config.TextColumn(width=180),
-            "decoded": st.column_config.TextColumn(width=360),
-        },
     )
     st.caption("The model never saw the parts that differ from what you typed.")
 
@@ -235,16 +227,14 @@ def _lost_words(lost: token_analysis.Losses) -> list[str]:
 def special_tokens(backend: Backend) -> None:
     """This tokenizer's special tokens and their roles."""
     st.subheader("Special tokens", anchor=False)
-    st.dataframe(
+    st.table(
         pd.DataFrame(
             [
-                {"token": piece, "id": number, "role": f"{role.upper()}: {ROLES[role]}"}
+                {"token": messages.escape(piece), "id": number, "role": f"{role.upper()}: {ROLES[role]}"}
                 for role, (piece, number) in backend.tokenization.special_tokens.items()
             ]
         ),
         hide_index=True,
-        key="special_tokens",
-        column_config={"token": st.column_config.TextColumn(width=100), "id": st.column_config.NumberColumn(width=80)},
     )
 
 

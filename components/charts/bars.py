@@ -51,7 +51,7 @@ def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence
     figure.update_layout(barmode="stack", bargap=0.25)
     theme.legend_below(figure, -0.18)
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
-    figure.update_xaxes(title="parameters", tickformat="~s")
+    figure.update_xaxes(tickformat="~s")  # the title says what is counted; on a phone the legend begins here
     return theme.finish(figure, title, 170 + 26 * len(order))
 
 

@@ -118,7 +118,7 @@ def catalog() -> None:
         height="content",
         column_config={
             name: st.column_config.TextColumn(width=width)
-            for name, width in (("model", 190), ("what it is", 520), ("files", 80), ("parameters", 100))
+            for name, width in (("model", 210), ("what it is", 520), ("files", 80), ("parameters", 100))
         },
     )
     st.caption(
@@ -146,7 +146,7 @@ def catalog() -> None:
         height="content",
         column_config={
             name: st.column_config.Column(width=width)
-            for name, width in (("model", 190), ("name on the hub", 345), ("blocks", 65), ("heads", 65))
+            for name, width in (("model", 210), ("name on the hub", 365), ("blocks", 60), ("heads", 60))
         },
     )
     st.caption(

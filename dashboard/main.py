@@ -42,6 +42,9 @@ def main() -> None:
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
     if not model_gate.needs_consent("model"):
         caching.models().request(spec_of(state.get("model")), caching.person())
+    # Before the page is drawn too: a press while it is drawn ends the visit's first moment, and an address written after
+    # it would be a second entry of the browser's history for the same visit (see tools.js).
+    state.write_address(key)
     style()
     listing.expect()
     jobs_slot = sidebar.draw(key)

@@ -201,7 +201,8 @@ SETTINGS: tuple[Setting, ...] = (
     _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS), words="chosen tokens"),
     # Tokens
     _choice("tokens_view", "view", ("pieces", "tensors", "decoding", "vocabulary", "compare"), TOKENS),
-    _number("sentence", "n", 0, MAX_SENTENCES - 1, (*TOKENS, *MODEL)),
+    # None: the first, or where two tokenizers are compared the sentence in which they differ most
+    _number("sentence", "n", None, MAX_SENTENCES - 1, (*TOKENS, *MODEL)),
     replace(
         _text("vocabulary_query", "q", TOKENS, words="vocabulary search"), default=None
     ),  # None: the chosen token's piece or id

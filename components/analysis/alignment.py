@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,14 @@ class AlignedSpan:
     text: str
     first: tuple[Token, ...]  # may be empty: a tokenizer can drop characters
     second: tuple[Token, ...]
+
+    @property
+    def is_the_same(self) -> bool:
+        """Whether both tokenizers keep this part as one piece; how they write the piece does not matter."""
+        return len(self.first) == len(self.second) == 1
+
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def align(first: TokenizedSentence, second: TokenizedSentence) -> tuple[AlignedSpan, ...]:
@@ -56,4 +65,21 @@ def agreement(spans: Sequence[AlignedSpan]) -> float:
     """Share of groups that both tokenizers keep as one piece each, 0..1; 1 for no groups."""
     if not spans:
         return 1.0
-    return sum(len(span.first) == 1 and len(span.second) == 1 for span in spans) / len(spans)
+    return sum(span.is_the_same for span in spans) / len(spans)
+
+
+def differing_words(text: str, spans: Sequence[AlignedSpan]) -> tuple[tuple[str, ...], int]:
+    """The words of a text that two tokenizers split differently, as typed and in order, and the number of all words.
+
+    A word is a run of letters and digits, with apostrophes inside. `spans` are the text's groups from `align`.
+    """
+    words = list(_WORD.finditer(text))
+    different = [span for span in spans if not span.is_the_same]
+    return (
+        tuple(
+            word.group()
+            for word in words
+            if any(span.start < word.end() and word.start() < span.end for span in different)
+        ),
+        len(words),
+    )

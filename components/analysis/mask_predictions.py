@@ -1,11 +1,14 @@
-"""Mask a token and read the model's predictions for it.
+"""Mask a token: the model's predictions for it, and how much the other tokens' vectors depend on it.
 
 A masked language model was trained to fill in tokens hidden behind [MASK] (Devlin et al. 2019, section 3.1).
 Its head scores every piece of the vocabulary at each mask; softmax turns the scores into probabilities.
-`mask_token` puts the mask into the text, `top_predictions` reads the head.
+`mask_token` puts the mask into the text, `top_predictions` reads the head. Every encoder, with such a head or without,
+gives the other tokens other vectors when a token is masked: `kept_similarity` measures by how much.
 
 What it does not show: how often people write a word, since a probability is the model's own, given these words;
-and with several masks each is predicted independently, so that the best pieces need not fit together.
+and with several masks each is predicted independently, so that the best pieces need not fit together. A vector that
+changes little may still need the masked token: the words around can give the same information. And an encoder that was
+not trained with masks reads [MASK] as a piece that it seldom saw.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
+from components.arrays import Float64, cosine, read_only
 from components.errors import InputError
 from components.model.tokenization import Tokenization
 from components.model.trace import Token, TokenizedSentence, Trace
@@ -47,6 +51,28 @@ class MaskedText:
     pair: str | None
     positions: tuple[int, ...]  # of the inserted mask tokens
     sentence: TokenizedSentence  # its tokens: those of the original text, except for the masks
+
+
+@dataclass(frozen=True, eq=False)
+class KeptSimilarity:
+    """How similar the vectors of a sentence are with and without masks."""
+
+    tokens: Float64  # [layer, token]: cosine of each token's vector before and after
+    mean: Float64  # [layer]: of the mean of all tokens
+
+
+def kept_similarity(before: Trace, after: Trace) -> KeptSimilarity:
+    """Compare one sentence's hidden states `before` and `after` tokens of it were masked, by cosine, at every layer.
+
+    Both traces have one sentence; the tokens' positions are the same (see `mask_token`). Raises ValueError for other
+    traces.
+    """
+    if before.hidden_states.shape != after.hidden_states.shape or before.hidden_states.shape[1] != 1:
+        raise ValueError(
+            f"hidden states {before.hidden_states.shape} and {after.hidden_states.shape} are not those of one sentence"
+        )
+    old, new = (trace.hidden_states[:, 0].astype(np.float64) for trace in (before, after))  # [layer, token, dim]
+    return KeptSimilarity(read_only(cosine(old, new)), read_only(cosine(old.mean(axis=1), new.mean(axis=1))))
 
 
 def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tuple[MaskPredictions, ...]:

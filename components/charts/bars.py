@@ -19,11 +19,13 @@ _PART_COLOURS = {
     "layer norm": theme.GREY,
     "relative positions": theme.SKY,
     "pooler": theme.PURPLE,
-    "residual": theme.GREY,
-    "attention out": theme.ORANGE,
-    "feed-forward out": theme.VERMILION,
+    "before the block": theme.GREY,
+    "added by attention": theme.ORANGE,
+    "added by feed-forward": theme.VERMILION,
     "attention step": theme.ORANGE,
     "feed-forward step": theme.VERMILION,
+    "other tokens": theme.BLUE,
+    "hidden token": theme.GREY,
 }
 
 
@@ -49,7 +51,7 @@ def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence
     figure.update_layout(barmode="stack", bargap=0.25)
     theme.legend_below(figure, -0.18)
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
-    figure.update_xaxes(title="parameters", tickformat="~s")
+    figure.update_xaxes(tickformat="~s")  # the title says what is counted; on a phone the legend begins here
     return theme.finish(figure, title, 170 + 26 * len(order))
 
 
@@ -66,7 +68,8 @@ def part_norm_bars(
 ) -> go.Figure:
     """Values [part, token] (by default norms) as bars, one group per token; as lines for more than 64 tokens.
 
-    Positions keep equal tokens apart.
+    Positions keep equal tokens apart; a part without a value for a token has NaN. On a logarithmic axis the values are
+    points, because it has no zero from which a bar could begin.
     """
     labels = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
     colours = {**_PART_COLOURS, "sum": theme.ORANGE, "layer 0": theme.GREY}
@@ -81,9 +84,12 @@ def part_norm_bars(
         colour = colours.get(name, theme.PURPLE)
         if len(tokens) > MANY_TOKENS:  # bars would be thinner than a pixel
             figure.add_scatter(**shared, mode="lines", line={"color": colour, "width": 1.5})
+        elif logarithmic:
+            figure.add_scatter(**shared, mode="markers", marker={"color": colour, "size": 11})
         else:
             figure.add_bar(**shared, marker_color=colour)
-    figure.update_layout(barmode="group")
+    is_alone = np.isfinite(values).sum(axis=0).max() <= 1  # each token has a bar of one part only
+    figure.update_layout(barmode="overlay" if is_alone else "group")
     theme.legend_below(figure, -0.42)
     figure.update_yaxes(title=quantity, **({"type": "log", "dtick": 1} if logarithmic else {}))
     figure.update_xaxes(title="token", tickangle=-40, nticks=40)

@@ -38,11 +38,13 @@ def token_matrix(
     diverging: bool = False,
     show_values: bool = False,
     colour_bar: bool = True,
+    upright: bool = True,
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it.
+    Column labels stand `upright`, or beside each other if they are short.
     """
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
@@ -62,7 +64,10 @@ def token_matrix(
     n_rows, n_columns = len(row_labels), len(column_labels)
     most = max(n_rows, n_columns)
     is_square = most >= SQUARE_FROM
-    figure.update_xaxes(title=columns, type="category", showgrid=False, **_ticks(column_labels), constrain="domain")
+    angle = {} if upright else {"tickangle": 0}
+    figure.update_xaxes(
+        title=columns, type="category", showgrid=False, **_ticks(column_labels) | angle, constrain="domain"
+    )
     figure.update_yaxes(
         title=rows,
         type="category",

@@ -329,11 +329,11 @@ def play_next(setting: str, least: int, most: int, default: int, drawn: int) -> 
         stop_playing()
 
 
-def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", label: str = "Sentence") -> int:
-    """The index of one of the sentences, from 0."""
+def sentence(sentences: Sequence[TokenizedSentence], setting: str = "sentence", default: int = 0) -> int:
+    """The index of one of the sentences, from 0; `default` before a person chooses."""
     if len(sentences) == 1:
         return 0
-    return sentence_of([item.text for item in sentences], setting, label, 0)
+    return sentence_of([item.text for item in sentences], setting, "Sentence", default)
 
 
 def row() -> Any:

@@ -121,6 +121,7 @@ def part_bars(
     alt: str,
     read: str,
     not_shown: str,
+    message: str = "",
     digits: int = 4,
     **options: Any,
 ) -> None:
@@ -132,6 +133,8 @@ def part_bars(
         alt=alt,
         read=read,
         not_shown=not_shown,
+        message=message,
+        message_below=True,
         table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))}),
     )
 

@@ -137,6 +137,29 @@ def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
         expect(editor_of(page)).to_have_value("a river bank\na money bank")
 
 
+def test_a_press_while_a_page_is_drawn_adds_no_entry(visit: Visit) -> None:
+    page = visit("/tokens")
+    page.wait_for_function("() => window.bertInternalsRules")
+    editor_of(page).press_sequentially("A kite. ")
+    page.wait_for_url("**/tokens?s=*kite*")
+    before = page.evaluate("history.length")
+    # The title comes before the figures, whose vectors nobody has computed yet.
+    page.evaluate(
+        """() => new MutationObserver(() => {
+            const title = document.querySelector("h1")?.textContent;
+            if (title === "What does a block do to each token?" && !window.pressed) {
+                window.pressed = true;
+                window.dispatchEvent(new PointerEvent("pointerdown"));
+            }
+        }).observe(document.body, { childList: true, subtree: true, characterData: true })"""
+    )
+    go(page, "Heatmaps")
+    page.wait_for_url("**/heatmaps?s=*kite*")
+    settle(page)
+    assert page.evaluate("window.pressed")
+    assert page.evaluate("history.length") == before + 1
+
+
 def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
     page = visit("/tokens")
     before = page.evaluate("history.length")

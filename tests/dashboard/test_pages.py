@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -355,11 +356,12 @@ def test_markup_in_a_sentence_is_text(open_page: Open) -> None:
 
 def test_decoding_names_what_was_lost(open_page: Open) -> None:
     app = open_page("tokens", s=["Hello  Zoë", "plain words"], view="decoding")
-    frame = app.dataframe[0].value
-    assert list(frame["decoded"]) == ["[CLS] hello zoe [SEP]", "[CLS] plain words [SEP]"]
-    assert list(frame["lost or changed"]) == ["capital letters, accents, spacing", "nothing"]
-    roles = app.dataframe[1].value
-    assert dict(zip(roles["token"], roles["id"], strict=True))["[MASK]"] == 103
+    decoded, roles = (table.value.map(lambda cell: str(cell).replace("\\", "")) for table in app.table)
+    assert list(decoded["typed"]) == ["Hello\u00a0 Zoë", "plain words"]  # both spaces are drawn
+    assert list(decoded["decoded"]) == ["[CLS] hello zoe [SEP]", "[CLS] plain words [SEP]"]
+    assert list(decoded["lost or changed"]) == ["capital letters, accents, spacing", "nothing"]
+    assert "Not exactly: 1 of 2 sentences lost something (capital letters, accents, spacing)" in texts(app)
+    assert dict(zip(roles["token"], roles["id"], strict=True))["[MASK]"] == "103"
 
 
 def test_vocabulary_search(open_page: Open) -> None:
@@ -416,6 +418,27 @@ def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
     assert app.segmented_control(key="w_other_tokenizer").value == "bytes"
 
 
+def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open) -> None:
+    app = open_page("tokens", view="compare")
+    assert app.selectbox(key="w_sentence").value == 1  # the first sentence is split in the same way by both
+    assert "n" not in app.query_params
+    assert "2 of 10 words split differently" in texts(app)
+    assert "“skipped”, “stones”" in texts(app)
+    assert "**Ġ**: a space comes before the piece" in texts(app)
+    table = app.dataframe[0]
+    marked = [
+        line.split("{")[0] for line in table.proto.arrow_data.styler.styles.split("}") if "background-color" in line
+    ]
+    rows = {int(row) for row in re.findall(r"row(\d+)_", " ".join(marked))}
+    assert list(table.value["text"].iloc[sorted(rows)]) == ["skipped", "stones"]
+    app.selectbox(key="w_sentence").set_value(0).run()
+    assert app.query_params["n"] in ("0", ["0"])
+    assert "Both tokenizers split this sentence in the same way" in texts(app)
+    app.button(key="different_set").click().run()
+    assert "split differently" in texts(app)
+    assert "##**: the piece continues a word" in texts(app).replace("\\", "")
+
+
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
     app = open_page("tokens", s=["one two three four five six"], len="5")
     assert "3 tokens were truncated, all after the first 14 characters" in texts(app)
@@ -443,11 +466,20 @@ def test_sizes_of_the_embedded_model(open_page: Open) -> None:
 
 
 def test_bert_base_is_known_without_a_download(open_page: Open) -> None:
-    frame = open_page("model", view="catalog").dataframe[0].value
-    row = frame[frame["name"] == "google-bert/bert-base-uncased"].iloc[0]
-    assert [
-        row[column] for column in ("blocks", "heads", "hidden", "feed-forward", "positions", "vocabulary", "parameters")
-    ] == [12, 12, 768, 3072, 512, 30522, "109,482,240"]
+    what, sizes = (table.value for table in open_page("model", view="catalog").dataframe)
+    row = sizes[sizes["name on the hub"] == "google-bert/bert-base-uncased"].iloc[0]
+    names = ("model", "blocks", "heads", "hidden", "feed-forward", "positions", "vocabulary")
+    assert [row[name] for name in names] == ["BERT base", 12, 12, 768, 3072, 512, 30522]
+    assert what.set_index("model").loc["BERT base", "parameters"] == "109,482,240"
+    included = what.iloc[0]
+    assert (included["model"], included["files"]) == ("all-MiniLM-L6-v2", "included")
+    assert "embedded" not in what.to_string() + sizes.to_string()
+
+
+def test_the_sizes_stand_before_the_explanation(open_page: Open) -> None:
+    elements = [type(element).__name__ + str(getattr(element, "value", "")) for element in open_page("model").main]
+    sizes = next(index for index, text in enumerate(elements) if text.startswith("Metric"))
+    assert sizes < next(index for index, text in enumerate(elements) if "How to read this" in text)
 
 
 def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from components.analysis.attention.weights import of_sentence
-from components.model.catalog import EMBEDDED_KEY
-from dashboard import navigation, state
+from dashboard import navigation
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import single_heads, summaries
 from dashboard.views.attention.head_choice import AttentionInput
@@ -54,11 +53,9 @@ VIEWS = {
     "mask": navigation.View(
         "Mask a token",
         "What changes if a token is hidden?",
-        "The model guesses the masked token, and the other vectors change.",
+        "Click a token to hide it behind the mask token. The bars show how far this turns the vector of each other token.",
     ),
 }
-if state.get("model") == EMBEDDED_KEY:  # which has no masked-LM head
-    VIEWS["mask"] = VIEWS["mask"]._replace(label="Mask a token (needs a model from the hub)")
 OTHER_VIEWS = {
     "matrix": single_heads.matrix,
     "glance": single_heads.glance,
@@ -69,9 +66,6 @@ OTHER_VIEWS = {
 
 
 def _view(backend: Backend, view: str) -> None:
-    if view == "mask" and not backend.spec.masked_lm:
-        summaries.no_masked_word_head(backend)
-        return
     row = controls.row()
     with row:
         pair = pair_choice.choose()

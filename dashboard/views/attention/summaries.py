@@ -233,29 +233,17 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     return norms[0, 0], f"Norm-based attention, block {block}, head {head}"
 
 
-def no_masked_word_head(backend: Backend) -> None:
-    """In place of the view: say that the model cannot predict masked tokens, which models can, and lead to their list."""
-    others = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
-    st.info(
-        f"**{messages.escape(backend.spec.title)} was published without a masked-LM head**, the part that predicts masked "
-        f"tokens. These models have one: {others}. Choose one of them in the sidebar; some have to be downloaded first.",
-        icon=":material/block:",
-    )
-    if st.button("See all available models", key="see_models", icon=":material/layers:"):
-        state.put("model_view", "catalog")
-        st.switch_page(navigation.page_of("model"))
-
-
 def mask(model_input: AttentionInput, row: Any) -> None:
-    """Replace a token with the mask: what the model predicts there, and how attention changes."""
+    """Hide a token behind the mask: what the model predicts there, and how vectors and attention change."""
     backend = model_input.backend
-    st.markdown("Click a token to replace it with the mask. The model then predicts what belongs there.")
+    has_head = backend.spec.masked_lm
     tokens, pair = model_input.sentence.tokens, model_input.pair
     target = state.get("masked")
     if target is None or not 0 <= target < len(tokens) or st.session_state.setdefault("_masked_of", pair) != pair:
         target = default_positions([model_input.sentence])[0]  # also if the choice was made for another text
     st.session_state["_masked_of"] = pair
-    whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
+    with row, controls.options():
+        whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
     controls.token_chips(
         [model_input.sentence],
         (target,),
@@ -272,12 +260,63 @@ def mask(model_input: AttentionInput, row: Any) -> None:
         [masked_text.text],
         [masked_text.pair],
         attentions=True,
-        mask_logits=True,
+        mask_logits=has_head,
         max_length=controls.length_for(backend),
     )
-    for position in masked_text.positions:
-        _predictions(backend.tokenization.vocabulary, masked, position, tokens[position].piece)
-    _attention_change(model_input, masked, row)
+    if has_head:
+        for position in masked_text.positions:
+            _predictions(backend.tokenization.vocabulary, masked, position, tokens[position].piece)
+    _vector_change(model_input, masked, masked_text.positions)
+    if not has_head:
+        _no_predictions(backend)
+    _attention_change(model_input, masked)
+
+
+def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[int]) -> None:
+    """How far each token's last vector turns when the `hidden` tokens are masked."""
+    kept = mask_predictions.kept_similarity(model_input.trace, masked)
+    angles, mean = np.degrees(np.arccos(kept.tokens[-1])), float(np.degrees(np.arccos(kept.mean[-1])))
+    is_hidden = np.isin(np.arange(len(angles)), hidden)
+    pieces = model_input.pieces
+    typed = "".join(model_input.sentence.surface(position) for position in hidden).strip()
+    name = messages.escape(typed)
+    others = np.flatnonzero(~is_hidden & ~model_input.special)
+    first = messages.escape(pieces[0])  # [CLS], whose vector can stand for the whole text as the mean can
+    message = f"Without “{name}” the mean of all tokens turns by {mean:.0f}°, and {first} by {angles[0]:.0f}°."
+    if len(others):
+        most = others[np.argmax(angles[others])]
+        message = (
+            f"The vector of “{messages.escape(pieces[most])}” depends most on “{name}”: it turns by {angles[most]:.0f}°. "
+            f"{message}"
+        )
+    last = len(kept.tokens) - 1
+    figures.part_bars(
+        {"other tokens": np.where(is_hidden, np.nan, angles), "hidden token": np.where(is_hidden, angles, np.nan)},
+        pieces,
+        f"Which vectors depend on “{typed[:20]}”?",
+        quantity="turn in degrees",
+        digits=3,
+        key="mask_vectors",
+        alt=f"Bars: degrees by which the mask turns each token's vector at layer {last}",
+        message=message,
+        read=f"The model reads the text twice: as typed, and with the mask. Each bar is the angle between a token's two "
+        f"vectors after the last block (layer {last}). 0° means that the token's vector does not depend on the hidden token.",
+        not_shown="Why a vector changes. A vector that changes little may still use the hidden token, if the words around it "
+        "give the same information.",
+    )
+
+
+def _no_predictions(backend: Backend) -> None:
+    """In place of predictions: say that the model gives none, which models do, and lead to their list."""
+    others = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":material/help: To guess the hidden token, a model needs a masked-LM head. {messages.escape(backend.spec.title)} "
+            f"was published without one. These models from the hub have one: {others}."
+        )
+        if st.button("See all available models", key="see_models", icon=":material/layers:"):
+            state.put("model_view", "catalog")
+            st.switch_page(navigation.page_of("model"))
 
 
 def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piece: str) -> None:
@@ -297,8 +336,8 @@ def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piec
     )
 
 
-def _attention_change(model_input: AttentionInput, masked: Trace, row: Any) -> None:
-    with row:
+def _attention_change(model_input: AttentionInput, masked: Trace) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         block, head = choose_block(model_input), choose_head(model_input)
     assert masked.attentions is not None  # the caller requested them
     change = masked.attentions[block, 0, head] - model_input.attentions[block, head]

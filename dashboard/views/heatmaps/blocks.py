@@ -143,39 +143,45 @@ def inside(backend: Backend) -> None:
         block = controls.stepped("first_block", "Block", 0, record.n_blocks - 1, 0, caching.glossary()["block"])
     messages.truncation([record.sentence])
     before, after = record.hidden_states[block], record.after_attention[block]
-    parts = {
-        "residual": before,
-        "attention out": record.attention_output[block],
-        "feed-forward out": record.feed_forward_output[block],
-    }
     pieces = [token.piece for token in record.sentence.tokens]
+    turns = {
+        "attention step": cosines.turn(before, after),
+        "feed-forward step": cosines.turn(after, record.hidden_states[block + 1]),
+    }
+    attention, feed_forward = (float(turn.mean()) for turn in turns.values())
+    larger = "the attention step" if attention > feed_forward else "the feed-forward step"
     figures.part_bars(
-        {name: np.linalg.norm(part.astype(np.float64), axis=-1) for name, part in parts.items()},
-        pieces,
-        f"What block {block} adds to each token",
-        quantity="norm (logarithmic)",
-        logarithmic=True,  # the norm of [CLS] is often twenty times that of the others
-        key="inside_norms",
-        alt=f"Bars: norms of residual, attention output and feed-forward output of block {block} for each token",
-        read="The residual is the token's vector before the block. The output of attention is added to it, and the sum goes "
-        "through a first LayerNorm; the output of feed-forward is added to what that LayerNorm gives, and the sum goes through "
-        "a second one. The axis is logarithmic: each grid line is ten times the one below.",
-        not_shown="Whether the added vector points along the token's vector or across it: see the next figure.",
-    )
-    figures.part_bars(
-        {
-            "attention step": cosines.turn(before, after),
-            "feed-forward step": cosines.turn(after, record.hidden_states[block + 1]),
-        },
+        turns,
         pieces,
         f"How far block {block} turns each token",
         quantity="turn in degrees",
         digits=3,
         key="inside_turns",
         alt=f"Bars: degrees by which attention and feed-forward turn each token in block {block}",
-        read="The angle in degrees between a token's vector before and after each step (with its residual and LayerNorm). "
-        "0 means that the direction is unchanged.",
+        message=f"In block {block} {larger} changes the tokens more: on average attention turns their vectors by "
+        f"{attention:.0f}°, feed-forward by {feed_forward:.0f}°.",
+        read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
+        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. A step adds a vector "
+        "to the token's vector and brings the sum to one scale (LayerNorm).",
         not_shown="Which of the two steps matters more for the model's answer.",
+    )
+    parts = {
+        "before the block": before,
+        "added by attention": record.attention_output[block],
+        "added by feed-forward": record.feed_forward_output[block],
+    }
+    figures.part_bars(
+        {name: np.linalg.norm(part.astype(np.float64), axis=-1) for name, part in parts.items()},
+        pieces,
+        f"How long the vectors are that block {block} adds",
+        quantity="length (each grid line: × 10)",
+        logarithmic=True,  # the norm of [CLS] is often twenty times that of the others
+        key="inside_norms",
+        alt=f"Points: lengths of each token's vector before block {block}, and of what attention and feed-forward add",
+        read="Grey is the token's vector before the block. Attention adds its vector to it, and the sum goes through a "
+        "first LayerNorm. The vector of feed-forward is added to what that LayerNorm gives, and the sum goes through a second "
+        "one. Each grid line is ten times the one below (a logarithmic scale). A length is also called a norm.",
+        not_shown="Whether the added vector points along the token's vector or across it: see the figure above.",
     )
 
 

@@ -20,7 +20,7 @@ VIEWS = {
     "inside": navigation.View(
         "Inside a block",
         "Which part of a block changes a token most?",
-        "Attention and the feed-forward network each add a vector to every token.",
+        "A block has two steps: attention mixes in other tokens, then a feed-forward network changes each token alone.",
     ),
     "tokens": navigation.View(
         "Pairs of tokens",
@@ -30,7 +30,7 @@ VIEWS = {
     "layers": navigation.View(
         "Pairs of layers",
         "Which layers give similar vectors?",
-        "Bright cells: two layers arrange the same tokens in a similar way.",
+        "Bright cells: tokens that are similar to each other at one layer are similar at the other layer too.",
     ),
     "sentences": navigation.View(
         "Pairs of sentences",

@@ -22,6 +22,7 @@ from dashboard.ui import controls, figures, messages
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
+SIMILARITY_OF_LAYERS = "similarity of the two layers' geometry (linear CKA)"
 FEW_PAIRS = 15  # those of six sentences
 
 
@@ -39,9 +40,11 @@ def layers(models: Sequence[Backend]) -> None:
             matched_words.word_vectors(traces[1], [(word.sentence, word.second) for word in words]),
         ]
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
+    for _, _, compared in panels:
+        _caution(compared)
+    figures.colour_bar(SIMILARITY_OF_LAYERS, (0.0, 1.0))
     for number, (column, (first, second, compared)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
-        rows = [f"layer {layer}" for layer in range(compared.matrix.shape[0])]
-        columns = [f"layer {layer} " for layer in range(compared.matrix.shape[1])]
+        rows, columns = ([str(layer) for layer in range(count)] for count in compared.matrix.shape)
         with column:
             figures.figure(
                 matrices.token_matrix(
@@ -49,29 +52,35 @@ def layers(models: Sequence[Backend]) -> None:
                     rows,
                     columns,
                     f"Layers of {first}" + (f" and {second}" if first != second else ""),
-                    rows=first,
-                    columns=second + (" " if first == second else ""),
-                    value="CKA",
+                    rows=f"layer of {first}",
+                    columns=f"layer of {second}",
+                    value="similarity (CKA)",
                     limits=(0.0, 1.0),
                     show_values=len(columns) <= 13 and len(panels) == 1,
+                    colour_bar=False,
+                    upright=False,
                 ),
                 key=f"cka_{number}",
                 alt=f"CKA of the layers of {first} with those of {second}",
                 table=partial(_cka_table, compared),
             )
-            if compared.judgement != "enough":
-                st.warning(
-                    f"{'Too few' if compared.judgement == 'too few' else 'Few'} tokens ({compared.tokens}): matched at random "
-                    f"they would reach {np.nanmax(compared.chance):.2f}. {_needed_tokens(compared)}",
-                    icon=":material/straighten:",
-                )
     figures.reading(
-        "Linear **CKA** ([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures whether two layers arrange the "
-        "same tokens in the same way: 1 means the same arrangement apart from rotation and scale, 0 means that there is no "
-        "linear relation. Neighbouring layers are mostly similar. A dark corner means that the last layers arrange tokens "
-        "differently from the first layers.",
+        "Linear **CKA** (centred kernel alignment, [Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures "
+        "whether two layers arrange the same tokens in the same way: 1 means the same arrangement apart from rotation and "
+        "scale, 0 means that there is no linear relation. Neighbouring layers are mostly similar. A dark corner means that "
+        "the last layers arrange tokens differently from the first layers.",
         "A relation that is not linear: it can exist even where CKA is 0. Which layer is better for a task. With few tokens "
-        "CKA is also high by chance alone.",
+        "CKA is also high by chance alone: that is, with tokens paired at random.",
+    )
+
+
+def _caution(compared: cka.LayerCKA) -> None:
+    """In a line: how high layers would score by chance with so few tokens, and what can be done."""
+    if compared.judgement == "enough":
+        return
+    st.markdown(
+        f":orange[:material/straighten:] **With only {compared.tokens:,} tokens chance alone would give about "
+        f"{np.nanmax(compared.chance):.2f}.** {_needed_tokens(compared)}"
     )
 
 

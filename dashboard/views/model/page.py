@@ -38,7 +38,6 @@ VIEWS = {
 def _view(backend: Backend, view: str) -> None:
     if view == "facts":
         sections.parameters(backend)
-        sections.sizes(backend)
         sections.provenance(backend)
         return
     if view == "catalog":

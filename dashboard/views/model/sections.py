@@ -24,7 +24,34 @@ if TYPE_CHECKING:
 MOST_PAIRS = 10  # drawn in the figure of part cosines
 
 
-def sizes(backend: Backend) -> None:
+def parameters(backend: Backend) -> None:
+    """Where the parameters are, and the model's sizes in numbers."""
+    parts = backend.parameter_parts
+    groups = [part.group for part in parts]
+    embeddings = sum(part.count for part in parts if part.group == "Embeddings") / backend.facts.parameters
+    figures.figure(
+        bars.parameter_bars(
+            groups,
+            [part.part for part in parts],
+            [part.count for part in parts],
+            f"Where the {backend.facts.parameters:,} parameters are",
+        ),
+        key="parameters",
+        alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
+        table=lambda: pd.DataFrame(
+            [{"group": part.group, "part": part.part, "parameters": part.count} for part in parts]
+        ),
+    )
+    _sizes(backend)  # before the explanations: on the first screen
+    figures.reading(
+        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for each block"
+        + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
+        + ". Colours mark the parts. Hover for exact counts.",
+        "How much each part matters: a part with few parameters can have a large effect.",
+    )
+
+
+def _sizes(backend: Backend) -> None:
     """The model's sizes in numbers."""
     facts = backend.facts
     cells = (
@@ -40,30 +67,6 @@ def sizes(backend: Backend) -> None:
     for start in (0, 4):
         for column, (label, value, help_text) in zip(st.columns(4), cells[start : start + 4], strict=True):
             column.metric(label, f"{value:,}" if isinstance(value, int) else value, help=help_text)
-
-
-def parameters(backend: Backend) -> None:
-    """Where the parameters are."""
-    parts = backend.parameter_parts
-    groups = [part.group for part in parts]
-    embeddings = sum(part.count for part in parts if part.group == "Embeddings") / backend.facts.parameters
-    figures.figure(
-        bars.parameter_bars(
-            groups,
-            [part.part for part in parts],
-            [part.count for part in parts],
-            f"Where the {backend.facts.parameters:,} parameters are",
-        ),
-        key="parameters",
-        alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
-        read=f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for each block"
-        + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
-        + ". Colours mark the parts. Hover for exact counts.",
-        not_shown="How much each part matters: a part with few parameters can have a large effect.",
-        table=lambda: pd.DataFrame(
-            [{"group": part.group, "part": part.part, "parameters": part.count} for part in parts]
-        ),
-    )
 
 
 def provenance(backend: Backend) -> None:
@@ -91,32 +94,64 @@ def provenance(backend: Backend) -> None:
 
 def catalog() -> None:
     """Every model of the catalog, with the facts that are known without a download."""
-    rows = []
-    for spec in CATALOG:
-        facts = spec.facts
-        if facts is None:
-            continue
-        on_disk = spec.source == "embedded" or hub.cached_folder(spec.key) is not None
-        rows.append(
-            {
-                "model": spec.title,
-                "name": spec.key,
-                "files": "included" if spec.source == "embedded" else "cached" if on_disk else "download",
-                "licence": spec.licence or "see its page",
-                "parameters": f"{facts.parameters:,}",
-                "blocks": facts.layers,
-                "heads": facts.heads,
-                "hidden": facts.hidden_size,
-                "feed-forward": facts.feed_forward_size,
-                "positions": facts.max_positions,
-                "vocabulary": facts.vocabulary_size,
-                "what it is": spec.note,
-            }
-        )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="catalog", height="content")
+    models = [(spec, spec.facts) for spec in CATALOG if spec.facts is not None]
+    is_cached = {spec.key: spec.source != "embedded" and hub.cached_folder(spec.key) is not None for spec, _ in models}
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {
+                    "model": spec.title,
+                    "what it is": spec.note,
+                    "files": "included"
+                    if spec.source == "embedded"
+                    else "cached"
+                    if is_cached[spec.key]
+                    else "download",
+                    "parameters": f"{facts.parameters:,}",
+                    "licence": spec.licence or "see its page",
+                }
+                for spec, facts in models
+            ]
+        ),
+        hide_index=True,
+        key="catalog",
+        height="content",
+        column_config={
+            name: st.column_config.TextColumn(width=width)
+            for name, width in (("model", 210), ("what it is", 520), ("files", 80), ("parameters", 100))
+        },
+    )
+    st.caption(
+        "“included” comes with the dashboard, “cached” is stored on this machine, “download” comes from the hub when you "
+        "choose it. Choose a model in the sidebar."
+    )
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {
+                    "model": spec.title,
+                    "name on the hub": "not from the hub" if spec.source == "embedded" else spec.key,
+                    "blocks": facts.layers,
+                    "heads": facts.heads,
+                    "hidden": facts.hidden_size,
+                    "feed-forward": facts.feed_forward_size,
+                    "positions": facts.max_positions,
+                    "vocabulary": facts.vocabulary_size,
+                }
+                for spec, facts in models
+            ]
+        ),
+        hide_index=True,
+        key="catalog_sizes",
+        height="content",
+        column_config={
+            name: st.column_config.Column(width=width)
+            for name, width in (("model", 210), ("name on the hub", 365), ("blocks", 60), ("heads", 60))
+        },
+    )
     st.caption(
         "The sizes come from the published configurations. The parameters are those of the encoder with its pooler, even "
-        "if the published weights have no pooler. Choose a model in the sidebar."
+        "if the published weights have no pooler."
     )
 
 

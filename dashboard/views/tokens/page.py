@@ -35,7 +35,7 @@ VIEWS = {
     "compare": navigation.View(
         "Another tokenizer",
         "How do two tokenizers split the same text?",
-        "A model works only with the tokenizer it was trained with.",
+        "Coloured rows are split differently. A model works only with the tokenizer it was trained with.",
     ),
 }
 

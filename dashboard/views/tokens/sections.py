@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,13 +16,18 @@ from components.charts.grids import tensor_grids
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
-from dashboard import caching, state
-from dashboard.ui import browser, controls, figures, messages, model_gate
+from dashboard import caching, ready_made, state
+from dashboard.ui import browser, controls, figures, messages, model_gate, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 GRID_ROWS = 8  # sentences per page of the tensor grids
+SPLIT_DIFFERENTLY = "background-color: rgba(201, 127, 0, 0.3)"  # readable on a light and on a dark page
+DIFFERENT_SET = "rare-words"  # two tokenizers split these sentences differently
+MOST_SPANS = 14  # rows that end within the first screen
+NAMED_WORDS = 3  # in the message on two tokenizers
+MARKS = {"Ġ": "a space comes before the piece", "##": "the piece continues a word", "▁": "the piece begins a word"}
 # The glossary's terms for the facts of a token.
 TERMS = {
     "Piece": "token",
@@ -46,7 +51,7 @@ ROLES = {
 def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """Chips for every sentence, and the facts of the token that was clicked."""
     chosen = controls.positions(sentences, backend.spec.key)
-    row = min(state.get("sentence"), len(sentences) - 1)
+    row = min(state.get("sentence") or 0, len(sentences) - 1)
 
     def pick(index: int, position: int) -> None:
         state.put("sentence", index)
@@ -179,28 +184,35 @@ def _tensor_table(
 
 def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """The ids decoded to text, and what was lost."""
-    rows = []
+    rows, lost_words = [], []
     for number, sentence in enumerate(sentences, start=1):
         ids = [token.id for token in sentence.tokens]
         plain = backend.tokenization.decode(ids, skip_special=True)
         lost = token_analysis.losses(sentence, plain, backend.tokenization.unknown_id)
+        lost_words.append(_lost_words(lost))
         rows.append(
             {
                 "sentence": number,
                 "typed": sentence.text,
-                "lost or changed": ", ".join(_lost_words(lost)) or "nothing",
+                "lost or changed": ", ".join(lost_words[-1]) or "nothing",
                 "decoded": backend.tokenization.decode(ids),
             }
         )
-    st.dataframe(
-        pd.DataFrame(rows),
+    changed = sum(row["lost or changed"] != "nothing" for row in rows)
+    if changed:
+        kinds = ", ".join(dict.fromkeys(name for losses in lost_words for name in losses))
+        st.markdown(
+            f":material/insights: Not exactly: {changed} of {wording.counted(len(rows), 'sentence')} lost something "
+            f"({messages.escape(kinds[:120])})."
+        )
+    else:
+        st.markdown(":material/insights: Yes: decoding returns every sentence as it was typed.")
+    # A table, not a dataframe, whose cells would not show a long sentence whole.
+    st.table(
+        pd.DataFrame(rows).map(
+            lambda cell: messages.escape(cell).replace("  ", "\u00a0 ") if isinstance(cell, str) else cell
+        ),
         hide_index=True,
-        key="decoded",
-        column_config={
-            "sentence": st.column_config.NumberColumn(width=70),
-            "typed": st.column_config.TextColumn(width=260),
-            "lost or changed": st.column_config.TextColumn(width=220),
-        },
     )
     st.caption("The model never saw the parts that differ from what you typed.")
 
@@ -216,16 +228,14 @@ def _lost_words(lost: token_analysis.Losses) -> list[str]:
 def special_tokens(backend: Backend) -> None:
     """This tokenizer's special tokens and their roles."""
     st.subheader("Special tokens", anchor=False)
-    st.dataframe(
+    st.table(
         pd.DataFrame(
             [
-                {"token": piece, "id": number, "role": f"{role.upper()}: {ROLES[role]}"}
+                {"token": messages.escape(piece), "id": number, "role": f"{role.upper()}: {ROLES[role]}"}
                 for role, (piece, number) in backend.tokenization.special_tokens.items()
             ]
         ),
         hide_index=True,
-        key="special_tokens",
-        column_config={"token": st.column_config.TextColumn(width=100), "id": st.column_config.NumberColumn(width=80)},
     )
 
 
@@ -271,7 +281,7 @@ def _chosen_token(backend: Backend) -> Token | None:
     if not state.get("sentences"):
         return None
     sentences = controls.current_tokens(backend)
-    row = min(state.get("sentence"), len(sentences) - 1)
+    row = min(state.get("sentence") or 0, len(sentences) - 1)
     return sentences[row].tokens[controls.positions(sentences, backend.spec.key)[row]]
 
 
@@ -281,7 +291,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
     second = model_gate.second_model()
     if second is not None:
         options["model"] = second.spec.title
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with controls.row():
         other = controls.choice(
             "other_tokenizer",
             "Compare with",
@@ -289,25 +299,28 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
             default="bytes" if second is None else "model",
             describe=lambda _: "the second model's tokenizer",
         )
-        row = controls.sentence(sentences)
-    if other == "model" and second is not None:
-        tokens = controls.current_tokens(second)[row]
-    else:
-        tokens = example_tokenizers.load(other).tokenize(sentences[row].text)
-    spans = alignment.align(sentences[row], tokens)
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "text": [span.text for span in spans],
-                backend.spec.title: [" ".join(token.piece for token in span.first) or "–" for span in spans],
-                # The space keeps the columns apart if two models have one title.
-                f"{options[other]} ": [" ".join(token.piece for token in span.second) or "–" for span in spans],
-                "pieces": [f"{len(span.first)} and {len(span.second)}" for span in spans],
-            }
-        ),
-        hide_index=True,
-        key="aligned",
+        if other == "model" and second is not None:
+            others = controls.current_tokens(second)
+        else:
+            others = tuple(example_tokenizers.load(other).tokenize(sentence.text) for sentence in sentences)
+        aligned = [alignment.align(*pair) for pair in zip(sentences, others, strict=True)]
+        words = [alignment.differing_words(item.text, spans) for item, spans in zip(sentences, aligned, strict=True)]
+        # Without a choice: the sentence in which the two differ most, so that the table shows a difference at once.
+        row = controls.sentence(sentences, default=max(range(len(words)), key=lambda index: len(words[index][0])))
+    spans = aligned[row]
+    _differences(*words[row], spans)
+    # The space keeps the columns apart if two models have one title.
+    names = (backend.spec.title, f"{options[other]} ")
+    table = pd.DataFrame(
+        {
+            "text": [span.text for span in spans],
+            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in spans],
+            names[1]: [" ".join(token.piece for token in span.second) or "–" for span in spans],
+        }
     )
+    height: Any = "content" if len(spans) <= MOST_SPANS else "auto"  # "auto" scrolls
+    styles = ["" if span.is_the_same else SPLIT_DIFFERENTLY for span in spans]
+    st.dataframe(table.style.apply(lambda column: styles, axis=0), hide_index=True, key="aligned", height=height)
     counts = [sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)]
     columns = st.columns(3)
     columns[0].metric(f"Pieces: {messages.escape(backend.spec.title)}", f"{counts[0]:,}")
@@ -321,3 +334,28 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
             "To compare with another model's tokenizer, choose a second model in the sidebar. All but the included one need a "
             "download from the hub."
         )
+
+
+def _differences(different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan]) -> None:
+    """In one line: how many words are split differently, which, and what the marks of the pieces mean."""
+    pieces = [token.piece for span in spans for token in (*span.first, *span.second)]
+    marks = "; ".join(
+        f"**{mark}**: {meaning}"
+        for mark, meaning in MARKS.items()
+        if any(piece.startswith(mark) and len(piece) > len(mark) for piece in pieces)
+    )
+    if different:
+        named = ", ".join(f"“{word[:20]}”" for word in different[:NAMED_WORDS])
+        more = " …" if len(different) > NAMED_WORDS else ""
+        text = f"**{len(different)} of {wording.counted(total, 'word')} split differently:** {messages.escape(named)}{more}."
+    elif all(span.is_the_same for span in spans):
+        text = "**Both tokenizers split this sentence in the same way.**"
+    else:
+        text = "**Both tokenizers split all words in the same way,** but not the other characters."
+    st.markdown(f":material/insights: {text} {marks}")
+    if not different:
+        examples = ready_made.ready_made_sets()[DIFFERENT_SET]
+        if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):
+            state.put("sentences", examples.sentences)
+            state.put("sentence", None)
+            st.rerun()  # the whole page, because the bar shows the sentences too

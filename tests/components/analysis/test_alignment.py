@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from components.analysis.alignment import AlignedSpan, agreement, align
+from components.analysis.alignment import AlignedSpan, agreement, align, differing_words
 from components.model.tokenization import Tokenization
 from tests.components.analysis.handmade import sentence, words
 from tests.tiny import byte_level_tokenizer
@@ -144,3 +144,32 @@ def test_agreement_is_the_share_of_groups_with_one_piece_each():
     assert agreement(align(first, first)) == 1
     assert agreement(align(first, second)) == pytest.approx(1 / 3)  # the full stop has no partner
     assert agreement(()) == 1
+
+
+def test_words_that_are_split_differently_are_named_as_typed():
+    text = "Don't skip “2019” , ok"
+    first = sentence(
+        text,
+        [
+            ("don", 0, 0, 3),
+            ("'t", 0, 3, 5),
+            ("skip", 1, 6, 10),
+            ("2019", 2, 12, 16),
+            (",", 3, 18, 19),
+            ("ok", 4, 20, 22),
+        ],
+    )
+    second = sentence(
+        text,
+        [
+            ("Don't", 0, 0, 5),
+            ("Ġskip", 1, 5, 10),
+            ("20", 2, 12, 14),
+            ("19", 2, 14, 16),
+            ("Ġ,", 3, 18, 19),
+            ("ok", 4, 20, 22),
+        ],
+    )
+    assert differing_words(text, align(first, second)) == (("Don't", "2019"), 4)
+    assert differing_words(text, align(first, first)) == ((), 4)
+    assert differing_words("", ()) == ((), 0)

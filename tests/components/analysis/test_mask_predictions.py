@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import AddedToken
-from transformers import AutoTokenizer, BertForMaskedLM
+from transformers import AutoTokenizer, BertForMaskedLM, BertModel
 
-from components.analysis.mask_predictions import Prediction, mask_token, top_predictions
+from components.analysis.mask_predictions import Prediction, kept_similarity, mask_token, top_predictions
 from components.errors import InputError
 from components.model.backend import Backend
 from components.model.tokenization import Tokenization
@@ -121,6 +121,40 @@ def test_attentions_and_predictions_come_from_one_pass(masked_lm):
     assert (found.sentence, found.position) == (0, masked.positions[0]) == (0, 2)
     assert sum(one.probability for one in found.top) == pytest.approx(1, abs=1e-12)
     assert before.sentences[0].tokens[2].id in {one.id for one in found.top}
+
+
+def test_kept_similarity_equals_two_passes_of_the_library(masked_lm):
+    backend, folder = masked_lm
+    before = backend.trace(["the cat sat on the bank ."])
+    masked = mask_token(backend.tokenization, before.sentences[0], 2)
+    kept = kept_similarity(before, backend.trace([masked.text]))
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), BertModel.from_pretrained(folder).eval()
+    ids = tokenizer("the cat sat on the bank .", return_tensors="pt")["input_ids"]
+    hidden = ids.clone()
+    hidden[0, 2] = tokenizer.mask_token_id
+    with torch.inference_mode():
+        old, new = (
+            torch.stack(model(row, output_hidden_states=True).hidden_states)[:, 0].double() for row in (ids, hidden)
+        )
+    expected = torch.nn.functional.cosine_similarity(old, new, dim=-1)
+    np.testing.assert_allclose(kept.tokens, expected, atol=1e-6)
+    np.testing.assert_allclose(
+        kept.mean, torch.nn.functional.cosine_similarity(old.mean(1), new.mean(1), dim=-1), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        np.delete(kept.tokens[0], 2), 1, atol=1e-6
+    )  # before any block only the masked one differs
+    assert kept.tokens[0, 2] < 0.9
+    assert kept.tokens[-1].max() < 1
+
+
+def test_kept_similarity_refuses_other_sentences(masked_lm):
+    backend, _ = masked_lm
+    with pytest.raises(ValueError, match="not those of one sentence"):
+        kept_similarity(backend.trace(["the cat"]), backend.trace(["the cat sat"]))
+    both = backend.trace(["the cat", "the bank"])
+    with pytest.raises(ValueError, match="not those of one sentence"):
+        kept_similarity(both, both)
 
 
 def assert_masked(tokenization, before, masked):

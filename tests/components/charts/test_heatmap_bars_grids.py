@@ -49,6 +49,14 @@ def test_part_norms_keep_equal_tokens_apart() -> None:
     np.testing.assert_array_equal(figure.data[1].y, [3, 4])
 
 
+def test_a_logarithmic_axis_has_points_and_lone_parts_stand_over_their_tokens() -> None:
+    values = np.array([[1.0, np.nan], [np.nan, 4.0]])
+    assert part_norm_bars(["a", "b"], ["x", "y"], values, "Title").layout.barmode == "overlay"
+    figure = part_norm_bars(["a", "b"], ["x", "y"], np.ones((2, 2)), "Title", logarithmic=True)
+    assert [(trace.type, trace.mode) for trace in figure.data] == [("scatter", "markers")] * 2
+    assert figure.layout.yaxis.type == "log"
+
+
 def test_vector_bars_name_the_three_largest() -> None:
     values = np.zeros(10, np.float32)
     values[[2, 5, 7]] = [1, -3, 2]

@@ -11,6 +11,7 @@ import pytest
 
 from components.analysis.attention import flow as attention_flow
 from components.analysis.attention.weights import merge_words
+from components.arrays import cosine
 from dashboard import ready_made
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import BANK, backend
@@ -222,10 +223,21 @@ def test_other_pages_ask_for_no_attentions(open_page: Open) -> None:
     assert not any("attentions=True" in str(key) for key in kept)
 
 
-def test_a_model_without_the_head_says_so_and_names_others(open_page: Open) -> None:
-    app = open_page("attention", view="mask")
-    assert "was published without a masked-LM head" in texts(app)
-    assert not [box for box in app.selectbox if box.label in {"Sentence A", "Sentence B"}]
+def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_models(open_page: Open) -> None:
+    app = open_page("attention", view="mask", mp="5")
+    model = backend()
+    before, after = (model.trace([text]).hidden_states[-1, 0] for text in (BANK[0], BANK[0].replace("bank", "[MASK]")))
+    angles = np.degrees(np.arccos(cosine(before, after)))
+    others, hidden = figures(app)[0]["data"]
+    np.testing.assert_allclose(np.delete(others["y"], 5), np.delete(angles, 5), atol=0.1)
+    np.testing.assert_allclose(hidden["y"][5], angles[5], atol=0.1)
+    assert np.isnan(others["y"][5])
+    assert np.isnan(np.delete(hidden["y"], 5)).all()
+    most = 1 + int(np.argmax(np.delete(angles, 5)[1:-1]))
+    piece = model.tokenize([BANK[0]])[0].tokens[most + (most >= 5)].piece
+    assert f"The vector of “{piece}” depends most on “bank”" in texts(app)
+    assert "was published without one" in texts(app)
+    assert [box for box in app.selectbox if box.label == "Sentence B"]
     app.button(key="see_models").click().run()
     assert app.session_state["model_view"] == "catalog"
     (table,) = (table.value for table in app.dataframe if "licence" in table.value.columns)
@@ -248,7 +260,7 @@ def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path) -> None:
     best = torch.topk(probabilities, 10)
     np.testing.assert_allclose(table["probability"], best.values.numpy(), rtol=1e-5)
     assert list(table["piece"]) == [model.tokenization.vocabulary[at] for at in best.indices]
-    change = figures(app)[0]["data"][0]["z"]
+    change = figures(app)[1]["data"][0]["z"]
     expected = (
         model.trace(["the [MASK] sat"], attentions=True).attentions[0, 0, 0]
         - model.trace(["the cat sat"], attentions=True).attentions[0, 0, 0]

@@ -83,19 +83,24 @@ def test_moving_blocks_and_layers_costs_no_forward_pass(open_page: Open) -> None
     assert model.forward_passes == before
 
 
-def test_inside_a_block_shows_the_norms_of_its_parts(open_page: Open) -> None:
+def test_inside_a_block_the_first_figure_answers_the_title(open_page: Open) -> None:
     app = open_page("heatmaps", view="inside", b1="2")
     record = backend().inside(BANK[0])
-    bars = {bar["name"]: bar["y"] for bar in figures(app)[0]["data"]}
+    turns, lengths = ({trace["name"]: trace["y"] for trace in figure["data"]} for figure in figures(app))
+    attention = np.degrees(np.arccos(cosine(record.hidden_states[2], record.after_attention[2])))
+    feed_forward = np.degrees(np.arccos(cosine(record.after_attention[2], record.hidden_states[3])))
+    np.testing.assert_allclose(turns["attention step"], attention, rtol=1e-4)
+    np.testing.assert_allclose(turns["feed-forward step"], feed_forward, rtol=1e-4)
+    larger = "attention" if attention.mean() > feed_forward.mean() else "feed-forward"
+    assert f"In block 2 the {larger} step changes the tokens more" in texts(app)
+    assert f"attention turns their vectors by {attention.mean():.0f}°" in texts(app)
     for name, part in (
-        ("residual", record.hidden_states[2]),
-        ("attention out", record.attention_output[2]),
-        ("feed-forward out", record.feed_forward_output[2]),
+        ("before the block", record.hidden_states[2]),
+        ("added by attention", record.attention_output[2]),
+        ("added by feed-forward", record.feed_forward_output[2]),
     ):
-        np.testing.assert_allclose(bars[name], np.linalg.norm(part, axis=-1), rtol=1e-5)
-    turns = {bar["name"]: bar["y"] for bar in figures(app)[1]["data"]}
-    expected = np.degrees(np.arccos(cosine(record.after_attention[2], record.hidden_states[3])))
-    np.testing.assert_allclose(turns["feed-forward step"], expected, rtol=1e-4)
+        np.testing.assert_allclose(lengths[name], np.linalg.norm(part, axis=-1), rtol=1e-5)
+    assert "residual" not in texts(app)
 
 
 def test_a_query_beside_two_documents(open_page: Open) -> None:
@@ -115,7 +120,8 @@ def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tmp_pa
     np.testing.assert_allclose(np.diag(matrix), 1, atol=1e-6)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-6)
     assert both["data"][0]["z"].shape == (7, 4)
-    assert "matched at random they would reach" in texts(app)
+    assert re.search(r"With only \d+ tokens chance alone would give about 0\.\d\d", texts(app))
+    assert any("geometry (linear CKA)" in item.proto.body for item in app.get("html"))
     assert re.search(r"About [\d,]+ tokens (would )?bring this below 0\.1", texts(app))
     assert "few hundred" not in texts(app)
     assert "no linear relation" in texts(app)

@@ -23,7 +23,7 @@ CSV = "id,title,text\n1,Über,Ein Satz.\n2,Zwei,Noch ein Satz.\n"
 
 
 def page() -> None:
-    """The chooser by itself, with the sidebar's list of jobs, as app.py draws it."""
+    """The chooser by itself, with the sidebar's list of jobs, as main.py draws it."""
     import streamlit as st
 
     from dashboard.corpora import chooser, current

@@ -17,7 +17,7 @@ from tests.dashboard.conftest import Open, texts
 
 
 def page() -> None:
-    """One page that waits for one job, with the sidebar's list, as app.py draws it."""
+    """One page that waits for one job, with the sidebar's list, as main.py draws it."""
     import streamlit as st
 
     from dashboard import caching

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +12,9 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.retrieval.evaluation import metrics
-from dashboard import state
-from dashboard.jobs import evaluation
-from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard import caching, state
+from dashboard.jobs import evaluation, progress
+from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table
@@ -72,14 +72,10 @@ def compare(backend: Backend) -> None:
 
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
-    times: dict[str, tuple[float, str] | None] = {}  # by model; None while it is measured
-
     def by_vectors(backend: Backend, indexes: PairIndexes, code: VectorCode, name: str) -> Run | None:
         if (code.layer, code.pooling) not in indexes.ranks:
             return None
-        if code.model not in times:
-            times[code.model] = evaluation.time_per_query(backend, pairs, indexes, code.model)
-        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling, times[code.model])
+        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling)
 
     ready, indexes = request.gather(
         lambda kind: evaluation.word_run(request.backend, pairs, kind),
@@ -92,10 +88,10 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
 def _compared(
     runs: list[Run], names: list[str], measure: str, reference: int, is_best: bool
 ) -> tuple[pd.DataFrame, Compared]:
-    return evaluation.result(
+    table, compared = evaluation.result(
         (
             "comparison",
-            tuple((run.key, name, run.milliseconds) for run, name in zip(runs, names, strict=True)),
+            tuple((run.key, name) for run, name in zip(runs, names, strict=True)),
             measure,
             reference,
             is_best,
@@ -105,6 +101,29 @@ def _compared(
         "comparison",
         short=True,
     )
+    # A time that is measured later must not cost another comparison.
+    return table.assign(**run_table.costs(runs)), compared
+
+
+def _measure_times(
+    request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
+) -> None:
+    """Have the times per query measured that are not known, and say why they are missing until then."""
+    codes = {entry.code: choices.parsed(entry.code) for entry in entries if entry.live}
+    timings = {
+        (timing := _timing(request, pairs, indexes, name, code)).key: timing for name, code in codes.items()
+    }  # layers and poolings of one model share a time
+    if evaluation.measure_times(timings.values()):
+        text = "– in the table: the time per query is measured as soon as no other job runs on this server."
+        progress.until(lambda: not caching.queue().under_way(), lambda: st.caption(text), 1.0)
+
+
+def _timing(
+    request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes], name: str, code: VectorCode | None
+) -> Timing:
+    if code is None:
+        return evaluation.word_timing(request.backend, pairs, name)
+    return evaluation.vector_timing(request.models[code.model].backend, pairs, indexes[code.model])
 
 
 def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:

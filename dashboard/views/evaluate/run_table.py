@@ -14,7 +14,7 @@ import streamlit as st
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import Float64
 from components.retrieval.evaluation.run_record import Run, read_runs, write_runs
-from dashboard import caching
+from dashboard import caching, state
 from dashboard.corpora import uploads
 from dashboard.ui import figures
 
@@ -77,13 +77,22 @@ def results(
         rows.append(
             {
                 **measured(names[number] if names is not None else run.name, values[number], measure, tests),
-                "ms per query": np.nan if run.milliseconds is None else run.milliseconds,
-                "index MB": np.nan if run.index_bytes is None else run.index_bytes / 1e6,
                 "queries": run.data.queries,
                 "data": run.data.name,
             }
         )
-    return pd.DataFrame(rows), compared
+    table = pd.DataFrame(rows)
+    for name, values in reversed(costs(runs).items()):
+        table.insert(table.columns.get_loc("queries"), name, values)
+    return table, compared
+
+
+def costs(runs: Sequence[Run]) -> dict[str, list[float]]:
+    """The columns of what a run costs; NaN where that is not known."""
+    return {
+        "ms per query": [np.nan if run.milliseconds is None else run.milliseconds for run in runs],
+        "index MB": [np.nan if run.index_bytes is None else run.index_bytes / 1e6 for run in runs],
+    }
 
 
 def measured(name: str, values: Mapping[str, Float64], measure: str, tests: Mapping[str, object]) -> dict[str, object]:
@@ -212,7 +221,7 @@ def loading() -> None:
     keys = st.session_state.get("_saved_runs", ())
     kept = tuple(key for key in keys if caching.saved_runs().find(key) is not None)
     if len(kept) < len(keys):
-        st.warning("Some loaded runs are no longer kept on this server: load their files again.")
+        state.notice("Some loaded runs are no longer kept on this server: load their files again.", "evaluate")
         st.session_state["_saved_runs"] = kept
 
 

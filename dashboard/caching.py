@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.evaluation.pooling_lab import LabLayers
+    from components.retrieval.evaluation.pooling_lab import LabLayers, Pooled
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.retrieval.index.cache import IndexCache
@@ -226,6 +226,7 @@ scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  
 static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vectors")  # by upload
 sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
 read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
+lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
 query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
 
 

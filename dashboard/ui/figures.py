@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars, matrices, theme
-from dashboard.ui import controls
+from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -166,6 +166,13 @@ def download(frame: pd.DataFrame, key: str) -> None:
         icon=":material/download:",
         on_click="ignore",
     )
+
+
+def whole_texts(frame: pd.DataFrame, key: str) -> None:
+    """Draw a table whose long texts are wrapped, not clipped; it scrolls if it has many rows."""
+    with st.container(height=560 if len(frame) > 10 else "content", key=key):
+        # A plain table renders Markdown, which has to be escaped.
+        st.table(frame.map(lambda value: messages.escape(str(value))).rename(columns=messages.escape), hide_index=True)
 
 
 def corpus_columns(

@@ -196,7 +196,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     ("address", "dark", "titles"),
     [
         ("", True, ("Recall@1", "Recall@k at layer 6")),
-        ("?view=graded&r=m.6.mean&r=bm25", False, ("Precision at eleven levels of recall",)),
+        ("?view=graded&r=m.6.mean&r=bm25", False, ("Precision by share of correct answers found",)),
         ("?view=pairs", True, ()),
     ],
 )

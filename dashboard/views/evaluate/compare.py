@@ -38,6 +38,8 @@ def compare(backend: Backend) -> None:
         scale = controls.scale()
         measure_slot, reference_slot = st.container(width=round(170 * scale)), st.container(width=round(320 * scale))
         panel = choices.runs_panel()
+        with controls.options():
+            run_table.all_measures()
     request = choices.run_request(backend, len(pairs), panel)
     above = st.container()  # for the table: it needs the runs that are requested and loaded below it
     entries, indexes = _entries(request, pairs)
@@ -54,12 +56,14 @@ def compare(backend: Backend) -> None:
     with reference_slot:
         reference, is_best = _reference(entries, comparable, measure)
     runs = [entry.run for entry in entries]
+    time_note = above
     with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
         table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         _message(entries, compared, measure)
         is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
         run_table.show(table, measure, [entry.short for entry in entries], is_same_data)
         choices.about(pairs)
+        time_note = st.container()
         run_table.exports(runs, table)
     _figure(runs, [entry.short for entry in entries], measure)
     queries.queries(
@@ -68,10 +72,13 @@ def compare(backend: Backend) -> None:
         backend,
         indexes,
     )
+    with time_note:
+        _measure_times(request, entries, pairs, indexes)
 
 
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
+
     def by_vectors(backend: Backend, indexes: PairIndexes, code: VectorCode, name: str) -> Run | None:
         if (code.layer, code.pooling) not in indexes.ranks:
             return None
@@ -212,7 +219,7 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
         if run.milliseconds is not None and run.index_bytes is not None
     ]
     if not costs:
-        st.info("None of these runs has a time per query.")
+        st.info("No time per query is known yet: it is measured as soon as no other job runs on this server.")
         return
     figures.figure(
         charts.quality_and_cost(costs, f"{measure} against the time per query", measure),

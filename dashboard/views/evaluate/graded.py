@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 CODES = choices.codes_of(graded_metrics.MEASURES)
 MEASURE_HELP = (
-    "MAP: the mean precision at the ranks of the relevant documents. MRR: the mean of 1 / rank of the first relevant document. "
-    "nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order. P@10: the share of the first "
-    "ten that is relevant. Recall@k: the share of the relevant documents that is among the first k. All are in per cent."
+    "nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order. MRR: the mean of 1 / rank of "
+    "the first relevant document. P@10: the share of the first ten that is relevant. Recall@k: the share of the relevant "
+    "documents that is among the first k. MAP: the mean precision at the ranks of the relevant documents. All are in per cent."
 )
 DEMO_GRADES = (
     "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
@@ -54,6 +54,8 @@ def relevance(backend: Backend) -> None:
         source = _source()
         measure_slot = st.container(width=round(150 * controls.scale()))
         panel = choices.runs_panel()
+        with controls.options():
+            run_table.all_measures()
     graded = _collection(source)
     if graded is None:
         return
@@ -102,9 +104,19 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         f"(95 % interval {row['95 % interval']})."
         + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
-    config = {name: st.column_config.NumberColumn(format="%.1f %%") for name in graded_metrics.MEASURES}
-    config["run"] = run_table.name_column(list(table["run"]))
-    st.dataframe(table, hide_index=True, key="graded_table", column_config=config)
+    config = run_table.measure_columns() | {
+        "run": run_table.name_column(list(table["run"])),
+        run_table.DIFFERS: st.column_config.TextColumn("significantly different from the best?", help=run_table.HOLM),
+        "p to the best (Holm)": st.column_config.TextColumn(help=run_table.HOLM),
+    }
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="graded_table",
+        column_config=config,
+        column_order=run_table.columns_shown(table, measure),
+    )
+    run_table.legend(measure, "“no”: the difference to the best run may be chance. Other measures are under “Options”.")
     figures.download(table.round(3), "graded")
 
 
@@ -223,8 +235,8 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     best = int(np.argmax([run_values.mean() for run_values in judged]))
     compared = run_table.against(judged, best, [True] * len(judged), is_best=True)
     rows = [
-        run_table.measured(name, run_values, measure, {"p to the best (Holm)": cell})
-        for (name, _), run_values, cell in zip(ranks, values, compared.cells, strict=True)
+        run_table.measured(name, run_values, measure, {run_table.DIFFERS: answer, "p to the best (Holm)": cell})
+        for (name, _), run_values, answer, cell in zip(ranks, values, compared.answers, compared.cells, strict=True)
     ]
     return pd.DataFrame(rows), [ranks[number][0] for number in compared.unsure]
 
@@ -235,9 +247,9 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
         charts.curves_over(
             [charts.Curve(name, 100 * curve) for name, curve in curves],
             LEVELS,
-            "Precision at eleven levels of recall",
-            x_title="recall",
-            y_title="interpolated precision (%)",
+            "Precision by share of correct answers found",
+            x_title="share of the correct answers found (recall)",
+            y_title="correct among the hits read (precision, %)",
             y_range=(0, 102),
         ),
         key="graded_curve",

@@ -37,7 +37,7 @@ VIEWS = {
     "lab": navigation.View(
         "Pooling lab",
         "What do other ways of pooling change?",
-        "And how few numbers per vector are enough?",
+        "How tokens become one vector (columns) and how two vectors are compared (rows): which finds most correct answers?",
     ),
     "pairs": navigation.View(
         "Data",

@@ -209,7 +209,7 @@ def test_jobs_awaited_together_have_one_bar_and_one_stop(held: Held, monkeypatch
         jobs, is_ready = caching.evaluations(), {}
         with progress.one_bar():
             for name in ("shared", "second", "third"):
-                job = jobs.request(name, name, lambda *_: name, person=caching.person())
+                job = jobs.request(name, name, lambda *_: "done", person=caching.person())
                 is_ready[name] = progress.ready(
                     jobs, job, doing="testing", stop_key=f"stop_{name}", again_key=f"again_{name}"
                 )
@@ -228,9 +228,7 @@ def test_jobs_awaited_together_have_one_bar_and_one_stop(held: Held, monkeypatch
     assert not app.get("progress")
 
 
-def test_stop_has_a_key_that_no_other_job_gets(
-    open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_has_a_key_that_no_other_job_gets(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     as_person(monkeypatch, "Ann")
     app = open_page()
     assert [button.key for button in stops_listed(app)] == [f"stop_listed_{held.job.number}"]

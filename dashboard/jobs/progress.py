@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -16,8 +16,9 @@ from dashboard.ui import messages
 from dashboard.ui.wording import duration
 
 if TYPE_CHECKING:
-    from components.jobs import Job, Jobs
+    from components.jobs import IsCancelled, Job, Jobs, ReportProgress
 
+Value = TypeVar("Value")
 SHOWN_AFTER = 0.5  # seconds: shorter jobs show no progress
 LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
 DRAWING = "_drawing"  # session key: how often a page's view was drawn; a bar tells by it whether its view was left
@@ -96,6 +97,20 @@ def ready(
     else:
         _under_way(jobs, job, stop_key, unit, resumes)
     return False
+
+
+def prepared(
+    key: Hashable, title: str, work: Callable[[ReportProgress, IsCancelled], Value], where: str
+) -> Value | None:
+    """The result of a job that prepares a corpus; None while it runs or after it ended without one, which is drawn.
+
+    `where` keys the widgets.
+    """
+    jobs = caching.preparations()
+    job = jobs.request(key, title, work, person=caching.person())
+    is_ready = ready(jobs, job, doing="preparing the corpus", stop_key=f"stop_{where}", again_key=f"again_{where}")
+    result: Value | None = job.result if is_ready else None
+    return result
 
 
 def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Callable[[], None]) -> None:

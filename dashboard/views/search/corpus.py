@@ -26,7 +26,9 @@ def corpus(backend: Backend) -> None:
     """The choice of a corpus, and what it contains."""
     unused = chooser.choose()
     searched = unused or current.corpus()
-    lengths = caching.corpus_lengths(searched.content_hash, backend.spec.key, backend.revision, searched, backend)
+    lengths = embedding.token_counts(backend, searched, "corpus")
+    if lengths is None:
+        return
     limit = backend.own_max_length
     facts = corpus_facts(searched, lengths, limit)
     left, right = st.columns([3, 1])

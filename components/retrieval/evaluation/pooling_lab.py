@@ -93,8 +93,9 @@ class LabLayers:
 
     def of(self, layer: int) -> LabVectors:
         """Vectors at one layer, without a forward pass. Raises ValueError if it, or a layer that last4 needs, is missing."""
-        sides = (_at_layer(side, self.layers, layer) for side in (self.documents, self.queries))
-        return LabVectors(self.model, self.revision, layer, *sides, *_halves(self.pairs, self.layers, layer))
+        documents, queries = (_at_layer(side, self.layers, layer) for side in (self.documents, self.queries))
+        halves = _halves(self.pairs, self.layers, layer)
+        return LabVectors(self.model, self.revision, layer, documents, queries, *halves)
 
 
 def _at_layer(side: Pooled, layers: Sequence[int], layer: int, rows: slice = slice(None)) -> Pooled:

@@ -71,7 +71,7 @@ def relevance(backend: Backend) -> None:
             st.info(choices.NO_RUN, icon=":material/add:")
         return
     with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
-        _compared(graded, ranks, measure)
+        _compared(graded, ranks, measure, is_complete=len(ranks) == len(request.codes))
     _figure(ranks)
 
 
@@ -89,7 +89,7 @@ def _about(graded: GradedSet) -> None:
         st.warning(f"Left out: {messages.escape(left_out)}.")
 
 
-def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> None:
+def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str, is_complete: bool) -> None:
     """The message and the table of the finished runs. Raises NoResult while they are compared."""
     table, unsure = evaluation.result(
         ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
@@ -98,9 +98,9 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         "graded_comparison",
         short=True,
     )
-    row = table.iloc[int(table[measure].argmax())]
+    row, so_far = table.iloc[int(table[measure].argmax())], "" if is_complete else " so far"
     st.markdown(
-        f":material/insights: **{messages.escape(str(row['run']))}** has the best {measure}: {row[measure]:.1f} % "
+        f":material/insights: **{messages.escape(str(row['run']))}** has the best {measure}{so_far}: {row[measure]:.1f} % "
         f"(95 % interval {row['95 % interval']})."
         + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
@@ -247,9 +247,9 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
         charts.curves_over(
             [charts.Curve(name, 100 * curve) for name, curve in curves],
             LEVELS,
-            "Precision by share of correct answers found",
-            x_title="share of the correct answers found (recall)",
-            y_title="correct among the hits read (precision, %)",
+            "Precision by share of answers found",
+            x_title="share of correct answers found (recall)",
+            y_title="correct hits (precision, %)",
             y_range=(0, 102),
         ),
         key="graded_curve",

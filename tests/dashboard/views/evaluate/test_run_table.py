@@ -129,7 +129,7 @@ def test_latex_prints_every_sign_as_it_is(runs):
     (layout,) = re.findall(r"\\begin\{tabular\}\{(\w+)\}", text)
     rows = [line for line in text.splitlines() if line.endswith("\\\\")]
     assert len(rows) == 6
-    assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in rows} == {len(layout)} == {15}
+    assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in rows} == {len(layout)} == {16}
     assert r"95 \% interval" in rows[0]
     assert rows[0].count("Recall@") == 5
 

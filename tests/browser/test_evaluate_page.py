@@ -193,7 +193,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     for curve in curves:
         assert curve["names"] == ["Random projection", "PCA projection", "PCA, whitened", "all numbers, cosine"]
     assert fits(page)
-    click_cell(page, 0, 2, 0)
+    click_cell(page, 0, 0, 2)  # a cell of the column Max
     wait_for(
         page,
         "Correct answer first (%), layer",

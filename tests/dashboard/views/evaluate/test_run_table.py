@@ -226,7 +226,7 @@ def shown(
     """The table that is drawn, and the columns of it that are shown."""
     drawn: list[tuple[pd.DataFrame, list[str]]] = []
     monkeypatch.setattr("streamlit.dataframe", lambda frame, **options: drawn.append((frame, options["column_order"])))
-    run_table.show(table, measure, ["Layer 6, Mean", "Layer 0, Mean"], is_same_data)
+    run_table.show(table, measure, ["Layer 6, Mean", "Layer 0, Mean", *table["run"][2:]], is_same_data)
     return drawn[0]
 
 
@@ -259,7 +259,7 @@ def test_all_measures_and_p_values_are_shown_on_request(runs, monkeypatch):
         "index MB",
     ]
     assert table["significant difference"].tolist() == ["reference", "no", "yes", "other data", "no"]
-    monkeypatch.setattr(run_table.state, "get", lambda name: {"all_measures": True}[name])
+    monkeypatch.setattr(run_table.state, "get", lambda name: name == "all_measures")
     _, whole = shown(table, "Recall@1", True, monkeypatch)
     assert {"p (Holm)", *metrics.MEASURES} < set(whole)
 

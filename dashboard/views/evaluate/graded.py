@@ -51,10 +51,10 @@ LEVELS = [level / 10 for level in range(11)]
 def relevance(backend: Backend) -> None:
     """The measures of the runs, and precision over recall."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_graded"):
-        source = _source()
         measure_slot = st.container(width=round(150 * controls.scale()))
         panel = choices.runs_panel()
         with controls.options():
+            source = _source()
             run_table.all_measures()
     graded = _collection(source)
     if graded is None:
@@ -83,6 +83,7 @@ def _about(graded: GradedSet) -> None:
         f"{max(max(grades.values()) for grades in graded.grades)}."
         + (f" {DEMO_GRADES}" if not graded.report.files else "")
         + (f" Files: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
+        + " Other collections are under “Options”."
     )
     if graded.report.left_out:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in graded.report.left_out.items())
@@ -235,8 +236,15 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     best = int(np.argmax([run_values.mean() for run_values in judged]))
     compared = run_table.against(judged, best, [True] * len(judged), is_best=True)
     rows = [
-        run_table.measured(name, run_values, measure, {run_table.DIFFERS: answer, "p to the best (Holm)": cell})
-        for (name, _), run_values, answer, cell in zip(ranks, values, compared.answers, compared.cells, strict=True)
+        run_table.measured(
+            name,
+            run_values,
+            measure,
+            {run_table.DIFFERS: "the best" if run == best else answer, "p to the best (Holm)": cell},
+        )
+        for run, ((name, _), run_values, answer, cell) in enumerate(
+            zip(ranks, values, compared.answers, compared.cells, strict=True)
+        )
     ]
     return pd.DataFrame(rows), [ranks[number][0] for number in compared.unsure]
 

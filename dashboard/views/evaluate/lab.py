@@ -145,13 +145,12 @@ def lab(backend: Backend) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_lab"):
         with st.container(width=round(200 * controls.scale())):
             layer = controls.layer(backend.facts.layers)
-        with st.container(width=round(280 * controls.scale())):
-            most = min(backend.facts.hidden_size, len(pairs) - 1)
-            dims = controls.number(
-                "lab_dims", "Numbers kept by a projection", 2, most, min(DIMENSIONS, most), DIMENSIONS_HELP
-            )
         panel = controls.options()
     with panel:
+        most = min(backend.facts.hidden_size, len(pairs) - 1)
+        dims = controls.number(
+            "lab_dims", "Numbers kept by a projection", 2, most, min(DIMENSIONS, most), DIMENSIONS_HELP
+        )
         help_text = "Determines the random projection. Another seed shows how much of its result is chance."
         seed = int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
     work = Lab(backend, pairs, scored, caching.lab_vectors(), caching.lab_pairs())

@@ -98,7 +98,7 @@ def results(
             }
         )
     table = pd.DataFrame(rows)
-    for name, values in reversed(costs(runs).items()):
+    for name, values in costs(runs).items():
         table.insert(table.columns.get_loc("queries"), name, values)
     return table, compared
 

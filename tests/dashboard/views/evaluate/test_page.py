@@ -591,7 +591,7 @@ def test_graded_relevance_equals_ir_measures(open_page: Open, demo_scores: Calla
     for name, measure in wanted.items():
         assert table.loc["Layer 6, Mean", name] == pytest.approx(100 * theirs[measure], abs=0.05)
     assert table.columns[0] == "nDCG@10"
-    assert table["significant difference"].tolist() == ["reference", "yes"]
+    assert table["significant difference"].tolist() == ["the best", "yes"]
     shown = json.loads(app.dataframe[0].proto.columns)
     assert {"MAP", "p to the best (Holm)"}.isdisjoint(app.dataframe[0].proto.column_order)
     assert "p (Holm)" not in str(shown)

@@ -116,7 +116,7 @@ def measure_grid(
         tickangle=0,
     )
     figure.update_yaxes(
-        title=row_title, tickvals=list(range(len(rows))), ticktext=[theme.plain(name, 20) for name in rows]
+        title=row_title, tickvals=list(range(len(rows))), ticktext=[theme.wrapped(name, 10) for name in rows]
     )
     figure.update_xaxes(showgrid=False, zeroline=False, range=[-_PAD, len(columns) - _PAD], fixedrange=True)
     figure.update_yaxes(showgrid=False, zeroline=False, range=[-_PAD, len(rows) - _PAD], fixedrange=True)

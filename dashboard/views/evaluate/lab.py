@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.sts import ScoredPairs
 
 POOLINGS: dict[LabPooling, str] = {
-    name: (POOLING_NAMES | {"last4": "Last 4 layers", "idf": "Weighted mean"})[name] for name in pooling_lab.POOLINGS
+    name: (POOLING_NAMES | {"last4": "Last 4 layers", "idf": "By rarity"})[name] for name in pooling_lab.POOLINGS
 }
 TREATMENTS: dict[Treatment, str] = {
     "cosine": "Cosine",
@@ -50,7 +50,7 @@ TREATMENTS: dict[Treatment, str] = {
 }
 EXPLAINED = """
 **Columns: poolings.** *Mean*, *[CLS]* and *Max* pool the token vectors of one layer. *Last 4 layers* is the mean of the means
-of this layer and the three layers below. *Weighted mean* is a mean in which pieces that occur in few sentences count more
+of this layer and the three layers below. *By rarity* is a mean in which pieces that occur in few sentences count more
 (weights by idf, the inverse document frequency).
 
 **Rows: treatments.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot product*: vectors are not scaled, so

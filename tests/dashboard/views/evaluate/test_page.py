@@ -774,7 +774,7 @@ def test_dimensions_seed_and_pooling_of_the_lab(open_page: Open, small: Corpus) 
     random = 2
     assert (grid()[:, random] != before[:, random]).any()
     np.testing.assert_array_equal(np.delete(grid(), random, axis=1), np.delete(before, random, axis=1))
-    assert figures(app)[2]["layout"]["title"]["text"] == "Correct answer first (%), Weighted mean"
+    assert figures(app)[2]["layout"]["title"]["text"] == "Correct answer first (%), By rarity"
     assert backend().forward_passes == passes  # the vectors are kept
     assert {key: app.query_params[key] for key in ("d", "seed", "lp")} == {"d": "4", "seed": "7", "lp": "idf"}
 

@@ -51,9 +51,9 @@ def _rows() -> None:
     if not own:
         st.rerun()
     elsewhere = [job for job in own if job.number not in st.session_state.get(progress.IN_PAGE, ())]
-    if not elsewhere:
-        return  # drawn again all the same: a view that is left no longer shows its jobs
-    st.markdown("**Jobs under way**")
+    # Drawn again even without a row: a view that is left no longer shows its jobs.
+    if elsewhere:
+        st.markdown("**Jobs under way**")
     for job in elsewhere[:MOST_LISTED]:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.progress(progress.share(job), text=progress.line(job))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.analysis.similarity import late_interaction
 from components.jobs import Cancelled
@@ -78,7 +79,7 @@ def test_counting_tokens_and_words_is_a_job_with_progress_and_stop(
     app = open_page("search", q="actor wins award", vs="bm25")
     try:
         (bar,) = app.main.get("progress")
-        assert bar.proto.text.startswith("BM25: counting the words of 630 sentences")
+        assert bar.proto.text.startswith("BM25\\: counting the words of 630 sentences")
         assert app.button(key="stop_ranker_bm25").label == "Stop"
         assert len(hits(app)) == 10  # the model's own hits do not wait
     finally:

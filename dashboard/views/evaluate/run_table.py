@@ -98,8 +98,8 @@ def results(
             }
         )
     table = pd.DataFrame(rows)
-    for name, values in costs(runs).items():
-        table.insert(table.columns.get_loc("queries"), name, values)
+    for name, column in costs(runs).items():
+        table.insert(list(table.columns).index("queries"), name, column)
     return table, compared
 
 

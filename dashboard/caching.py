@@ -19,7 +19,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.errors import UserError
-from components.jobs import Cache, Jobs, Lane, Presence, Queue
+from components.jobs import RETRY_SECONDS, Cache, Jobs, Lane, Presence, Queue
 from components.model.loader import ModelLoader
 from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard.ready_made import ASSETS
@@ -36,20 +36,17 @@ if TYPE_CHECKING:
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.arrays import Float32
     from components.model.backend import Backend
-    from components.model.embedding.options import Resolved
     from components.model.trace import Trace
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
-    from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.evaluation.pooling_lab import LabLayers
+    from components.retrieval.evaluation.pooling_lab import LabLayers, Pooled
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
-    from components.retrieval.search.lexical import Ranker
     from components.retrieval.search.static_vectors import StaticVectors
 
 log = logging.getLogger(__name__)
@@ -61,6 +58,7 @@ LANES = {
     "tokens": Lane(workers=2),
     "evaluation": Lane(),
     "statistics": Lane(),
+    "preparation": Lane(workers=2),
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
     "maps": Lane(newest_first=True, most_waiting=1_000),
     "quick maps": Lane(newest_first=True, most_waiting=1_000),
@@ -226,6 +224,7 @@ scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  
 static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vectors")  # by upload
 sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
 read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
+lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
 query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
 
 
@@ -282,35 +281,10 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
     return _query_vectors().get(key, lambda: compute(backend, queries, info))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Counting words …")
-def ranker(kind: str, texts_hash: str, source: str, _texts: Texts, _make: Callable[[Sequence[str]], Ranker]) -> Ranker:
-    """A word ranking over texts; `source` names the word vectors it uses."""
-    return _make(_texts.texts)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Counting tokens …")
-def corpus_lengths(corpus_hash: str, model: str, revision: str, _corpus: Texts, _backend: Backend) -> np.ndarray:
-    """The number of tokens of every sentence, special tokens included, before truncation, int64 [sentence]."""
-    import numpy as np
-
-    lengths = []
-    tokenization = _backend.tokenization
-    for start in range(0, len(_corpus.texts), 4096):
-        lengths += tokenization.lengths(_corpus.texts[start : start + 4096])
-    return np.array(lengths, np.int64)
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def embedding_speed(model: str, revision: str, device: str, precision: Resolved, _backend: Backend) -> float:
-    """Sentences per second, for sentences of about 20 tokens; measured once, on those of the demo."""
-    import time
-
-    texts = demo_sentences()[:96]
-    options = _backend.embed_options(precision=precision)
-    _backend.embed(texts[:32], options=options)  # warms up
-    started = time.perf_counter()
-    _backend.embed(texts, options=options)
-    return len(texts) / (time.perf_counter() - started)
+@st.cache_resource(max_entries=1, show_spinner=False)
+def preparations() -> Jobs:
+    """What a page needs of a corpus before it can show anything of it: the file read, words and tokens counted."""
+    return Jobs(queue(), "preparation", keep=16, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_data(max_entries=64, show_spinner="Comparing the occurrences …")

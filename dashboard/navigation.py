@@ -74,6 +74,7 @@ def show(
     @st.fragment
     def body() -> None:
         st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
+        st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
         header = st.container(key="view_header")
         view = controls.choice(
             f"{page}_view", "View", {key: item.label for key, item in views.items()}, show_label=False

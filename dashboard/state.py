@@ -140,9 +140,9 @@ def write_address(page: str) -> None:
     st.session_state["_address"] = address
 
 
-def notice(text: str) -> None:
-    """Show a message at the top of the page for some seconds."""
-    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text))
+def notice(text: str, page: str = "") -> None:
+    """Show a message for some seconds: at the top of every page, or on one page, above its view."""
+    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, page=page))
 
 
 def refuse(name: str, replacement: Any, text: str) -> None:
@@ -155,15 +155,15 @@ def refuse(name: str, replacement: Any, text: str) -> None:
 
 
 def current_notices(page: str | None = None) -> list[str]:
-    """The notices to show now: those about settings that a page uses; without a page, those about no setting.
+    """The notices to show now: those of a page, and those about settings that it uses; without a page, all others.
 
     A page that waits for a job is drawn again, so each notice stays for some seconds.
     """
     kept = [item for item in st.session_state.get("_notices", ()) if item.is_current()]
     st.session_state["_notices"] = kept
     if page is None:
-        return [item.text for item in kept if not item.setting]
-    return [item.text for item in kept if item.setting and is_used(item.setting, page)]
+        return [item.text for item in kept if not item.setting and not item.page]
+    return [item.text for item in kept if item.page == page or (item.setting and is_used(item.setting, page))]
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,7 @@ class _Notice:
     text: str
     setting: str = ""  # the one that was refused, if any
     situation: tuple[Any, ...] = ()  # in which it was refused
+    page: str = ""  # the page that shows it, if not all
 
     def is_current(self) -> bool:
         is_fresh = time.monotonic() - self.since < NOTICE_SECONDS

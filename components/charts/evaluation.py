@@ -112,11 +112,11 @@ def measure_grid(
     figure.update_xaxes(
         title=column_title,
         tickvals=list(range(len(columns))),
-        ticktext=[theme.plain(name, 14) for name in columns],
+        ticktext=[theme.wrapped(name, 9) for name in columns],
         tickangle=0,
     )
     figure.update_yaxes(
-        title=row_title, tickvals=list(range(len(rows))), ticktext=[theme.plain(name, 16) for name in rows]
+        title=row_title, tickvals=list(range(len(rows))), ticktext=[theme.wrapped(name, 10) for name in rows]
     )
     figure.update_xaxes(showgrid=False, zeroline=False, range=[-_PAD, len(columns) - _PAD], fixedrange=True)
     figure.update_yaxes(showgrid=False, zeroline=False, range=[-_PAD, len(rows) - _PAD], fixedrange=True)

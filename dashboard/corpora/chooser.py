@@ -155,12 +155,9 @@ def _read(source: _Source, is_upload: bool) -> Corpus | None:
         return None
     column = guessed[0] if chosen == AUTOMATIC else chosen
     key = (source.key, encoding, column)
-    with st.spinner("Reading …"):
-        corpus = uploads.read_once(
-            caching.read_corpora(),
-            key,
-            lambda: reading.read_corpus(source.content(), source.name, column, encoding),
-        )
+    corpus = uploads.read_once(
+        caching.read_corpora(), key, lambda: reading.read_corpus(source.content(), source.name, column, encoding)
+    )
     if is_upload:
         st.session_state[f"_{UPLOAD}"] = key
     return corpus

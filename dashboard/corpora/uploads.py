@@ -15,6 +15,8 @@ import streamlit as st
 
 from components.errors import UserError
 from components.retrieval.corpora.corpus import browser_limits
+from dashboard import caching
+from dashboard.jobs import progress
 from dashboard.ui import messages
 
 if TYPE_CHECKING:
@@ -75,15 +77,27 @@ def added(cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Ca
 
 
 def read_once(cache: Cache[T], key: Hashable, read: Callable[[], T]) -> T | None:
-    """What is kept under a key, or else is read now, once for all sessions that need it at the same time.
+    """What is kept under a key, or else is read by a job, once for all sessions that need it at the same time.
 
-    None if it cannot be read; the error is drawn.
+    None while it is read, with the progress drawn if that takes a while; None if it cannot be read, with the error drawn.
     """
-    try:
-        return cache.get(key, read)
-    except UserError as problem:
-        messages.explain(problem, "reading a file")
+    known = cache.find(key)
+    if known is not None:
+        return known
+    jobs, where = caching.preparations(), hashlib.sha256(repr(key).encode()).hexdigest()[:8]
+    job = jobs.request(("read", id(cache), key), "Reading a file", lambda *_: read(), person=caching.person())
+    if job.finished.wait(progress.SHOWN_AFTER) and isinstance(job.error, UserError):
+        messages.explain(job.error, "reading a file")  # to read the same file again would not help
         return None
+    is_read = progress.ready(
+        jobs, job, doing="reading a file", stop_key=f"stop_read_{where}", again_key=f"again_read_{where}"
+    )
+    if not is_read:
+        return None
+    result: T = job.result
+    cache.put(key, result)
+    jobs.drop([job])  # kept once is enough
+    return result
 
 
 def key_of(file: UploadedFile | Sequence[UploadedFile]) -> str:

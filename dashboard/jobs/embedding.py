@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
+from components.arrays import Int64, read_only
+from components.jobs import Cancelled
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.facts import corpus_facts, estimate
 from components.retrieval.evaluation import pair_runs
@@ -19,12 +23,15 @@ from dashboard.ui import controls, messages
 from dashboard.ui.wording import POOLING_NAMES, duration, size
 
 if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.embedding.options import Resolved
     from components.retrieval.corpora.texts import Texts
     from components.retrieval.index.folder import IndexInfo, VectorIndex
 
 AT_ONCE = 2_000  # sentences that are embedded without asking, at every layer and pooling
 EXACT_AT_ONCE = 3_000  # the same on a page whose purpose is to measure
+COUNTED_TOGETHER = 4_096  # sentences
 TRIAL_TOKENS = 18  # mean length of the sentences that the speed was measured on
 
 
@@ -114,6 +121,41 @@ def _requested(backend: Backend, texts: Texts, options: EmbedOptions, dtype: str
     return job.result if is_ready else None
 
 
+def token_counts(backend: Backend, corpus: Texts, where: str) -> Int64 | None:
+    """The number of tokens of every sentence, special tokens included, before truncation, int64 [sentence].
+
+    None while they are counted, with the progress drawn; `where` keys the widgets.
+    """
+    tokenization, texts = backend.tokenization, corpus.texts
+
+    def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Int64:
+        lengths: list[int] = []
+        for start in range(0, len(texts), COUNTED_TOGETHER):
+            if is_cancelled():
+                raise Cancelled
+            lengths += tokenization.lengths(texts[start : start + COUNTED_TOGETHER])
+            report_progress(len(lengths), len(texts))
+        return read_only(np.array(lengths, np.int64))
+
+    key = ("token counts", corpus.content_hash, backend.spec.key, backend.revision)
+    return progress.prepared(key, f"Counting the tokens of {len(texts):,} sentences", count, f"count_{where}")
+
+
+def _speed(backend: Backend, precision: Resolved, where: str) -> float | None:
+    """Sentences per second, for sentences of about 20 tokens, measured once on those of the demo; None until then."""
+
+    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> float:
+        texts = caching.demo_sentences()[:96]
+        options = backend.embed_options(precision=precision)
+        backend.embed(texts[:32], options=options)  # warms up
+        started = time.perf_counter()
+        backend.embed(texts, options=options)
+        return len(texts) / (time.perf_counter() - started)
+
+    key = ("embedding speed", backend.spec.key, backend.revision, str(backend.device), precision)
+    return progress.prepared(key, f"Measuring the speed of {backend.spec.title}", measure, f"speed_{where}")
+
+
 def _other_choice(request: EmbedRequest, corpus: Texts, where: str) -> None:
     """Another choice of layers and poolings, for corpora that are not embedded with all of them."""
     asking = st.session_state.setdefault("_index_asking", set())
@@ -169,10 +211,9 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         options = request.document_options(layers, poolings)
         dim = backend.vector_size(options.poolings)
         dtype = resolve_dtype(request.dtype, count, dim, options)
-        speed = caching.embedding_speed(
-            backend.spec.key, backend.revision, str(backend.device), options.precision, backend
-        )
-        lengths = caching.corpus_lengths(corpus.content_hash, backend.spec.key, backend.revision, corpus, backend)
+        speed, lengths = _speed(backend, options.precision, where), token_counts(backend, corpus, f"costs_{where}")
+        if speed is None or lengths is None:
+            return
         facts = corpus_facts(corpus, lengths, options.max_length)
         costs = estimate(
             count,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -91,33 +91,73 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
     return PairIndexes(documents, queries, ranks)
 
 
-def time_per_query(backend: Backend, pairs: Pairs, indexes: PairIndexes, where: str) -> tuple[float, str] | None:
-    """Milliseconds per query by vectors, and when they were measured; None while that is under way."""
-    try:
-        return result(
-            ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
-            f"Measuring the time per query of {backend.spec.title}",
-            lambda report_progress, is_cancelled: (
-                pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts),
-                run_record.now(),
-            ),
-            f"speed_{where}",
-        )
-    except NoResult:
-        return None
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """How the time per query of some runs is measured; `key` names what it depends on."""
+
+    key: tuple[str, ...]
+    title: str
+    measure: Callable[[], float]  # milliseconds per query
+
+    def known(self) -> tuple[float | None, str] | None:
+        """Milliseconds per query and when they were measured; None before that, no milliseconds if it failed."""
+        job = caching.evaluations().find(self.key)
+        if job is None or not job.finished.is_set():
+            return None
+        measured: tuple[float | None, str] | None = (None, run_record.now()) if job.error is not None else job.result
+        return measured
 
 
-def vector_run(
-    backend: Backend,
-    pairs: Pairs,
-    indexes: PairIndexes,
-    layer: int,
-    pooling: Pooling,
-    measured: tuple[float, str] | None,
-) -> Run:
-    """The record of one layer and pooling; `measured` is from `time_per_query`."""
+def vector_timing(backend: Backend, pairs: Pairs, indexes: PairIndexes) -> Timing:
+    """The time per query by vectors, the same at every layer and pooling."""
+    return Timing(
+        ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
+        f"Measuring the time per query of {backend.spec.title}",
+        lambda: pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts),
+    )
+
+
+def word_timing(backend: Backend, pairs: Pairs, kind: str) -> Timing:
+    """The time per query of a word ranking."""
+    ranking = rankers.word_ranking(backend, kind)  # read here: a worker has no session
+    return Timing(
+        ("speed", kind, ranking.source, pairs.content_hash),
+        f"Measuring the time per query of {lexical.TITLES[kind]}",
+        lambda: pair_runs.ranker_milliseconds(ranking.make(pairs.documents.texts), pairs.queries.texts),
+    )
+
+
+def measure_times(timings: Iterable[Timing]) -> bool:
+    """Measure the times that are not known, once nothing else runs; returns whether some are still not known.
+
+    Other work would lengthen a time. One that another job disturbed is measured again.
+    """
+    jobs, queue = caching.evaluations(), caching.queue()
+
+    def work(timing: Timing) -> Callable[..., tuple[float, str] | None]:
+        def run(*_: object) -> tuple[float, str] | None:
+            def is_alone() -> bool:
+                return sum(job.started is not None for job in queue.under_way()) <= 1  # this one
+
+            was_alone, milliseconds = is_alone(), timing.measure()
+            return (milliseconds, run_record.now()) if was_alone and is_alone() else None
+
+        return run
+
+    unknown = [timing for timing in timings if timing.known() is None]
+    if unknown and not queue.under_way():
+        for timing in unknown:
+            disturbed = jobs.find(timing.key)
+            if disturbed is not None:
+                jobs.drop([disturbed])
+            jobs.request(timing.key, timing.title, work(timing))  # nobody waits for it: no progress, no Stop
+    return bool(unknown)
+
+
+def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int, pooling: Pooling) -> Run:
+    """The record of one layer and pooling."""
     info = indexes.documents.info
-    milliseconds, made = measured or (None, run_record.now())
+    milliseconds, made = vector_timing(backend, pairs, indexes).known() or (None, run_record.now())
     return Run(
         name=f"{backend.spec.title}, layer {layer}, {POOLING_NAMES[pooling]}",
         system={"kind": "vectors", "model": info.model, "revision": info.revision, "layer": layer, "pooling": pooling},
@@ -148,18 +188,19 @@ def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
     """The record of one word ranking. Raises NoResult while it is run."""
     ranking = rankers.word_ranking(backend, kind)  # read here: a worker has no session
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, float, int, str]:
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, int, str]:
         ranker = ranking.make(pairs.documents.texts)
         ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=report_progress, is_cancelled=is_cancelled)
-        return ranks, pair_runs.ranker_milliseconds(ranker, pairs.queries.texts), ranker.nbytes, run_record.now()
+        return ranks, ranker.nbytes, run_record.now()
 
     title, vectors = lexical.TITLES[kind], {"vectors": ranking.source} if ranking.source else {}
-    ranks, milliseconds, size, made = result(
+    ranks, size, made = result(
         ("words", kind, ranking.source, pairs.content_hash),
         f"{title}: ranking {len(pairs):,} queries",
         work,
         f"words_{kind}",
     )
+    milliseconds, made = word_timing(backend, pairs, kind).known() or (None, made)
     return Run(
         name=title,
         system={"kind": kind, **_PARAMETERS.get(kind, {}), **vectors},

@@ -18,12 +18,14 @@ MOST_LISTED = 3
 def expect() -> None:
     """Say, before the page is drawn, that `draw` will list its jobs: the page need not draw itself again for that."""
     st.session_state[progress.LISTED] = True
+    st.session_state.pop(progress.IN_PAGE, None)
 
 
 def draw(container: Any) -> None:
     """List the jobs in the sidebar's container, if there are any; call it after the page has requested its jobs.
 
-    None is for a page without a sidebar.
+    A job whose progress the page itself shows is not listed: one bar and one Stop are enough. None is for a page without
+    a sidebar.
     """
     has_jobs = bool(_jobs()[0])
     st.session_state[progress.LISTED] = has_jobs or container is None
@@ -48,8 +50,11 @@ def _rows() -> None:
     own, of_others = _jobs()
     if not own:
         st.rerun()
-    st.markdown("**Jobs under way**")
-    for job in own[:MOST_LISTED]:
+    elsewhere = [job for job in own if job.number not in st.session_state.get(progress.IN_PAGE, ())]
+    # Drawn again even without a row: a view that is left no longer shows its jobs.
+    if elsewhere:
+        st.markdown("**Jobs under way**")
+    for job in elsewhere[:MOST_LISTED]:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.progress(progress.share(job), text=progress.line(job))
             st.button(
@@ -60,7 +65,7 @@ def _rows() -> None:
                 on_click=_stop,
                 args=(job,),
             )
-    more = [f"{len(own) - MOST_LISTED} more of yours"] if len(own) > MOST_LISTED else []
+    more = [f"{len(elsewhere) - MOST_LISTED} more of yours"] if len(elsewhere) > MOST_LISTED else []
     more += [f"{of_others} of other people"] if of_others else []
     if more:
         st.caption("Also under way: " + ", ".join(more) + ".")

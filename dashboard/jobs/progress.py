@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -13,13 +16,65 @@ from dashboard.ui import messages
 from dashboard.ui.wording import duration
 
 if TYPE_CHECKING:
-    from components.jobs import Job, Jobs
+    from components.jobs import IsCancelled, Job, Jobs, ReportProgress
 
+Value = TypeVar("Value")
 SHOWN_AFTER = 0.5  # seconds: shorter jobs show no progress
 LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
 DRAWING = "_drawing"  # session key: how often a page's view was drawn; a bar tells by it whether its view was left
+IN_PAGE = "_jobs_in_page"  # session key: the numbers of the jobs whose progress the page itself shows
 SOMEBODY = "another person's job"
 BYTES = "bytes"  # the unit of downloads, shown as MB
+
+
+@dataclass(frozen=True, eq=False)
+class _Awaited:
+    """A job under way, and how its bar is drawn."""
+
+    jobs: Jobs
+    job: Job
+    stop_key: str
+    unit: str
+    resumes: bool
+
+
+@dataclass(eq=False)
+class _Shared:
+    """The jobs under way that share a bar, and where it is drawn: where the first of them was awaited."""
+
+    awaited: list[_Awaited] = field(default_factory=list)
+    slot: Any = None
+
+
+_SHARED: ContextVar[_Shared | None] = ContextVar("the jobs that share a bar", default=None)
+
+
+@contextmanager
+def one_bar() -> Iterator[None]:
+    """All jobs that are awaited within it share one bar with one Stop.
+
+    The bar is that of the first job, and is drawn where the first job was awaited. The page is drawn again as soon as one
+    of the jobs ends, so that its result appears while the others continue. Stop ends all of them.
+    """
+    shared = _Shared()
+    token = _SHARED.set(shared)
+    try:
+        yield
+    except Exception:  # not a rerun or the end of the session, which are no Exceptions in Streamlit
+        _SHARED.reset(token)
+        _draw_shared(shared)
+        raise
+    except BaseException:
+        _SHARED.reset(token)
+        raise
+    _SHARED.reset(token)
+    _draw_shared(shared)
+
+
+def _draw_shared(shared: _Shared) -> None:
+    if shared.awaited:
+        with shared.slot:
+            _draw_bar(shared.awaited)
 
 
 def ready(
@@ -31,7 +86,9 @@ def ready(
     `resumes` says that a job continues where it stopped when it is started again.
     """
     is_stopped = job.is_stopped_for(caching.person())
-    is_over = job.finished.wait(0.0 if is_stopped else SHOWN_AFTER)  # read once: it may end while this page is drawn
+    # Waited for once, not in every drawing of a page whose other jobs end; read once: it may end while this page is drawn.
+    running = 0.0 if job.started is None else time.monotonic() - job.started
+    is_over = job.finished.wait(0.0 if is_stopped else max(0.02, SHOWN_AFTER - running))
     if is_over and job.error is None:
         return True
     if is_over or is_stopped:
@@ -40,6 +97,20 @@ def ready(
     else:
         _under_way(jobs, job, stop_key, unit, resumes)
     return False
+
+
+def prepared(
+    key: Hashable, title: str, work: Callable[[ReportProgress, IsCancelled], Value], where: str
+) -> Value | None:
+    """The result of a job that prepares a corpus; None while it runs or after it ended without one, which is drawn.
+
+    `where` keys the widgets.
+    """
+    jobs = caching.preparations()
+    job = jobs.request(key, title, work, person=caching.person())
+    is_ready = ready(jobs, job, doing="preparing the corpus", stop_key=f"stop_{where}", again_key=f"again_{where}")
+    result: Value | None = job.result if is_ready else None
+    return result
 
 
 def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Callable[[], None]) -> None:
@@ -122,15 +193,20 @@ def bar(
     if not st.session_state.get(LISTED, True):
         st.rerun()  # a fragment started it: the sidebar, which was not drawn with the fragment, has to list it
 
+    until(is_over, lambda: _bar(text(), share(), stop_key, stop, arguments), 0.5)
+
+
+def until(is_over: Callable[[], bool], draw: Callable[[], object], seconds: float) -> None:
+    """Draw something again every so many seconds until a condition holds; then the whole page is drawn."""
     view = st.session_state.get(DRAWING)
 
-    @st.fragment(run_every=0.5)
+    @st.fragment(run_every=seconds)
     def drawn() -> None:
         if st.session_state.get(DRAWING) != view:
             return  # the browser still asks for a bar of a view that has been left: it must not appear in the new one
         if is_over():
             st.rerun()
-        _bar(text(), share(), stop_key, stop, arguments)
+        draw()
 
     drawn()
 
@@ -149,14 +225,35 @@ def again(label: str, key: str, start: Callable[..., None], arguments: tuple[Any
 
 
 def _under_way(jobs: Jobs, job: Job, stop_key: str, unit: str, resumes: bool) -> None:
+    st.session_state.setdefault(IN_PAGE, set()).add(job.number)
+    awaited, shared = _Awaited(jobs, job, stop_key, unit, resumes), _SHARED.get()
+    if shared is None:
+        _draw_bar([awaited])
+        return
+    if shared.slot is None:
+        shared.slot = st.container()
+    if not any(job is other.job for other in shared.awaited):
+        shared.awaited.append(awaited)
+
+
+def _draw_bar(awaited: list[_Awaited]) -> None:
+    """One bar for jobs under way: it shows the first of them."""
+    first, others = awaited[0], len(awaited) - 1
+    more = f" · {others} more {'job' if others == 1 else 'jobs'}" if others else ""
+
+    def stop(person: Hashable) -> None:
+        for item in awaited:
+            item.jobs.stop(item.job, person)
+
     bar(
-        lambda: line(job, unit),
-        lambda: share(job),
-        lambda: not is_awaited(job),
-        stop_key=stop_key,
-        stop=jobs.stop,
-        arguments=(job, caching.person()),
+        lambda: line(first.job, first.unit) + more,
+        lambda: share(first.job),
+        lambda: not all(is_awaited(item.job) for item in awaited),
+        stop_key=first.stop_key,
+        stop=stop,
+        arguments=(caching.person(),),
     )
+    resumes = any(item.resumes for item in awaited)
     st.caption(
         "You can visit other pages in the meantime." + (" If you stop, finished work is kept." if resumes else "")
     )

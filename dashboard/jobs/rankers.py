@@ -12,6 +12,7 @@ import streamlit as st
 from components.retrieval.search import lexical
 from components.retrieval.search.static_vectors import StaticRanker
 from dashboard import caching
+from dashboard.jobs import progress
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -39,7 +40,12 @@ def word_ranking(backend: Backend, kind: str) -> WordRanking:
     return WordRanking(kind, f"{backend.spec.key} {backend.revision}", partial(StaticRanker.of_model, backend))
 
 
-def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker:
-    """The ranker over texts, made once."""
-    ranking = word_ranking(backend, kind)
-    return caching.ranker(kind, texts.content_hash, ranking.source, texts, ranking.make)
+def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker | None:
+    """The ranker over texts, made once; None while its words are counted, with the progress drawn."""
+    ranking, sentences = word_ranking(backend, kind), texts.texts
+    return progress.prepared(
+        ("ranker", kind, texts.content_hash, ranking.source),
+        f"{lexical.TITLES[kind]}: counting the words of {len(sentences):,} sentences",
+        lambda report_progress, is_cancelled: ranking.make(sentences),
+        f"ranker_{kind}",
+    )

@@ -161,10 +161,13 @@ def plain_table(frame: pd.DataFrame, **arguments: Any) -> None:
     """A small table that shows long texts on several lines, without its index.
 
     Streamlit renders the cells as Markdown, so that texts of files, models and people are escaped: here, for all tables.
-    The names of the columns must be the page's own words.
+    Several spaces stay several. The names of the columns must be the page's own words.
     """
-    texts = frame.map(lambda value: messages.escape(value) if isinstance(value, str) else value)
-    st.table(texts, hide_index=True, **arguments)
+
+    def shown(value: object) -> object:
+        return messages.escape(value).replace("  ", "\u00a0 ") if isinstance(value, str) else value
+
+    st.table(frame.map(shown), hide_index=True, **arguments)
 
 
 def download(frame: pd.DataFrame, key: str) -> None:
@@ -182,6 +185,12 @@ def download(frame: pd.DataFrame, key: str) -> None:
         icon=":material/download:",
         on_click="ignore",
     )
+
+
+def whole_texts(frame: pd.DataFrame, key: str) -> None:
+    """Draw a table whose long texts are wrapped, not clipped; it scrolls if it has many rows."""
+    with st.container(height=560 if len(frame) > 10 else "content", key=key):
+        plain_table(frame.rename(columns=messages.escape))
 
 
 def corpus_columns(

@@ -180,15 +180,27 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     page.get_by_role("button", name="Use this corpus").click()
     expect(page.get_by_text("60 queries")).to_be_visible()
     page.get_by_text("Pooling lab", exact=True).click()
-    recall, spearman, *curves = wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%), Mean", "Spearman, Mean")
+    recall, spearman, *curves = wait_for(
+        page,
+        "Correct answer first (%), layer",
+        "Agreement with people, layer",
+        "Correct answer first (%), Mean",
+        "Agreement with people, Mean",
+    )
     assert recall["types"][0] == spearman["types"][0] == "heatmap"
     assert [len(row) for row in recall["cells"]] == [5] * 5
     assert len(recall["texts"]) == 25
     for curve in curves:
-        assert curve["names"] == ["Random", "PCA", "White", "all numbers, cosine"]
+        assert curve["names"] == ["Random projection", "PCA projection", "PCA, whitened", "all numbers, cosine"]
     assert fits(page)
-    click_cell(page, 0, 2, 0)
-    wait_for(page, "Recall@1 (%)", "Spearman", "Recall@1 (%), Max", "Spearman, Max")
+    click_cell(page, 0, 0, 2)  # a cell of the column Max
+    wait_for(
+        page,
+        "Correct answer first (%), layer",
+        "Agreement with people, layer",
+        "Correct answer first (%), Max",
+        "Agreement with people, Max",
+    )
     page.wait_for_url("**lp=max**")
 
 
@@ -196,7 +208,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     ("address", "dark", "titles"),
     [
         ("", True, ("Recall@1", "Recall@k at layer 6")),
-        ("?view=graded&r=m.6.mean&r=bm25", False, ("Precision at eleven levels of recall",)),
+        ("?view=graded&r=m.6.mean&r=bm25", False, ("Precision by share of answers found",)),
         ("?view=pairs", True, ()),
     ],
 )

@@ -93,15 +93,22 @@ class LabLayers:
 
     def of(self, layer: int) -> LabVectors:
         """Vectors at one layer, without a forward pass. Raises ValueError if it, or a layer that last4 needs, is missing."""
-        row, start = self.layers.index(layer), self.layers.index(max(0, layer - 3))
-        half = self.pairs["mean"].shape[1] // 2
+        documents, queries = (_at_layer(side, self.layers, layer) for side in (self.documents, self.queries))
+        halves = _halves(self.pairs, self.layers, layer)
+        return LabVectors(self.model, self.revision, layer, documents, queries, *halves)
 
-        def pooled(side: Pooled, rows: slice = slice(None)) -> Pooled:
-            last4 = read_only(side["mean"][start : row + 1, rows].mean(axis=0))
-            return MappingProxyType({name: last4 if name == "last4" else side[name][row, rows] for name in POOLINGS})
 
-        pairs = pooled(self.pairs, slice(half)), pooled(self.pairs, slice(half, None))
-        return LabVectors(self.model, self.revision, layer, pooled(self.documents), pooled(self.queries), *pairs)
+def _at_layer(side: Pooled, layers: Sequence[int], layer: int, rows: slice = slice(None)) -> Pooled:
+    """Some texts' vectors at one layer, each [text, dim], from those of several layers."""
+    row, start = layers.index(layer), layers.index(max(0, layer - 3))
+    last4 = read_only(side["mean"][start : row + 1, rows].mean(axis=0))
+    return MappingProxyType({name: last4 if name == "last4" else side[name][row, rows] for name in POOLINGS})
+
+
+def _halves(pairs: Pooled, layers: Sequence[int], layer: int) -> tuple[Pooled, Pooled]:
+    """The vectors of the first and of the second sentences of the scored pairs at one layer."""
+    half = pairs["mean"].shape[1] // 2
+    return _at_layer(pairs, layers, layer, slice(half)), _at_layer(pairs, layers, layer, slice(half, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +143,13 @@ def lab_layers(
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    embedded_pairs: Pooled | None = None,
 ) -> LabLayers:
     """Embed in float32 at all layers (or some) at once, with one pass for idf and one for all other poolings.
 
-    Documents and queries get the model's own prompts, scored pairs none. `progress(done, total)` counts texts over both
-    passes. Raises InputError for fewer than two documents or a layer the model does not have, Cancelled.
+    Documents and queries get the model's own prompts, scored pairs none; `embedded_pairs` are those of `scored_vectors`,
+    which are not embedded again. `progress(done, total)` counts texts over both passes. Raises InputError for fewer than
+    two documents or a layer the model does not have, Cancelled.
     """
     if len(documents) != len(queries):
         raise ValueError(f"{len(documents)} documents and {len(queries)} queries: equal numbers were expected")
@@ -149,11 +158,45 @@ def lab_layers(
         raise InputError(
             f"There {count} to search.", "At least two documents were expected.", "Choose a corpus with more pairs."
         )
-    pairs = () if scored_pairs is None else (*scored_pairs.first, *scored_pairs.second)
-    sides: tuple[tuple[Texts, Role | None], ...] = ((documents, "document"), (queries, "query"), (pairs, None))
+    sides: list[tuple[Texts, Role | None]] = [(documents, "document"), (queries, "query")]
+    if embedded_pairs is None:
+        sides.append((() if scored_pairs is None else (*scored_pairs.first, *scored_pairs.second), None))
     layers = range(backend.facts.layers + 1) if layers is None else layers
+    pooled = _pooled(backend, sides, documents, layers, max_length, progress, is_cancelled)
+    if embedded_pairs is not None:
+        pooled.append(embedded_pairs)
+    return LabLayers(backend.spec.key, backend.revision, tuple(layers), *pooled)
+
+
+def scored_vectors(
+    backend: Backend,
+    documents: Texts,
+    scored_pairs: ScoredPairs,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Pooled:
+    """The vectors of the scored pairs alone at all layers, as in `LabLayers.pairs`: few texts, which are soon embedded.
+
+    The `documents` give the idf weights. Raises Cancelled.
+    """
+    pairs = (*scored_pairs.first, *scored_pairs.second)
+    layers = range(backend.facts.layers + 1)
+    return _pooled(backend, [(pairs, None)], documents, layers, None, progress, is_cancelled)[0]
+
+
+def _pooled(
+    backend: Backend,
+    sides: Sequence[tuple[Texts, Role | None]],
+    documents: Texts,
+    layers: Sequence[int],
+    max_length: int | None,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> list[Pooled]:
+    """The vectors of some texts, each with their role, at these layers; the documents give the idf weights."""
     options = [backend.embed_options(layers, _KEPT[:3], max_length, "float32", role) for _, role in sides]
-    weights = idf_weights(backend, documents, options[0], is_cancelled)
+    of_documents = backend.embed_options(layers, _KEPT[:3], max_length, "float32", "document")
+    weights = idf_weights(backend, documents, of_documents, is_cancelled)
     total, before = 2 * sum(len(texts) for texts, _ in sides), 0
     pooled: list[Pooled] = []
     for (texts, _), own_options in zip(sides, options, strict=True):
@@ -169,7 +212,24 @@ def lab_layers(
         stored[3] = backend.embed_weighted(texts, weights, own_options, report_progress, is_cancelled)
         pooled.append(MappingProxyType(dict(zip(_KEPT, read_only(stored), strict=True))))
         before += 2 * len(texts)
-    return LabLayers(backend.spec.key, backend.revision, options[0].layers, *pooled)
+    return pooled
+
+
+def pair_correlations(
+    pairs: Pooled, layers: Sequence[int], layer: int, scores: Sequence[float], dims: int, seed: int
+) -> dict[tuple[LabPooling, Treatment], float | None]:
+    """Spearman's correlation of `scored_vectors` at a layer, for the treatments that need no documents.
+
+    The values are those of `lab_cells` with `dims` dimensions of the random projection and the same seed.
+    """
+    first, second = _halves(pairs, layers, layer)
+    no_axes = _Axes(np.zeros(first["mean"].shape[1]), np.zeros((0, 0)), np.zeros(0))
+    return {
+        (pooling, treatment): _agreement(apply(first[pooling]), apply(second[pooling]), treatment, scores)[0]
+        for treatment in ("cosine", "dot", "random")
+        for apply in [_applied(treatment, no_axes, dims, seed)]
+        for pooling in POOLINGS
+    }
 
 
 def idf_weights(
@@ -302,8 +362,15 @@ def _cell(
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
     ranks = gold_ranks(queries, documents, None, progress, is_cancelled, cosine=treatment != "dot")
-    predicted = _pair_products(first, second) if treatment == "dot" else cosine(first, second)
-    return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *correlations(predicted, scores))
+    agreement = _agreement(first, second, treatment, scores)
+    return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *agreement)
+
+
+def _agreement(
+    first: Float32, second: Float32, treatment: Treatment, scores: Sequence[float]
+) -> tuple[float | None, float | None]:
+    """Spearman's and Pearson's correlation of treated vectors [pair, dim] with people's scores."""
+    return correlations(_pair_products(first, second) if treatment == "dot" else cosine(first, second), scores)
 
 
 def _pair_products(first: Float32, second: Float32) -> Float64:

@@ -34,6 +34,15 @@ MEASURE_HELP = (
     "Recall@k: the share of queries whose correct answer is among the first k sentences. MRR: the mean of 1 / rank. nDCG@10: "
     "the mean of 1 / log2(1 + rank), 0 beyond rank 10. All are in per cent."
 )
+# What each measure says, in words that need no others; for one correct answer per query and for several.
+MEANINGS: dict[str, str] = {
+    "Recall@1": "how many queries have their correct answer as the first hit",
+    **{f"Recall@{k}": f"how many of the correct answers are among the first {k} hits" for k in (5, 10, 20, 50, 100)},
+    "MRR": "how high the first correct answer stands; 100 % is always first, 50 % second",
+    "nDCG@10": "how high the correct answers stand among the first 10 hits, the best ones on top; 100 % is perfect",
+    "P@10": "how many of the first 10 hits are correct answers",
+    "MAP": "how high all the correct answers stand in the whole ranking; 100 % is all of them on top",
+}
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
@@ -179,7 +188,9 @@ def data(backend: Backend) -> None:
     if unused is not None:
         rows = range(min(8, len(unused)))
         texts = {"text": list(unused.texts[: len(rows)])}
-        st.dataframe(pd.DataFrame(texts | figures.corpus_columns(texts, unused.columns, rows)), key="unused_rows")
+        figures.whole_texts(
+            pd.DataFrame(texts | figures.corpus_columns(texts, unused.columns, rows)), key="unused_rows"
+        )
         return
     corpus = current.corpus()
     if not corpus.columns:
@@ -195,7 +206,7 @@ def data(backend: Backend) -> None:
     pairs = current_pairs()
     st.markdown("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
-    figures.plain_table(table)
+    figures.whole_texts(table, key="first_pairs")
     about(pairs, advice="")
 
 

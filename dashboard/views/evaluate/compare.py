@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +12,9 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.retrieval.evaluation import metrics
-from dashboard import state
-from dashboard.jobs import evaluation
-from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard import caching, state
+from dashboard.jobs import evaluation, progress
+from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table
@@ -38,6 +38,8 @@ def compare(backend: Backend) -> None:
         scale = controls.scale()
         measure_slot, reference_slot = st.container(width=round(170 * scale)), st.container(width=round(320 * scale))
         panel = choices.runs_panel()
+        with controls.options():
+            run_table.all_measures()
     request = choices.run_request(backend, len(pairs), panel)
     above = st.container()  # for the table: it needs the runs that are requested and loaded below it
     entries, indexes = _entries(request, pairs)
@@ -54,12 +56,14 @@ def compare(backend: Backend) -> None:
     with reference_slot:
         reference, is_best = _reference(entries, comparable, measure)
     runs = [entry.run for entry in entries]
+    time_note = above
     with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
         table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         _message(entries, compared, measure)
         is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
         run_table.show(table, measure, [entry.short for entry in entries], is_same_data)
         choices.about(pairs)
+        time_note = st.container()
         run_table.exports(runs, table)
     _figure(runs, [entry.short for entry in entries], measure)
     queries.queries(
@@ -68,18 +72,17 @@ def compare(backend: Backend) -> None:
         backend,
         indexes,
     )
+    with time_note:
+        _measure_times(request, entries, pairs, indexes)
 
 
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
-    times: dict[str, tuple[float, str] | None] = {}  # by model; None while it is measured
 
     def by_vectors(backend: Backend, indexes: PairIndexes, code: VectorCode, name: str) -> Run | None:
         if (code.layer, code.pooling) not in indexes.ranks:
             return None
-        if code.model not in times:
-            times[code.model] = evaluation.time_per_query(backend, pairs, indexes, code.model)
-        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling, times[code.model])
+        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling)
 
     ready, indexes = request.gather(
         lambda kind: evaluation.word_run(request.backend, pairs, kind),
@@ -92,10 +95,10 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
 def _compared(
     runs: list[Run], names: list[str], measure: str, reference: int, is_best: bool
 ) -> tuple[pd.DataFrame, Compared]:
-    return evaluation.result(
+    table, compared = evaluation.result(
         (
             "comparison",
-            tuple((run.key, name, run.milliseconds) for run, name in zip(runs, names, strict=True)),
+            tuple((run.key, name) for run, name in zip(runs, names, strict=True)),
             measure,
             reference,
             is_best,
@@ -105,6 +108,29 @@ def _compared(
         "comparison",
         short=True,
     )
+    # A time that is measured later must not cost another comparison.
+    return table.assign(**run_table.costs(runs)), compared
+
+
+def _measure_times(
+    request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
+) -> None:
+    """Have the times per query measured that are not known, and say why they are missing until then."""
+    codes = {entry.code: choices.parsed(entry.code) for entry in entries if entry.live}
+    timings = {
+        (timing := _timing(request, pairs, indexes, name, code)).key: timing for name, code in codes.items()
+    }  # layers and poolings of one model share a time
+    if evaluation.measure_times(timings.values()):
+        text = "– in the table: the time per query is measured as soon as no other job runs on this server."
+        progress.until(lambda: not caching.queue().under_way(), lambda: st.caption(text), 1.0)
+
+
+def _timing(
+    request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes], name: str, code: VectorCode | None
+) -> Timing:
+    if code is None:
+        return evaluation.word_timing(request.backend, pairs, name)
+    return evaluation.vector_timing(request.models[code.model].backend, pairs, indexes[code.model])
 
 
 def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:
@@ -193,7 +219,7 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
         if run.milliseconds is not None and run.index_bytes is not None
     ]
     if not costs:
-        st.info("None of these runs has a time per query.")
+        st.info("No time per query is known yet: it is measured as soon as no other job runs on this server.")
         return
     figures.figure(
         charts.quality_and_cost(costs, f"{measure} against the time per query", measure),

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 CODES = choices.codes_of(graded_metrics.MEASURES)
 MEASURE_HELP = (
-    "MAP: the mean precision at the ranks of the relevant documents. MRR: the mean of 1 / rank of the first relevant document. "
-    "nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order. P@10: the share of the first "
-    "ten that is relevant. Recall@k: the share of the relevant documents that is among the first k. All are in per cent."
+    "nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order. MRR: the mean of 1 / rank of "
+    "the first relevant document. P@10: the share of the first ten that is relevant. Recall@k: the share of the relevant "
+    "documents that is among the first k. MAP: the mean precision at the ranks of the relevant documents. All are in per cent."
 )
 DEMO_GRADES = (
     "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
@@ -49,9 +49,11 @@ LEVELS = [level / 10 for level in range(11)]
 def relevance(backend: Backend) -> None:
     """The measures of the runs, and precision over recall."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_graded"):
-        source = _source()
         measure_slot = st.container(width=round(150 * controls.scale()))
         panel = choices.runs_panel()
+        with controls.options():
+            source = _source()
+            run_table.all_measures()
     graded = _collection(source)
     if graded is None:
         return
@@ -67,7 +69,7 @@ def relevance(backend: Backend) -> None:
             st.info(choices.NO_RUN, icon=":material/add:")
         return
     with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
-        _compared(graded, ranks, measure)
+        _compared(graded, ranks, measure, is_complete=len(ranks) == len(request.codes))
     _figure(ranks)
 
 
@@ -79,13 +81,14 @@ def _about(graded: GradedSet) -> None:
         f"{max(max(grades.values()) for grades in graded.grades)}."
         + (f" {DEMO_GRADES}" if not graded.report.files else "")
         + (f" Files: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
+        + " Other collections are under “Options”."
     )
     if graded.report.left_out:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
 
 
-def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> None:
+def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str, is_complete: bool) -> None:
     """The message and the table of the finished runs. Raises NoResult while they are compared."""
     table, unsure = evaluation.result(
         ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
@@ -94,15 +97,25 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         "graded_comparison",
         short=True,
     )
-    row = table.iloc[int(table[measure].argmax())]
+    row, so_far = table.iloc[int(table[measure].argmax())], "" if is_complete else " so far"
     st.markdown(
-        f":material/insights: **{messages.escape(str(row['run']))}** has the best {measure}: {row[measure]:.1f} % "
+        f":material/insights: **{messages.escape(str(row['run']))}** has the best {measure}{so_far}: {row[measure]:.1f} % "
         f"(95 % interval {row['95 % interval']})."
         + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
-    config = {name: st.column_config.NumberColumn(format="%.1f %%") for name in graded_metrics.MEASURES}
-    config["run"] = run_table.name_column(list(table["run"]))
-    st.dataframe(table, hide_index=True, key="graded_table", column_config=config)
+    config = run_table.measure_columns() | {
+        "run": run_table.name_column(list(table["run"])),
+        run_table.DIFFERS: st.column_config.TextColumn("significantly different from the best?", help=run_table.HOLM),
+        "p to the best (Holm)": st.column_config.TextColumn(help=run_table.HOLM),
+    }
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="graded_table",
+        column_config=config,
+        column_order=run_table.columns_shown(table, measure),
+    )
+    run_table.legend(measure, "“no”: the difference to the best run may be chance. Other measures are under “Options”.")
     figures.download(table.round(3), "graded")
 
 
@@ -218,8 +231,15 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     best = int(np.argmax([run_values.mean() for run_values in judged]))
     compared = run_table.against(judged, best, [True] * len(judged), is_best=True)
     rows = [
-        run_table.measured(name, run_values, measure, {"p to the best (Holm)": cell})
-        for (name, _), run_values, cell in zip(ranks, values, compared.cells, strict=True)
+        run_table.measured(
+            name,
+            run_values,
+            measure,
+            {run_table.DIFFERS: "the best" if run == best else answer, "p to the best (Holm)": cell},
+        )
+        for run, ((name, _), run_values, answer, cell) in enumerate(
+            zip(ranks, values, compared.answers, compared.cells, strict=True)
+        )
     ]
     return pd.DataFrame(rows), [ranks[number][0] for number in compared.unsure]
 
@@ -230,9 +250,9 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
         charts.curves_over(
             [charts.Curve(name, 100 * curve) for name, curve in curves],
             LEVELS,
-            "Precision at eleven levels of recall",
-            x_title="recall",
-            y_title="interpolated precision (%)",
+            "Precision by share of answers found",
+            x_title="share of correct answers found (recall)",
+            y_title="correct hits (precision, %)",
             y_range=(0, 102),
         ),
         key="graded_curve",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import evaluation as charts
+from components.jobs import Cache
 from components.retrieval.evaluation import metrics, pair_runs, pooling_lab
 from dashboard import caching, state
 from dashboard.jobs import evaluation
@@ -23,36 +24,45 @@ from dashboard.views.evaluate import choices, sts
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from components.jobs import Cache, IsCancelled, ReportProgress
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.pair_runs import Pairs
-    from components.retrieval.evaluation.pooling_lab import LabCell, LabLayers, LabPooling, LabVectors, Treatment
+    from components.retrieval.evaluation.pooling_lab import (
+        LabCell,
+        LabLayers,
+        LabPooling,
+        LabVectors,
+        Pooled,
+        Treatment,
+    )
     from components.retrieval.evaluation.sts import ScoredPairs
 
 POOLINGS: dict[LabPooling, str] = {
-    name: (POOLING_NAMES | {"last4": "Last four", "idf": "Mean by idf"})[name] for name in pooling_lab.POOLINGS
+    name: (POOLING_NAMES | {"last4": "Last 4 layers", "idf": "By rarity"})[name] for name in pooling_lab.POOLINGS
 }
 TREATMENTS: dict[Treatment, str] = {
     "cosine": "Cosine",
-    "dot": "Dot",
-    "random": "Random",
-    "pca": "PCA",
-    "whitened": "White",
+    "dot": "Dot product",
+    "random": "Random projection",
+    "pca": "PCA projection",
+    "whitened": "PCA, whitened",
 }
 EXPLAINED = """
-**Poolings.** *Mean*, *[CLS]* and *Max* pool the token vectors of one layer. *Last four* is the mean of the means of this
-layer and the three layers below. *Mean by idf* is a mean in which pieces that occur in few sentences count more.
+**Columns: poolings.** *Mean*, *[CLS]* and *Max* pool the token vectors of one layer. *Last 4 layers* is the mean of the means
+of this layer and the three layers below. *By rarity* is a mean in which pieces that occur in few sentences count more
+(weights by idf, the inverse document frequency).
 
-**Treatments.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot* (product): vectors are not scaled, so long
-vectors win more often. *Random*: a random projection to fewer numbers, determined by the seed. *PCA*: a projection on the
-directions in which the corpus varies most. *White* (whitening): the same directions, each divided by its standard deviation,
-so that the sentences vary equally in all of them. PCA and White first subtract the sentences' mean vector (centring), which
+**Rows: treatments.** *Cosine*: vectors are scaled to length 1 (L2 normalisation). *Dot product*: vectors are not scaled, so
+long vectors win more often. *Random projection*: to fewer numbers, determined by the seed. *PCA projection*: on the
+directions in which the corpus varies most. *PCA, whitened*: the same directions, each divided by its standard deviation,
+so that the sentences vary equally in all of them. Both PCA rows first subtract the sentences' mean vector (centring), which
 removes what all sentences share. PCA and whitening are fitted on the sentences that are searched, never on the queries.
 """
 
 
 DIMENSIONS, FEWEST_PAIRS = 128, 3
+DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
 UNITS = 10_000  # in which a job of several phases reports its progress
 GPU_SPEED = 20  # a guess: how many times faster than a CPU a GPU embeds; numpy compares the vectors in both cases
 
@@ -65,6 +75,7 @@ class Lab:
     pairs: Pairs
     scored: ScoredPairs
     kept: Cache[LabLayers]
+    kept_pairs: Cache[Pooled] = field(default_factory=lambda: Cache(1))  # of the scored pairs
 
     @property
     def key(self) -> str:
@@ -78,7 +89,7 @@ class Lab:
         The time of two passes grows with texts, layers and dim squared, that of comparing with dim and pairs squared; the
         common factor dim is left out. The other two constants are fitted to these two measurements.
         """
-        facts, texts = self.backend.facts, 2 * (len(self.pairs) + len(self.scored.first))
+        facts, texts = self.backend.facts, 2 * len(self.pairs)
         embedding = texts * facts.layers * facts.hidden_size
         if self.backend.device.type == "cuda":
             embedding //= GPU_SPEED
@@ -99,9 +110,24 @@ class Lab:
             self.scored,
             progress=_phase(report_progress, 0, share),
             is_cancelled=is_cancelled,
+            embedded_pairs=self.kept_pairs.find(self.key),
         )
         self.kept.put(self.key, layers)
         return layers.of(layer), _phase(report_progress, share, 1)
+
+    def agreement(
+        self, layer: int, dims: int, seed: int, report_progress: ReportProgress, is_cancelled: IsCancelled
+    ) -> np.ndarray:
+        """Spearman's correlations [pooling, treatment] that need the scored pairs alone; NaN for the others."""
+        vectors = self.kept_pairs.find(self.key)
+        if vectors is None:
+            vectors = pooling_lab.scored_vectors(
+                self.backend, self.pairs.documents.texts, self.scored, report_progress, is_cancelled
+            )
+            self.kept_pairs.put(self.key, vectors)
+        layers = range(self.backend.facts.layers + 1)
+        values = pooling_lab.pair_correlations(vectors, layers, layer, self.scored.scores, dims, seed)
+        return np.array([[_number(values.get((p, t))) for t in TREATMENTS] for p in POOLINGS])
 
 
 def lab(backend: Backend) -> None:
@@ -119,19 +145,29 @@ def lab(backend: Backend) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_lab"):
         with st.container(width=round(200 * controls.scale())):
             layer = controls.layer(backend.facts.layers)
-        with st.container(width=round(280 * controls.scale())):
-            most = min(backend.facts.hidden_size, len(pairs) - 1)
-            dims = controls.number("lab_dims", "Dimensions after a projection", 2, most, min(DIMENSIONS, most))
         panel = controls.options()
     with panel:
+        most = min(backend.facts.hidden_size, len(pairs) - 1)
+        dims = controls.number(
+            "lab_dims", "Numbers kept by a projection", 2, most, min(DIMENSIONS, most), DIMENSIONS_HELP
+        )
         help_text = "Determines the random projection. Another seed shows how much of its result is chance."
         seed = int(controls.bind("lab_seed", st.number_input, "Seed", min_value=0, max_value=9_999, help=help_text))
-    work = Lab(backend, pairs, scored, caching.lab_vectors())
+    work = Lab(backend, pairs, scored, caching.lab_vectors(), caching.lab_pairs())
+    above = st.container()  # what is known while the rest is computed, above its progress
+    spearman = np.full((len(POOLINGS), len(TREATMENTS)), np.nan)
     try:
+        done = caching.evaluations().find(_cells_key(work, layer, dims, seed))
+        if done is None or done.result is None:
+            spearman = _agreement(work, layer, dims, seed)
         cells = _cells(work, layer, dims, seed)
     except NoResult:
-        if len(all_pairs) == len(pairs):
-            _first_cells(backend, pairs, layer)
+        with above:
+            recall = (
+                _known_recall(backend, pairs, layer) if len(all_pairs) == len(pairs) else np.full_like(spearman, np.nan)
+            )
+            if not np.isnan([recall, spearman]).all():
+                _heatmaps(layer, recall, spearman, ())
         raise
     _grids(backend, cells, layer, dims)
     choices.about(pairs)
@@ -150,6 +186,20 @@ def _phase(report_progress: ReportProgress, begin: float, end: float) -> ReportP
     return lambda done, total: report_progress(round(UNITS * (begin + (end - begin) * done / max(1, total))), UNITS)
 
 
+def _cells_key(work: Lab, layer: int, dims: int, seed: int) -> tuple[object, ...]:
+    return "lab cells", work.key, layer, dims, seed
+
+
+def _agreement(work: Lab, layer: int, dims: int, seed: int) -> np.ndarray:
+    """The first correlations [pooling, treatment], from few texts. Raises NoResult while these are embedded."""
+    return evaluation.result(
+        ("lab agreement", work.key, layer, dims, seed),
+        f"Embedding {2 * len(work.scored.first):,} sentences that people compared",
+        partial(work.agreement, layer, dims, seed),
+        "lab_agreement",
+    )
+
+
 def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
     """A cell for each pooling and treatment. Raises NoResult while they are computed."""
 
@@ -158,7 +208,7 @@ def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
         return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_cancelled))
 
     return evaluation.result(
-        ("lab cells", work.key, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
+        _cells_key(work, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
     )
 
 
@@ -180,42 +230,66 @@ def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCe
     )
 
 
-def _first_cells(backend: Backend, pairs: Pairs, layer: int) -> None:
-    """What is known while the lab embeds: the cells of "Layers and poolings" with cosines, if those are computed."""
+def _known_recall(backend: Backend, pairs: Pairs, layer: int) -> np.ndarray:
+    """Recall@1 [pooling, treatment] in per cent that "Layers and poolings" has computed; NaN where it is not known."""
+    values = np.full((len(POOLINGS), len(TREATMENTS)), np.nan)
     request = EmbedRequest.of_session(backend, exact=True)
     documents = request.document_options()
     sides = ((pairs.documents, documents), (pairs.queries, request.query_options(documents)))
     jobs = [caching.indexes().find(backend, texts, options, request.dtype) for texts, options in sides]
     if any(job is None or job.result is None for job in jobs):
-        return
-    ranks = evaluation.pair_indexes(request, pairs, "lab_first").ranks
-    values = np.full((len(POOLINGS), len(TREATMENTS)), np.nan)
+        return values
+    try:
+        ranks = evaluation.pair_indexes(request, pairs, "lab_first").ranks
+    except NoResult:
+        return values
     for row, pooling in enumerate(POOLINGS):
         if (layer, pooling) in ranks:
             values[row, 0] = 100 * metrics.MEASURES["Recall@1"](ranks.of(layer, cast("Pooling", pooling))).mean()
-    figures.figure(
-        _grid_figure(values, f"Recall@1 (%), layer {layer}", "Recall@1 (%)", 1),
-        key="lab_first",
-        alt="Heatmap of Recall@1 for the poolings that are known so far",
-        table=lambda: pd.DataFrame(values.round(2), columns=list(TREATMENTS.values())).assign(
-            pooling=list(POOLINGS.values())
-        ),
-    )
-    st.caption("The other cells follow when the sentences are embedded.")
+    return values
 
 
 def _grid_figure(values: np.ndarray, title: str, unit: str, digits: int) -> go.Figure:
-    """A value for each pooling (the first at the top) and treatment."""
+    """Values [pooling, treatment]: a column for each pooling, a row for each treatment, the first at the top."""
     return charts.measure_grid(
-        values[::-1],
-        list(POOLINGS.values())[::-1],
-        list(TREATMENTS.values()),
+        values.T[::-1],
+        list(TREATMENTS.values())[::-1],
+        list(POOLINGS.values()),
         title,
         unit=unit,
         row_title="",
-        column_title="treatment",
+        column_title="pooling",
         digits=digits,
     )
+
+
+def _heatmaps(layer: int, recall: np.ndarray, spearman: np.ndarray, cells: tuple[LabCell, ...]) -> None:
+    """Recall@1 and agreement with people, each [pooling, treatment]; NaN, an empty cell, for what is not known yet."""
+
+    def table(values: np.ndarray) -> pd.DataFrame:
+        known = pd.DataFrame(values.round(3), columns=list(TREATMENTS.values()))
+        return _table(cells) if cells else known.assign(pooling=list(POOLINGS.values()))
+
+    for column, values, title, unit, key, digits in zip(
+        st.columns(2),
+        (recall, spearman),
+        ("Correct answer first (%)", "Agreement with people"),
+        ("Recall@1 (%)", "Spearman"),
+        ("lab_recall", "lab_spearman"),
+        (1, 3),
+        strict=True,
+    ):
+        with column:
+            figures.figure(
+                _grid_figure(values, f"{title}, layer {layer}", unit, digits),
+                key=key,
+                alt=f"Heatmap of {unit} for five poolings and five treatments",
+                table=partial(table, values),
+                on_select=partial(_clicked, key),
+                select_many=False,
+            )
+    if not cells:
+        st.caption("The empty cells follow when all sentences are embedded.")
 
 
 def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) -> None:
@@ -224,38 +298,24 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
     spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
     best = max(cells, key=lambda cell: cell.mean("Recall@1"))
     st.markdown(
-        f":material/insights: Best Recall@1 at layer {layer}: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}**, "
-        f"{100 * best.mean('Recall@1'):.1f} %. Untreated mean: {100 * by_name['mean', 'cosine'].mean('Recall@1'):.1f} %."
+        f":material/insights: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}** finds most: the correct answer is the "
+        f"first hit of {100 * best.mean('Recall@1'):.1f} % of the queries. "
+        f"Mean with cosine: {100 * by_name['mean', 'cosine'].mean('Recall@1'):.1f} %."
     )
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
-    for column, values, unit, key, digits in zip(
-        st.columns(2),
-        (recall, spearman),
-        ("Recall@1 (%)", "Spearman"),
-        ("lab_recall", "lab_spearman"),
-        (1, 3),
-        strict=True,
-    ):
-        with column:
-            figures.figure(
-                _grid_figure(values, f"{unit}, layer {layer}, {kept} dims", unit, digits),
-                key=key,
-                alt=f"Heatmap of {unit} for five poolings and five treatments",
-                table=partial(_table, cells),
-                on_select=partial(_clicked, key),
-                select_many=False,
-            )
+    _heatmaps(layer, recall, spearman, cells)
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())
         st.caption(
-            f"PCA and White kept fewer than {dims} dimensions: {counts}. The sentences differ in no more directions."
+            f"The two PCA rows kept fewer than {dims} dimensions: {counts}. The sentences differ in no more directions."
         )
     figures.reading(
-        "Each cell pools the same token vectors (rows) and treats the result (columns) in one way; the projections "
-        f"keep {kept} of {backend.facts.hidden_size} numbers. Recall@1 is measured on the pairs above, "
-        "Spearman on the ready-made pairs of “Sentence similarity”. Two forward passes over all texts (one of them for the idf "
-        "weights) give every pooling of every layer; no slider needs another pass. Click a row for its curves below.",
+        "Each cell pools the same token vectors (columns) and treats the result (rows) in one way; the projections "
+        f"keep {kept} of {backend.facts.hidden_size} numbers. The left figure is Recall@1 on these pairs, the right one "
+        "Spearman's correlation with people's scores (1: the same order, 0: none) on the ready-made pairs of “Sentence "
+        "similarity”. Two forward passes over all texts (one of them for the idf "
+        "weights) give every pooling of every layer; no slider needs another pass. Click a column for its curves below.",
         "What is best for other data. Differences of one or two points may be chance (see the intervals of “Layers and "
         "poolings”). Whitening to nearly as many directions as there are sentences describes these more than the model.",
     )
@@ -268,8 +328,8 @@ def _number(value: float | None) -> float:
 def _clicked(key: str) -> None:
     points = st.session_state[key].selection.points
     cell = points[0].get("customdata") if points else None
-    if isinstance(cell, list) and cell and browser.is_index(cell[0], len(POOLINGS)):
-        state.put("lab_pooling", list(POOLINGS)[::-1][cell[0]])
+    if isinstance(cell, list) and cell and len(cell) == 2 and browser.is_index(cell[1], len(POOLINGS)):
+        state.put("lab_pooling", list(POOLINGS)[cell[1]])
 
 
 def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int) -> None:
@@ -287,7 +347,7 @@ def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int
     dims = sorted({cell.dims for cell in sweep})
     for column, unit, value_of, key in zip(
         st.columns(2),
-        ("Recall@1 (%)", "Spearman"),
+        ("Correct answer first (%)", "Agreement with people"),
         (lambda cell: 100 * cell.mean("Recall@1"), lambda cell: _number(cell.spearman)),
         ("sweep_recall", "sweep_spearman"),
         strict=True,

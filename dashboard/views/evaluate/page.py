@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dashboard import navigation
+from dashboard.jobs import progress
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import messages
 from dashboard.views.evaluate import choices, compare, graded, grid, lab, sts
@@ -36,7 +37,7 @@ VIEWS = {
     "lab": navigation.View(
         "Pooling lab",
         "What do other ways of pooling change?",
-        "And how few numbers per vector are enough?",
+        "How tokens become one vector (columns) and how two vectors are compared (rows): which finds most correct answers?",
     ),
     "pairs": navigation.View(
         "Data",
@@ -58,7 +59,8 @@ def _view(backend: Backend, view: str) -> None:
     if view != "pairs":
         messages.cross_encoder_note([backend])
     try:
-        DRAW[view](backend)
+        with progress.one_bar():
+            DRAW[view](backend)
     except NoResult:
         return  # the reason has been drawn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from components.arrays import Int64
 from components.retrieval.search.exact import top
 from dashboard import state
 from dashboard.jobs import rankers
-from dashboard.jobs.evaluation import PairIndexes
+from dashboard.jobs.evaluation import NoResult, PairIndexes
 from dashboard.ui import controls, figures, messages
 from dashboard.views.evaluate import choices
 
@@ -127,7 +128,7 @@ def _opened(
         live = [entry for entry in entries if entry.live]
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
-                with column:
+                with column, contextlib.suppress(NoResult):
                     _first_hits(entry, pairs, *_ranked(entry, pairs, backend, indexes, row), row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
@@ -137,10 +138,16 @@ def _opened(
 def _ranked(
     entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], row: int
 ) -> tuple[Float32, Int64]:
-    """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit]."""
+    """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit].
+
+    Raises NoResult while a word ranking counts its words.
+    """
     code = choices.parsed(entry.code)
     if code is None:
-        scores = rankers.word_ranker(backend, pairs.documents, entry.code).scores(pairs.queries.texts[row])
+        ranker = rankers.word_ranker(backend, pairs.documents, entry.code)
+        if ranker is None:
+            raise NoResult
+        scores = ranker.scores(pairs.queries.texts[row])
         return scores, top(scores, SHOWN_HITS)
     model_indexes = indexes[code.model]
     vector = model_indexes.queries.engine(code.layer, code.pooling).vectors[row]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +14,21 @@ import streamlit as st
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import Float64
 from components.retrieval.evaluation.run_record import Run, read_runs, write_runs
-from dashboard import caching
+from dashboard import caching, state
 from dashboard.corpora import uploads
-from dashboard.ui import figures
+from dashboard.ui import controls, figures
+from dashboard.views.evaluate import choices
 
 HOLM = (
     "From a paired randomisation test: how often a difference at least this large appears when the two runs' results are "
     "swapped at random. Holm's method then raises this value for the number of comparisons (if the reference is the best run, "
     "all pairs of runs count), so that it is no longer a frequency. Calling differences with p < 0.05 statistically "
     "significant limits the chance of any false one among them to 5 %."
+)
+
+DIFFERS = "significant difference"
+ALL_MEASURES_HELP = (
+    "Shows every measure of each run, and the p-values behind “yes” and “no”. The downloads always have them."
 )
 
 SHORT_NAME = 22  # characters: fits a narrow column
@@ -34,7 +40,13 @@ class Compared:
 
     reference: int
     p_values: Mapping[int, float]  # run to adjusted p; without the reference and runs on other data
-    cells: tuple[str, ...]  # the table's cell for each run
+    cells: tuple[str, ...]  # the p-value of each run, as text
+
+    @property
+    def answers(self) -> list[str]:
+        """Whether each run differs significantly from the reference, in a word."""
+        words = {run: "yes" if p < metrics.ALPHA else "no" for run, p in self.p_values.items()}
+        return [words.get(run, cell) for run, cell in enumerate(self.cells)]
 
     @property
     def unsure(self) -> list[int]:
@@ -73,17 +85,30 @@ def results(
     for number, run in enumerate(runs):
         is_comparable = number == reference or number in compared.p_values
         difference = 100 * float(judged[number].mean() - judged[reference].mean())
-        tests = {"difference": difference if is_comparable else np.nan, "p (Holm)": compared.cells[number]}
+        tests = {
+            "difference": difference if is_comparable else np.nan,
+            DIFFERS: compared.answers[number],
+            "p (Holm)": compared.cells[number],
+        }
         rows.append(
             {
                 **measured(names[number] if names is not None else run.name, values[number], measure, tests),
-                "ms per query": np.nan if run.milliseconds is None else run.milliseconds,
-                "index MB": np.nan if run.index_bytes is None else run.index_bytes / 1e6,
                 "queries": run.data.queries,
                 "data": run.data.name,
             }
         )
-    return pd.DataFrame(rows), compared
+    table = pd.DataFrame(rows)
+    for name, column in costs(runs).items():
+        table.insert(list(table.columns).index("queries"), name, column)
+    return table, compared
+
+
+def costs(runs: Sequence[Run]) -> dict[str, list[float]]:
+    """The columns of what a run costs; NaN where that is not known."""
+    return {
+        "ms per query": [np.nan if run.milliseconds is None else run.milliseconds for run in runs],
+        "index MB": [np.nan if run.index_bytes is None else run.index_bytes / 1e6 for run in runs],
+    }
 
 
 def measured(name: str, values: Mapping[str, Float64], measure: str, tests: Mapping[str, object]) -> dict[str, object]:
@@ -104,27 +129,54 @@ def paired(run: Run, other: Run) -> bool:
 
 
 def show(table: pd.DataFrame, measure: str, names: Sequence[str], is_same_data: bool) -> None:
-    """Draw the table with the runs' short `names`; the downloads have all columns.
+    """Draw the table with the runs' short `names`, and what its columns mean; the downloads have all columns.
 
-    To fit the page it leaves out Recall@20 and Recall@50 unless one is the `measure`, and the data if all runs share it.
+    Of the measures it shows only the chosen one unless a person wants all, and the data unless all runs share it.
     """
-    left_out = {name for name in ("Recall@20", "Recall@50") if name != measure}
-    if is_same_data:
-        left_out |= {"data", "queries"}
-    config = {
-        name: st.column_config.NumberColumn(format="%.1f %%") for name in table.columns if name in metrics.MEASURES
+    config = measure_columns() | {
+        "run": name_column(names),
+        "difference": st.column_config.NumberColumn(format="%.1f", help="In percentage points"),
+        DIFFERS: st.column_config.TextColumn("significant?", help=HOLM),
     }
-    config["run"] = name_column(names)
-    config["difference"] = st.column_config.NumberColumn(format="%.1f", help="In percentage points")
     config["ms per query"] = st.column_config.NumberColumn(format="%.2f", help="Median of some queries, one at a time")
     config["index MB"] = st.column_config.NumberColumn(format="%.2f", help="Size of what is stored about the sentences")
     config["p (Holm)"] = st.column_config.TextColumn(help=HOLM)
     st.dataframe(
-        table.assign(run=names).drop(columns=[name for name in table.columns if name in left_out]),
+        table.assign(run=names),
         hide_index=True,
         key="runs_table",
         column_config=config,
+        column_order=columns_shown(table, measure, ("data", "queries") if is_same_data else ()),
+        placeholder="–",
     )
+    legend(measure, "**significant?** says whether the difference is more than chance.")
+
+
+def measure_columns() -> dict[str, Any]:
+    """The columns of all measures, each with what it means."""
+    return {
+        name: st.column_config.NumberColumn(format="%.1f %%", help=f"{meaning[0].upper()}{meaning[1:]}")
+        for name, meaning in choices.MEANINGS.items()
+    }
+
+
+def columns_shown(table: pd.DataFrame, measure: str, left_out: Collection[str] = ()) -> list[str]:
+    """The columns that a table of runs shows: the chosen measure and answers in words, unless a person wants all."""
+    hidden = {*left_out}
+    if not state.get("all_measures"):
+        hidden |= {*choices.MEANINGS, "p (Holm)", "p to the best (Holm)"} - {measure}
+    return [name for name in table.columns if name not in hidden]
+
+
+def all_measures() -> None:
+    """The switch between the chosen measure and all of them."""
+    controls.switch("all_measures", "All measures", ALL_MEASURES_HELP)
+
+
+def legend(measure: str, rest: str) -> None:
+    """What a table's columns mean, directly below it."""
+    meaning = choices.MEANINGS[measure]
+    st.caption(f"**{measure}**: {meaning}. **95 % interval**: where it may lie for other queries. {rest}")
 
 
 def name_column(names: Sequence[str]) -> Any:
@@ -212,7 +264,7 @@ def loading() -> None:
     keys = st.session_state.get("_saved_runs", ())
     kept = tuple(key for key in keys if caching.saved_runs().find(key) is not None)
     if len(kept) < len(keys):
-        st.warning("Some loaded runs are no longer kept on this server: load their files again.")
+        state.notice("Some loaded runs are no longer kept on this server: load their files again.", "evaluate")
         st.session_state["_saved_runs"] = kept
 
 

@@ -60,22 +60,18 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         for rank, (row, score) in enumerate(zip(best, scores, strict=True), start=1)
     ]
     table = pd.DataFrame(rows)
-    st.markdown("**The best hit of each query**")
     unshown = int(np.count_nonzero(hits.tied > hits.tied_shown))
     if unshown:
         st.warning(
             f"For {unshown:,} of {len(lines):,} queries, more sentences have the same score as the last hit than are shown. "
             "They are in the order of the corpus: which of them are shown, and in which order, means nothing."
         )
-    st.dataframe(
-        table[table["rank"] == 1].drop(columns=["rank", "number", "tied with the last hit"]),
-        hide_index=True,
+    first = table[table["rank"] == 1]
+    figures.whole_texts(
+        pd.DataFrame(
+            {"query": first["query"], "best hit": first["text"], similarity: first[similarity].map("{:.3f}".format)}
+        ),
         key="queries_table",
-        column_config={
-            "query": st.column_config.TextColumn(width="medium"),
-            similarity: st.column_config.NumberColumn(width="small", format="%.3f"),
-            "text": st.column_config.TextColumn(width="large"),
-        },
     )
     st.caption(
         f"All {request.k} hits of each query are under “Data of this figure”. "
@@ -87,9 +83,10 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
 def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
     st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
-    st.text_area("Queries, one per line", key="w_queries_text", height=150)
+    st.text_area("Queries, one per line", key="w_queries_text", height=120)
     st.session_state["_queries_text"] = typed = st.session_state["w_queries_text"]
-    file = uploads.uploader("queries", "Or a file with one query per line", key="queries_file", type=["txt"])
+    with st.popover("Upload queries", icon=":material/upload_file:", width="content"):
+        file = uploads.uploader("queries", "A file with one query per line", key="queries_file", type=["txt"])
     of_file = uploads.kept("queries", caching.query_files(), file, _read_queries)
     if of_file is not None or file is not None:
         return of_file or ()
@@ -145,8 +142,7 @@ def pairs(request: SearchRequest) -> None:
     )
     if len(similar) > 1 and similar[0].cosine - similar[-1].cosine < TIE:
         st.warning("All of these pairs have the same cosine: the choice of these pairs and their order mean nothing.")
-    with st.container(height=560 if len(table) > 10 else "content", key="pairs_box"):
-        figures.plain_table(table)
+    figures.whole_texts(table, key="pairs_box")
     figures.reading(
         f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
         "the highest first. Identical sentences are left out.",

@@ -26,7 +26,9 @@ def corpus(backend: Backend) -> None:
     """The choice of a corpus, and what it contains."""
     unused = chooser.choose()
     searched = unused or current.corpus()
-    lengths = caching.corpus_lengths(searched.content_hash, backend.spec.key, backend.revision, searched, backend)
+    lengths = embedding.token_counts(backend, searched, "corpus")
+    if lengths is None:
+        return
     limit = backend.own_max_length
     facts = corpus_facts(searched, lengths, limit)
     left, right = st.columns([3, 1])
@@ -53,7 +55,7 @@ def corpus(backend: Backend) -> None:
     st.markdown("**The first sentences**")
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
-    st.dataframe(pd.DataFrame(texts | columns), key="corpus_examples")
+    figures.whole_texts(pd.DataFrame(texts | columns), key="corpus_examples")
     if unused is None:
         embedding.index_of(EmbedRequest.of_session(backend), searched, "corpus")
     _storage()
@@ -72,8 +74,8 @@ def _report(corpus: Corpus) -> None:
         )
     if report.bad_count:
         with st.expander(f"{report.bad_count:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):
-            st.dataframe(
-                pd.DataFrame([{"row": row.row, "reason": row.reason} for row in report.bad_rows]), hide_index=True
+            figures.whole_texts(
+                pd.DataFrame([{"row": row.row, "reason": row.reason} for row in report.bad_rows]), key="bad_rows"
             )
             if report.bad_count > len(report.bad_rows):
                 st.caption(f"These are the first {len(report.bad_rows)} of them.")

@@ -207,6 +207,8 @@ def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | N
     if request.compare_with in TITLES:
         kind = request.compare_with
         ranker = rankers.word_ranker(request.backend, request.corpus, kind)
+        if ranker is None:
+            return None
         scores = ranker.scores(request.query)
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
         best = _hits(request, scores, request.k)

@@ -208,12 +208,7 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     else:
         st.markdown(":material/insights: Yes: decoding returns every sentence as it was typed.")
     # A table, not a dataframe, whose cells would not show a long sentence whole.
-    st.table(
-        pd.DataFrame(rows).map(
-            lambda cell: messages.escape(cell).replace("  ", "\u00a0 ") if isinstance(cell, str) else cell
-        ),
-        hide_index=True,
-    )
+    figures.plain_table(pd.DataFrame(rows))
     st.caption("The model never saw the parts that differ from what you typed.")
 
 
@@ -228,14 +223,13 @@ def _lost_words(lost: token_analysis.Losses) -> list[str]:
 def special_tokens(backend: Backend) -> None:
     """This tokenizer's special tokens and their roles."""
     st.subheader("Special tokens", anchor=False)
-    st.table(
+    figures.plain_table(
         pd.DataFrame(
             [
-                {"token": messages.escape(piece), "id": number, "role": f"{role.upper()}: {ROLES[role]}"}
+                {"token": piece, "id": number, "role": f"{role.upper()}: {ROLES[role]}"}
                 for role, (piece, number) in backend.tokenization.special_tokens.items()
             ]
-        ),
-        hide_index=True,
+        )
     )
 
 

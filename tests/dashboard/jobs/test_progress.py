@@ -95,8 +95,7 @@ def test_who_stops_leaves_and_others_go_on(held: Held, monkeypatch: pytest.Monke
 def test_the_last_one_who_stops_ends_it(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     as_person(monkeypatch, "Ann")
     app = AppTest.from_function(page, default_timeout=30).run()
-    (stop,) = stops_listed(app)
-    stop.click().run()
+    app.button(key="stop").click().run()
     assert held.job.finished.wait(10)
     assert held.job.is_cancelled
     app.run()
@@ -192,9 +191,46 @@ def test_a_fault_of_a_page_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records if record.exc_info] == ["testing failed"]
 
 
-def test_stop_has_a_key_that_no_other_job_gets(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_the_page_shows_is_not_listed_too(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     as_person(monkeypatch, "Ann")
     app = AppTest.from_function(page, default_timeout=30).run()
+    assert len(app.get("progress")) == 1
+    assert [button.label for button in app.button if button.label == "Stop"] == ["Stop"]
+    assert "Jobs under way" not in texts(app)
+
+
+def test_jobs_awaited_together_have_one_bar_and_one_stop(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    def together() -> None:
+        import streamlit as st
+
+        from dashboard import caching
+        from dashboard.jobs import progress
+
+        jobs, is_ready = caching.evaluations(), {}
+        with progress.one_bar():
+            for name in ("shared", "second", "third"):
+                job = jobs.request(name, name, lambda *_: "done", person=caching.person())
+                is_ready[name] = progress.ready(
+                    jobs, job, doing="testing", stop_key=f"stop_{name}", again_key=f"again_{name}"
+                )
+            st.caption("after the jobs")
+        st.caption(f"Ready: {[name for name, is_done in is_ready.items() if is_done]}")
+
+    as_person(monkeypatch, "Ann")
+    app = AppTest.from_function(together, default_timeout=30).run()
+    (bar,) = app.get("progress")
+    assert bar.proto.text.startswith("Ranking secret.csv")
+    assert bar.proto.text.endswith("· 2 more jobs")
+    assert [button.key for button in app.button] == ["stop_shared"]
+    app.button(key="stop_shared").click().run()
+    assert "Ready: []" in texts(app)
+    assert caching.evaluations().find("second").is_stopped_for("Ann")
+    assert not app.get("progress")
+
+
+def test_stop_has_a_key_that_no_other_job_gets(open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_person(monkeypatch, "Ann")
+    app = open_page()
     assert [button.key for button in stops_listed(app)] == [f"stop_listed_{held.job.number}"]
 
 

@@ -85,12 +85,12 @@ def interpolated_precision(relevant: RelevantRanks) -> Float64:
 
 MEASURES: Mapping[str, Callable[[RelevantRanks], Float64]] = MappingProxyType(
     {
-        "MAP": average_precision,
+        "nDCG@10": ndcg,  # first: the only one that uses the grades
         "MRR": reciprocal_rank,
-        "nDCG@10": ndcg,
         "P@10": precision,
         "Recall@10": lambda relevant: recall(relevant, 10),
         "Recall@100": recall,
+        "MAP": average_precision,
     }
 )
 

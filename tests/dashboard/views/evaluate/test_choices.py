@@ -12,7 +12,7 @@ from dashboard.views.evaluate import choices, graded, lab
 def test_every_measure_has_a_code_that_the_address_takes() -> None:
     named = {setting.name: setting for setting in settings.SETTINGS}
     assert list(choices.CODES) == ["r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"]
-    assert list(graded.CODES) == ["map", "mrr", "ndcg", "p10", "r10", "r100"]
+    assert list(graded.CODES) == ["ndcg", "mrr", "p10", "r10", "r100", "map"]
     assert list(choices.CODES.values()) == list(MEASURES)
     assert list(graded.CODES.values()) == list(graded_metrics.MEASURES)
     for name, codes in (("measure", choices.CODES), ("graded_measure", graded.CODES)):

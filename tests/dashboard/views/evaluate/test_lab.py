@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
@@ -75,6 +76,7 @@ def _nothing_worked_out() -> Iterator[None]:
     """Neither results nor vectors of another test."""
     caching.evaluations.clear()
     caching.lab_vectors.clear()
+    caching.lab_pairs().clear()
     yield
     for job in caching.evaluations().under_way():
         assert job.finished.wait(60)
@@ -105,8 +107,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 
 def heatmap(app: AppTest, number: int = 0) -> np.ndarray:
-    """A heatmap's values with the first pooling in the first row, [pooling, treatment]."""
-    return np.asarray(figures(app)[number]["data"][0]["z"], float)[::-1]
+    """A heatmap's values, whose first treatment is in the top row, [pooling, treatment]."""
+    return np.asarray(figures(app)[number]["data"][0]["z"], float)[::-1].T
 
 
 def titles(app: AppTest) -> list[str]:
@@ -128,10 +130,10 @@ def test_it_shows_what_the_lab_gives(lab: AppTest) -> None:
     assert not lab.warning
     np.testing.assert_allclose(heatmap(lab), expected(6, COUNT - 1), atol=1e-4)
     assert titles(lab) == [
-        "Recall@1 (%), layer 6, 23 dims",
-        "Spearman, layer 6, 23 dims",
-        "Recall@1 (%), Mean",
-        "Spearman, Mean",
+        "Correct answer first (%), layer 6",
+        "Agreement with people, layer 6",
+        "Correct answer first (%), Mean",
+        "Agreement with people, Mean",
     ]
     assert "few dimensions" not in texts(lab)
 
@@ -141,7 +143,7 @@ def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:
     for layer in (5, 0, 2):
         lab.slider(key="w_layer").set_value(layer).run()
         settled(lab)
-        assert titles(lab)[0].startswith(f"Recall@1 (%), layer {layer}, ")
+        assert titles(lab)[0] == f"Correct answer first (%), layer {layer}"
     lab.slider(key="w_lab_dims").set_value(9).run()
     settled(lab)
     lab.number_input(key="w_lab_seed").set_value(5).run()
@@ -150,7 +152,7 @@ def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:
         lab.segmented_control(key="w_lab_pooling").set_value(pooling).run()
         settled(lab)
         name = lab_sections.POOLINGS[pooling]
-        assert titles(lab)[2] == f"Recall@1 (%), {name}"
+        assert titles(lab)[2] == f"Correct answer first (%), {name}"
     assert not lab.error
     shown = heatmap(lab)
     assert backend().forward_passes == before
@@ -160,21 +162,25 @@ def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:
 def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
     lab: AppTest, counted: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clicked = SimpleNamespace(points=[{"customdata": [1, 3]}])  # the second row from below
+    clicked = SimpleNamespace(points=[{"customdata": [1, 3]}])  # the fourth column
     with monkeypatch.context() as patch:
         patch.setattr(lab_sections.st, "session_state", {"lab_recall": SimpleNamespace(selection=clicked)})
         lab_sections._clicked("lab_recall")
         assert lab_sections.st.session_state["lab_pooling"] == "last4"
         lab_sections.st.session_state["lab_pooling"] = "mean"
         # Beside the cells, and what no click sends.
-        nowhere = [[], *([{"customdata": cell}] for cell in ([-1, 0], [5, 0], ["0", 0], [True, 0], [], None)), [{}]]
+        nowhere = [
+            [],
+            *([{"customdata": cell}] for cell in ([0, -1], [0, 5], [0, "0"], [0, True], [0], [], None)),
+            [{}],
+        ]
         for clicked.points in nowhere:
             lab_sections._clicked("lab_recall")
             assert lab_sections.st.session_state["lab_pooling"] == "mean"
     lab.session_state["lab_pooling"] = "last4"
     lab.run()
     settled(lab)
-    assert titles(lab)[2].endswith("Last four")
+    assert titles(lab)[2].endswith("Last 4 layers")
     assert counted == {"lab_cells": 0, "dimension_sweep": 1}
     lab.slider(key="w_lab_dims").set_value(9).run()
     settled(lab)
@@ -183,10 +189,37 @@ def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
 
 def test_what_pca_and_whitening_really_kept_is_said(open_page: Open) -> None:
     app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT), l="0", d="12"))
-    assert titles(app)[0] == "Recall@1 (%), layer 0, 0–12 dims"
-    assert "PCA and White kept fewer than 12 dimensions: [CLS] 0. " in texts(app)
+    assert "The two PCA rows kept fewer than 12 dimensions: [CLS] 0. " in texts(app)
     assert "keep 0–12 of 384 numbers" in texts(app)
     assert not app.warning
+
+
+def test_the_first_correlations_are_drawn_while_the_rest_is_embedded(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first visit: few texts are soon embedded, and their columns are those of the whole lab."""
+    embedding, may_go_on = pooling_lab.lab_layers, threading.Event()
+
+    def held(*values: Any, **options: Any) -> Any:
+        assert may_go_on.wait(60)
+        return embedding(*values, **options)
+
+    monkeypatch.setattr(pooling_lab, "lab_layers", held)
+    app = open_page("evaluate", view="lab", corpus=corpus_of(COUNT))
+    first = next(job for job in (*caching.evaluations().finished(), *caching.evaluations().under_way()))
+    assert first.finished.wait(60)
+    app.run()
+    try:
+        early = heatmap(app, 1)
+        assert titles(app) == ["Correct answer first (%), layer 6", "Agreement with people, layer 6"]
+        assert np.isfinite(early).sum(axis=0).tolist() == [5, 5, 5, 0, 0]
+        assert len(app.get("progress")) == 1
+        assert [button.label for button in app.button if button.label == "Stop"] == ["Stop"]
+    finally:
+        may_go_on.set()
+    whole = heatmap(settled(app), 1)
+    assert np.isfinite(whole).all()
+    np.testing.assert_allclose(early[:, :3], whole[:, :3], atol=1e-4)
 
 
 def test_two_pairs_are_too_few(open_page: Open) -> None:

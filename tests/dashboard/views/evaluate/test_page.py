@@ -19,7 +19,7 @@ import torch
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled
+from components.jobs import Cancelled, Job
 from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
@@ -135,6 +135,17 @@ def ready(app: AppTest) -> AppTest:
         time.sleep(0.1)
         app.run()
     assert not app.exception
+    return app
+
+
+def timed(app: AppTest) -> AppTest:
+    """The comparison once the times per query are measured too, for which it shows no progress."""
+    deadline = time.monotonic() + 100
+    while "as soon as no other job runs" in texts(ready(app)):
+        assert time.monotonic() < deadline
+        for job in caching.queue().under_way():
+            assert job.finished.wait(60)
+        app.run()
     return app
 
 
@@ -264,7 +275,7 @@ def test_bad_values_of_a_link_are_said_or_fall_back(
 
 
 def test_the_comparison_is_what_the_ranks_say(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
-    app = ready(open_page("evaluate", view="compare", r=["m.6.mean", "bm25", "bow", "tfidf"], by="mrr"))
+    app = timed(open_page("evaluate", view="compare", r=["m.6.mean", "bm25", "bow", "tfidf"], by="mrr"))
     assert not app.error
     assert app.selectbox(key="w_measure").value == "mrr"
     table = frame(app, "p (Holm)").set_index("run")
@@ -384,7 +395,7 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
 def test_the_other_figures_of_a_comparison(
     open_page: Open, kind: str, demo_scores: Callable[[str], np.ndarray]
 ) -> None:
-    app = ready(open_page("evaluate", view="compare", r=["bm25", "tfidf"], fig=kind))
+    app = timed(open_page("evaluate", view="compare", r=["bm25", "tfidf"], fig=kind))
     figure = figures(app)[0]
     assert [trace["name"] for trace in figure["data"]] == ["BM25", "TF-IDF"]
     recall = 100 * (ranks_by(demo_scores("bm25")) == 1).mean()
@@ -396,6 +407,72 @@ def test_the_other_figures_of_a_comparison(
         table = frame(app, "p (Holm)")
         assert figure["data"][0]["y"][0] == pytest.approx(recall, abs=0.2)
         assert figure["data"][0]["x"][0] == pytest.approx(table["ms per query"][0])
+
+
+def test_times_are_measured_only_while_nothing_else_runs(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    caching.evaluations.clear()
+    measured: list[int] = []
+
+    def milliseconds(*_: object) -> float:
+        measured.append(len([job for job in caching.queue().under_way() if job.started is not None]))
+        return 1.5
+
+    monkeypatch.setattr(pair_runs, "ranker_milliseconds", milliseconds)
+    gate, other = threading.Event(), Job("Another person's job")
+    caching.queue().put(other, lambda report_progress, is_cancelled: gate.wait(60), "tokens")
+    try:
+        app = ready(open_page("evaluate", view="compare", r=["bm25", "tfidf"]))
+        app.run()
+        assert not measured
+        assert frame(app, "ms per query")["ms per query"].isna().all()
+        assert app.dataframe[0].proto.placeholder == "–"  # never “None”
+        assert "the time per query is measured as soon as no other job runs" in texts(app)
+    finally:
+        gate.set()
+    assert other.finished.wait(10)
+    timed(app.run())
+    assert measured == [1, 1]  # the measurement itself
+    assert frame(app, "ms per query")["ms per query"].tolist() == [1.5, 1.5]
+
+
+def test_a_time_that_another_job_disturbed_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    caching.evaluations.clear()
+    others, gate = [Job("first"), None], threading.Event()
+
+    def measure() -> float:
+        if others[0] is not None and others[1] is None:  # another job begins meanwhile
+            others[1] = others[0]
+            caching.queue().put(others[0], lambda report_progress, is_cancelled: gate.wait(60), "tokens")
+            while others[0].started is None:
+                time.sleep(0.01)
+        return 2.0
+
+    timing = evaluation.Timing(("speed", "test"), "Measuring", measure)
+    assert evaluation.measure_times([timing])
+    job = caching.evaluations().find(timing.key)
+    assert job is not None
+    assert job.finished.wait(10)
+    assert timing.known() is None
+    gate.set()
+    assert others[0] is not None
+    assert others[0].finished.wait(10)
+    assert evaluation.measure_times([timing])
+    again = caching.evaluations().find(timing.key)
+    assert again is not None
+    assert again.finished.wait(10)
+    known = timing.known()
+    assert known is not None
+    assert known[0] == 2.0
+    assert not evaluation.measure_times([timing])
+
+
+def test_the_notice_on_lost_runs_outlives_a_redraw(open_page: Open) -> None:
+    app = open_page("evaluate", view="compare", r=["bm25"])
+    app.session_state["_saved_runs"] = ["one that is no longer kept"]
+    said = "Some loaded runs are no longer kept on this server"
+    assert said in texts(app.run())
+    assert said in texts(app.run())
+    assert texts(app).count(said) == 1
 
 
 def test_loaded_runs_stand_beside_todays(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
@@ -514,6 +591,11 @@ def test_graded_relevance_equals_ir_measures(open_page: Open, demo_scores: Calla
     for name, measure in wanted.items():
         assert table.loc["Layer 6, Mean", name] == pytest.approx(100 * theirs[measure], abs=0.05)
     assert table.columns[0] == "nDCG@10"
+    assert table["significant difference"].tolist() == ["the best", "yes"]
+    shown = json.loads(app.dataframe[0].proto.columns)
+    assert {"MAP", "p to the best (Holm)"}.isdisjoint(app.dataframe[0].proto.column_order)
+    assert "p (Holm)" not in str(shown)
+    assert "**nDCG@10**: how high the correct answers stand among the first 10 hits" in texts(app)
     assert table.loc["Layer 6, Mean", "p to the best (Holm)"] == "reference"
     assert "has the best nDCG@10" in texts(app)
     curves = traces(app)
@@ -645,9 +727,10 @@ def test_the_lab_is_what_numpy_gives(open_page: Open, small: Corpus, vectors: tu
     assert not app.error
     assert not app.warning
     recall, spearman, sweep, _ = figures(app)
-    assert recall["layout"]["title"]["text"] == "Recall@1 (%), layer 5, 16 dims"
-    assert recall["layout"]["yaxis"]["ticktext"][-1] == "Mean"
-    values = np.asarray(recall["data"][0]["z"], float)[::-1]  # [pooling, treatment], Mean first
+    assert recall["layout"]["title"]["text"] == "Correct answer first (%), layer 5"
+    assert recall["layout"]["yaxis"]["ticktext"][-1] == "Cosine"
+    assert recall["layout"]["xaxis"]["ticktext"][0] == "Mean"
+    values = np.asarray(recall["data"][0]["z"], float)[::-1].T  # [pooling, treatment], Mean and cosine first
     documents, queries = (each[:, :, :60] for each in vectors)
     own = [(queries[5, at], documents[5, at]) for at in range(3)]
     own.append(tuple(each[2:6, 0].mean(axis=0) for each in (queries, documents)))
@@ -664,10 +747,10 @@ def test_the_lab_is_what_numpy_gives(open_page: Open, small: Corpus, vectors: tu
         assert values[at, 4] == pytest.approx(100 * (ranks_by(cosines(*white)) == 1).mean(), abs=one)
     assert np.isfinite(np.asarray(spearman["data"][0]["z"], float)).all()
     drawn = {trace["name"]: np.asarray(trace["y"], float) for trace in sweep["data"]}
-    assert sweep["layout"]["title"]["text"] == "Recall@1 (%), Max"
+    assert sweep["layout"]["title"]["text"] == "Correct answer first (%), Max"
     at_16 = np.asarray(sweep["data"][0]["x"]).tolist().index(16)
-    assert drawn["PCA"][at_16] == pytest.approx(values[2, 3])
-    assert drawn["Random"][at_16] == pytest.approx(values[2, 2])
+    assert drawn["PCA projection"][at_16] == pytest.approx(values[2, 3])
+    assert drawn["Random projection"][at_16] == pytest.approx(values[2, 2])
     np.testing.assert_allclose(drawn["all numbers, cosine"], values[2, 0])
 
 
@@ -677,20 +760,21 @@ def test_dimensions_seed_and_pooling_of_the_lab(open_page: Open, small: Corpus) 
     assert app.slider(key="w_lab_dims").max == app.slider(key="w_lab_dims").value == 59
 
     def grid() -> np.ndarray:
-        return np.asarray(figures(app)[0]["data"][0]["z"], float)  # [pooling, treatment]
+        return np.asarray(figures(app)[0]["data"][0]["z"], float)[::-1].T  # [pooling, treatment]
 
     passes = backend().forward_passes
     app.slider(key="w_lab_dims").set_value(4)
     ready(app.run())
     before = grid()
-    assert figures(app)[0]["layout"]["title"]["text"] == "Recall@1 (%), layer 5, 4 dims"
+    assert figures(app)[0]["layout"]["title"]["text"] == "Correct answer first (%), layer 5"
+    assert "keep 4 of 384 numbers" in texts(app)
     app.number_input(key="w_lab_seed").set_value(7)
     app.segmented_control(key="w_lab_pooling").set_value("idf")
     ready(app.run())
     random = 2
     assert (grid()[:, random] != before[:, random]).any()
     np.testing.assert_array_equal(np.delete(grid(), random, axis=1), np.delete(before, random, axis=1))
-    assert figures(app)[2]["layout"]["title"]["text"] == "Recall@1 (%), Mean by idf"
+    assert figures(app)[2]["layout"]["title"]["text"] == "Correct answer first (%), By rarity"
     assert backend().forward_passes == passes  # the vectors are kept
     assert {key: app.query_params[key] for key in ("d", "seed", "lp")} == {"d": "4", "seed": "7", "lp": "idf"}
 
@@ -848,9 +932,9 @@ def test_who_waits_for_another_ones_evaluation_is_told(open_page: Open) -> None:
         caching.corpora().put(current.key_of(own), own)
         app = open_page("evaluate", view="compare", r="bow", corpus=current.key_of(own))
         assert app.main.get("progress")[0].proto.text.endswith("waiting: next, after another person's job")
-        listed = [bar.proto.text for bar in app.sidebar.get("progress")]
-        assert len(listed) == 1  # the other's title may name a file: it is only counted
-        assert listed[0].endswith("waiting: next, after another person's job")
+        assert not app.sidebar.get(
+            "progress"
+        )  # the page shows it; the other's title may name a file and is only counted
         assert "Also under way: 1 of other people." in texts(app)
     finally:
         release.set()

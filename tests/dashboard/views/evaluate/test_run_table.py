@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.run_record import Run, RunData
-from dashboard.views.evaluate import compare, lab, run_table
+from dashboard.views.evaluate import choices, compare, lab, run_table
 from dashboard.views.evaluate.run_table import latex, markdown, paired
 
 DATA = RunData("pairs", 100, 60, "a" * 64)
@@ -128,7 +129,7 @@ def test_latex_prints_every_sign_as_it_is(runs):
     (layout,) = re.findall(r"\\begin\{tabular\}\{(\w+)\}", text)
     rows = [line for line in text.splitlines() if line.endswith("\\\\")]
     assert len(rows) == 6
-    assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in rows} == {len(layout)} == {15}
+    assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in rows} == {len(layout)} == {16}
     assert r"95 \% interval" in rows[0]
     assert rows[0].count("Recall@") == 5
 
@@ -219,24 +220,49 @@ def shown_table() -> pd.DataFrame:
     return pd.DataFrame([{"run": f"all-MiniLM-L6-v2, layer {layer}, Mean", **row} for layer in (6, 0)])
 
 
-def shown(table: pd.DataFrame, measure: str, is_same_data: bool, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    frames: list[pd.DataFrame] = []
-    monkeypatch.setattr("streamlit.dataframe", lambda frame, **_: frames.append(frame))
-    run_table.show(table, measure, ["Layer 6, Mean", "Layer 0, Mean"], is_same_data)
-    return frames[0]
+def shown(
+    table: pd.DataFrame, measure: str, is_same_data: bool, monkeypatch: pytest.MonkeyPatch
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table that is drawn, and the columns of it that are shown."""
+    drawn: list[tuple[pd.DataFrame, list[str]]] = []
+    monkeypatch.setattr("streamlit.dataframe", lambda frame, **options: drawn.append((frame, options["column_order"])))
+    run_table.show(table, measure, ["Layer 6, Mean", "Layer 0, Mean", *table["run"][2:]], is_same_data)
+    return drawn[0]
 
 
 def test_runs_on_the_same_data_are_told_apart_by_short_names(
     shown_table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = shown(shown_table, "Recall@1", True, monkeypatch)
+    frame, columns = shown(shown_table, "Recall@1", True, monkeypatch)
     assert list(frame["run"]) == ["Layer 6, Mean", "Layer 0, Mean"]
-    assert list(frame.columns) == ["run", "Recall@1"]
+    assert columns == ["run", "Recall@1"]
     assert "data" in shown_table.columns  # the downloads keep all
 
 
 def test_the_chosen_measure_and_other_data_are_shown(
     shown_table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = shown(shown_table.assign(data=["Demo news", "own.csv"]), "Recall@20", False, monkeypatch)
-    assert list(frame.columns) == ["run", "Recall@1", "Recall@20", "queries", "data"]
+    _, columns = shown(shown_table.assign(data=["Demo news", "own.csv"]), "Recall@20", False, monkeypatch)
+    assert columns == ["run", "Recall@20", "queries", "data"]
+
+
+def test_all_measures_and_p_values_are_shown_on_request(runs, monkeypatch):
+    table = results(runs, "Recall@1", 0)
+    _, plain = shown(table, "Recall@1", True, monkeypatch)
+    assert plain == [
+        "run",
+        "Recall@1",
+        "95 % interval",
+        "difference",
+        "significant difference",
+        "ms per query",
+        "index MB",
+    ]
+    assert table["significant difference"].tolist() == ["reference", "no", "yes", "other data", "no"]
+    monkeypatch.setattr(run_table.state, "get", lambda name: name == "all_measures")
+    _, whole = shown(table, "Recall@1", True, monkeypatch)
+    assert {"p (Holm)", *metrics.MEASURES} < set(whole)
+
+
+def test_every_measure_has_its_meaning_in_words():
+    assert {*metrics.MEASURES, *graded_metrics.MEASURES} == set(choices.MEANINGS)

@@ -21,7 +21,7 @@ from components.retrieval.evaluation.graded.ranks import RelevantRanks, ranker_r
 
 # Query 0: grades 1 and 3 at ranks 1 and 4; query 1: grade 2 at rank 20; query 2: nothing is relevant.
 SMALL = RelevantRanks(np.array([1, 4, 20]), np.array([1, 3, 2]), np.array([0, 2, 3, 3]))
-THEIRS = {"MAP": AP, "MRR": RR, "nDCG@10": nDCG @ 10, "P@10": P @ 10, "Recall@10": R @ 10, "Recall@100": R @ 100}
+THEIRS = {"nDCG@10": nDCG @ 10, "MRR": RR, "P@10": P @ 10, "Recall@10": R @ 10, "Recall@100": R @ 100, "MAP": AP}
 
 
 def test_measures_worked_out_on_paper():

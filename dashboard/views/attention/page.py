@@ -29,7 +29,7 @@ VIEWS = {
     "neuron": navigation.View(
         "Neuron view",
         "How is an attention weight computed?",
-        "Point at a token on the left: its query vector times each key vector, number by number.",
+        "Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
     ),
     "matrix": navigation.View(
         "Matrix",
@@ -48,8 +48,8 @@ VIEWS = {
     ),
     "flow": navigation.View(
         "Flow",
-        "How does information spread through the blocks?",
-        "Two estimates that include the residual connection, which attention alone leaves out.",
+        "Which tokens does a token's vector come from?",
+        "Each row is a token. Bright cells are the tokens that its vector comes from, by an estimate.",
     ),
     "mask": navigation.View(
         "Mask a token",

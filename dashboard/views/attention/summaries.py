@@ -17,7 +17,7 @@ from components.analysis.attention.weights import second_text, select_pair, with
 from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
-from dashboard import caching, navigation, state
+from dashboard import navigation, state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
     BLOCK_HELP,
@@ -195,14 +195,14 @@ def flow(model_input: AttentionInput, row: Any) -> None:
             values, title = _norms(model_input, block)
         unit, rows_title, columns_title = "length", "token that receives", "token that contributes"
         read = (
-            "**Norms** measure one block: the length (norm) of the vector that each token contributes to each other token, which "
-            "is attention times the transformed value vector, in one head or summed over all heads "
+            "**Norms** measure one block: the length (norm) of the vector that each token contributes to each other token: "
+            "attention times the transformed value vector, in one head or summed over all heads "
             "([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often contribute little "
             "although attention to them is high."
         )
         not_shown = (
-            "What is left of a contribution: those of several tokens can point in opposite directions and cancel. The effect of "
-            "the residual and the LayerNorm that follow is not included either."
+            "What is left of a contribution: those of several tokens can point in opposite directions and cancel. The effect "
+            "of the residual and the LayerNorm that follow is not included either."
         )
     message = _to_special(values, model_input, method) if not special and model_input.direction == "all" else ""
     second, positions = second_text(model_input.sentence), np.arange(len(values))

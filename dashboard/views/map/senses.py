@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis import word_senses
 from components.analysis.maps import token_set
 from components.charts import curves, scatter
 from components.errors import InputError
@@ -19,6 +20,7 @@ from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
+from dashboard.jobs import progress
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.views.map import choices, pictures, selection
@@ -26,7 +28,8 @@ from dashboard.views.map.choices import METHOD_NAMES, Row
 
 if TYPE_CHECKING:
     from components.analysis.maps.token_set import TokenSet
-    from components.analysis.word_senses import SenseCurve
+    from components.analysis.word_senses import Cluster, SenseCurve
+    from components.jobs import IsCancelled, Job, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.senses import SenseFile
 
@@ -254,10 +257,29 @@ def _unlabelled(backend: Backend, place: Row) -> None:
         return
     chosen, last = state.get("sense_layer"), backend.facts.layers
     layer = last if chosen is None or chosen > last else int(chosen)
-    groups = caching.clusters(occurrences.key, layer, occurrences.at(layer))
+    vectors = occurrences.at(layer)
+    job = caching.sense_jobs().request(
+        ("groups", *occurrences.key, layer),
+        f"Grouping the occurrences of “{word}”",
+        lambda _, __: word_senses.clusters(vectors),
+        person=caching.person(),
+    )
+    job.finished.wait(progress.SHOWN_AFTER)
+    groups: list[Cluster] = job.result if job.finished.is_set() and job.error is None else []
     names = {int(row): f"group {number}" for number, group in enumerate(groups, 1) for row in group.members}
-    grouped = replace(occurrences, labels={"group": [names[row] for row in range(len(occurrences))]})
+    # Until there are groups, the map is drawn without them.
+    grouped = replace(
+        occurrences, labels={"group": [names.get(row, "no group yet") for row in range(len(occurrences))]}
+    )
     _map(backend, grouped, place, "group", word, backend.facts.layers)
+    if not progress.ready(
+        caching.sense_jobs(),
+        job,
+        doing="grouping the occurrences",
+        stop_key="groups_stop",
+        again_key="groups_again",
+    ):
+        return
     st.markdown(
         f"**{len(occurrences):,} occurrences in {len(groups)} groups at layer {layer}**, with the most typical ones:"
     )
@@ -276,13 +298,22 @@ def _unlabelled(backend: Backend, place: Row) -> None:
 
 
 def _all_words(backend: Backend, labelled: SenseFile) -> None:
-    """Every ready-made word at its best layer, computed when the panel is opened."""
+    """Every ready-made word at its best layer, measured when the panel is opened."""
     panel = st.expander("All ready-made words", icon=":material/table:", key="all_words", on_change="rerun")
     if not panel.open:
         return
     with panel:
-        key = (backend.spec.key, backend.revision, labelled.content_hash)
-        table = pd.DataFrame(caching.sense_overview(key, backend, labelled))
+        job = _request_overview(backend, labelled)
+        if not progress.ready(
+            caching.sense_jobs(),
+            job,
+            doing="reading every word's sentences",
+            stop_key="all_words_stop",
+            again_key="all_words_again",
+            unit="words",
+        ):
+            return
+        table = pd.DataFrame(job.result)
         shares = ["accuracy at best layer", "accuracy at layer 0", "most frequent sense"]
         st.dataframe(
             table.assign(**{name: 100 * table[name] for name in shares}),
@@ -291,3 +322,37 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
             column_config={name: st.column_config.NumberColumn(format="%.1f %%") for name in shares},
         )
         figures.download(table, "all-words")
+
+
+def _request_overview(backend: Backend, labelled: SenseFile) -> Job:
+    """The job that measures every word of a file at its best layer; its result: a row per word."""
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> list[dict[str, object]]:
+        rows = []
+        for done, word in enumerate(labelled.words):
+            report_progress(done, len(labelled.words))
+            labelled_rows = labelled.of(word)
+            texts = [row.sentence for row in labelled_rows]
+            vectors = backend.token_vectors(texts, word=word, is_cancelled=is_cancelled)
+            occurrences = [(token.sentence, token.start, token.end) for token in vectors.tokens]
+            chosen, _ = reading.meant_occurrences(labelled_rows, occurrences)
+            meant = [labelled_rows[vectors.tokens[occurrence].sentence].sense for occurrence in chosen]
+            curve = word_senses.sense_curve(vectors.vectors[:, chosen], meant)
+            rows.append(
+                {
+                    "word": word,
+                    "senses": len(set(meant)),
+                    "sentences": len(meant),
+                    "best layer": curve.best,
+                    "accuracy at best layer": float(curve.accuracy[curve.best]),
+                    "accuracy at layer 0": float(curve.accuracy[0]),
+                    "most frequent sense": curve.majority,
+                }
+            )
+        return rows
+
+    key = ("overview", backend.spec.key, backend.revision, labelled.content_hash)
+    total = len(labelled.words)
+    return caching.sense_jobs().request(
+        key, "Reading every word's sentences", work, person=caching.person(), total=total
+    )

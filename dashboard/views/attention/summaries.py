@@ -176,7 +176,7 @@ def flow(model_input: AttentionInput, row: Any) -> None:
         )
     if method == "rollout":
         values = attention_flow.rollout(model_input.attentions)[block]
-        title, unit = f"Where each vector after block {block} comes from (rollout)", "share"
+        title, unit = f"After block {block} (rollout)", "share"
         rows_title, columns_title = f"token after block {block}", "comes from the input token"
         read = (
             "**Rollout** multiplies the attentions of all blocks up to this one. Each row says what share of a token's vector "
@@ -255,13 +255,13 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     inside = model_input.inside()
     if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
         values = attention_flow.summed_norms(model_input.attentions[block], inside.value_contributions(block))
-        return values, f"What each token contributes in block {block} (norms)"
+        return values, f"In block {block} (norms)"
     head = choose_head(model_input)
     norms = attention_flow.weighted_norms(
         model_input.attentions[block : block + 1, head : head + 1],
         inside.value_norms[block : block + 1, head : head + 1],
     )
-    return norms[0, 0], f"What each token contributes in block {block}, head {head} (norms)"
+    return norms[0, 0], f"In block {block}, head {head} (norms)"
 
 
 def no_masked_word_head(backend: Backend) -> None:

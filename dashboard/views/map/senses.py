@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.senses import SenseFile
 
-SOURCES = {"demo": "Ready-made words", "corpus": "A word of a corpus", "file": "Your labels"}
+SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
 HEIGHT = 520  # of the map in pixels, so that it is whole on the first screen
 

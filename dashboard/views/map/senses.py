@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
-HEIGHT = 520  # of the map in pixels, so that it is whole on the first screen
+HEIGHT, PROJECTED = 520, 470  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
 
 @cache
@@ -192,7 +192,7 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
     """A map of the occurrences at a layer, coloured by sense or group, with a message below it."""
     options = choices.options(len(occurrences), Row(place.panel, place.panel))
     last = backend.facts.layers
-    with place.main, st.container(width=160):
+    with place.main, st.container(width=round(160 * controls.scale())):
         layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
     figure_slot, drawn = choices.drawing(occurrences, options, [layer])
     if drawn is None:
@@ -208,7 +208,7 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
                 scatter.PointTexts([""] * len(rows), pictures.texts(occurrences, rows).long),
                 scatter.Colours(by, groups=occurrences.category(by)),
                 f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
-                height=HEIGHT,
+                height=HEIGHT if controls.scale() == 1 else PROJECTED,
                 scale=controls.scale(),
             ),
             key="senses_map",

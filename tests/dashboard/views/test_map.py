@@ -321,6 +321,29 @@ def test_all_ready_made_words_are_measured_in_a_job(open_page: Open, monkeypatch
     assert list(table["word"]) == list(senses.demo_senses().words)
 
 
+def test_the_map_of_a_corpus_word_is_drawn_before_its_groups(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    caching.sense_jobs.clear()
+    corpus, go_on, group = current.demo(), threading.Event(), word_senses.clusters
+    job = choices.request_tokens(
+        backend(), corpus.content_hash, corpus.texts, corpus.name, "fire", senses.MOST_OCCURRENCES
+    )
+    assert job.finished.wait(60)
+
+    def paused(vectors: Any) -> Any:
+        assert go_on.wait(60)
+        return group(vectors)
+
+    monkeypatch.setattr(word_senses, "clusters", paused)
+    app = open_page("map", view="senses", ws="corpus", w="fire", by="pca")
+    assert {trace["name"] for trace in figures(app)[0]["data"]} == {"no group yet"}
+    assert app.main.get("progress")[0].proto.text.startswith("Grouping the occurrences of “fire”")
+    job = next(job for job in caching.queue().under_way() if "Grouping" in job.title)
+    go_on.set()
+    assert job.finished.wait(60)
+    assert "group 1" in {trace["name"] for trace in figures(app.run())[0]["data"]}
+    assert "Group 1" in texts(app)
+
+
 def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
     corpus = current.demo()
     job = choices.request_tokens(

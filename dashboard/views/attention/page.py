@@ -39,12 +39,12 @@ VIEWS = {
     "glance": navigation.View(
         "All heads",
         "What does each head do?",
-        "All matrices of the model on one scale.",
+        "Each tile is the matrix of one head: bright cells are high attention weights. Click one to open it.",
     ),
     "patterns": navigation.View(
         "Patterns",
         "Which heads follow a simple rule?",
-        "For example: attend to the token before, or to the separator.",
+        "Each tile is a head. Bright heads attend to what you choose, such as the token before. Click one to open it.",
     ),
     "flow": navigation.View(
         "Flow",

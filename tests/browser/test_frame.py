@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -40,7 +41,8 @@ threading.Thread(target=wait, daemon=True).start()
 
 
 def editor_of(page: Page) -> Locator:
-    """The editor, with the bar unfolded."""
+    """The editor, with the bar of this page (not that of the page before, which may still be drawn) unfolded."""
+    page.locator(f".st-key-sentence_bar_{urlsplit(page.url).path.strip('/') or 'home'}").wait_for()
     editor = page.get_by_role("textbox", name=EDITOR)
     if not editor.is_visible():
         page.locator(".st-key-sentence_bar summary").click()

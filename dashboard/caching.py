@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from components.analysis.pooling import Pooling
     from components.analysis.similarity.baseline import Baseline, Baselines
     from components.analysis.similarity.cka import LayerCKA
-    from components.analysis.word_senses import Cluster, SenseCurve
+    from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
     from components.model.backend import Backend
     from components.model.trace import Trace
@@ -295,40 +295,10 @@ def sense_curve(key: tuple[str, ...], labels: tuple[str, ...], _vectors: np.ndar
     return word_senses.sense_curve(_vectors, labels)
 
 
-@st.cache_data(max_entries=64, show_spinner="Grouping the occurrences …")
-def clusters(key: tuple[str, ...], layer: int, _vectors: np.ndarray) -> list[Cluster]:
-    """Groups of a word's occurrences at a layer; keyed on the tokens."""
-    from components.analysis import word_senses
-
-    return word_senses.clusters(_vectors)
-
-
-@st.cache_data(max_entries=8, show_spinner="Reading every word's sentences …")
-def sense_overview(key: tuple[str, str, str], _backend: Backend, _labelled: SenseFile) -> list[dict[str, object]]:
-    """Every labelled word at its best layer; keyed on model, revision and file."""
-    from components.analysis.word_senses import sense_curve as curve_of
-    from components.retrieval.corpora.senses import meant_occurrences
-
-    rows: list[dict[str, object]] = []
-    for word in _labelled.words:
-        labelled_rows = _labelled.of(word)
-        vectors = _backend.token_vectors([row.sentence for row in labelled_rows], word=word)
-        occurrences = [(token.sentence, token.start, token.end) for token in vectors.tokens]
-        chosen, _ = meant_occurrences(labelled_rows, occurrences)
-        senses = [labelled_rows[vectors.tokens[occurrence].sentence].sense for occurrence in chosen]
-        curve = curve_of(vectors.vectors[:, chosen], senses)
-        rows.append(
-            {
-                "word": word,
-                "senses": len(set(senses)),
-                "sentences": len(senses),
-                "best layer": curve.best,
-                "accuracy at best layer": float(curve.accuracy[curve.best]),
-                "accuracy at layer 0": float(curve.accuracy[0]),
-                "most frequent sense": curve.majority,
-            }
-        )
-    return rows
+@st.cache_resource(max_entries=1, show_spinner=False)
+def sense_jobs() -> Jobs:
+    """For all sessions: the groups of a word's occurrences at a layer, and the tables of all labelled words."""
+    return Jobs(queue(), "tokens", keep=64)
 
 
 @cache

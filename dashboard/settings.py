@@ -257,7 +257,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("flow_block", "fb", None, 1_000, ATTENTION, words="block"),
     _choice("flow_heads", "fh", ("together", "one"), ATTENTION, words="heads"),
     _number("masked", "mp", None, 100_000, ATTENTION, words="masked token"),
-    _flag("flow_special", "fs", True, ATTENTION, words="special tokens"),
+    _flag("flow_special", "fs", False, ATTENTION, words="special tokens"),
     _flag("mask_word", "mw", False, ATTENTION, words="whole word"),
     # Map
     _choice("map_view", "view", ("ends", "through", "senses"), MAP),

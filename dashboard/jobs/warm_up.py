@@ -1,4 +1,4 @@
-"""The demo corpus, embedded before anybody asks for it: a first visit of Search and Evaluate has results at once."""
+"""What first visits would wait for, done before: the demo corpus is embedded, and a slow library is imported."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 VARIABLE = "BERT_INTERNALS_WARM_UP"
 LANE = "background"
+
+
+def import_library(_: Backend) -> None:
+    """Import scikit-learn, which takes a second or two: the first map and the first sense word would wait for it."""
+    if os.environ.get(VARIABLE) == "0":
+        return
+    import sklearn.decomposition
+    import sklearn.metrics  # noqa: F401
 
 
 def embed_demo(backend: Backend) -> None:

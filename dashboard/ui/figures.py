@@ -86,6 +86,7 @@ def matrix(
     read: str = "",
     not_shown: str = "",
     message: str = "",
+    message_below: bool = False,
     **options: Any,
 ) -> None:
     """A figure of a matrix; the row labels are the first column of its table, named `label_column`.
@@ -99,7 +100,16 @@ def matrix(
         return frame
 
     chart = matrices.token_matrix(values, row_labels, column_labels, title, **options)
-    figure(chart, key=key, alt=alt, table=table, read=read, not_shown=not_shown, message=message)
+    figure(
+        chart,
+        key=key,
+        alt=alt,
+        table=table,
+        read=read,
+        not_shown=not_shown,
+        message=message,
+        message_below=message_below,
+    )
 
 
 def colour_bar(value: str, limits: tuple[float, float]) -> None:

@@ -20,7 +20,7 @@ def draw(page: str, corpus: Corpus) -> None:
     items = [(key, text) for key, texts in address.items() for text in texts]
     with st.container(horizontal=True, key="page_header", gap="small"):
         if state.is_used("sentences", page):
-            sentence_bar.draw()
+            sentence_bar.draw(page)
         else:
             _corpus(page, corpus)
         browser.tools(

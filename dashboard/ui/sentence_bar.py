@@ -35,11 +35,13 @@ def take_edits() -> None:
     state.put("sentences", settings.clean_sentences(text.splitlines()))
 
 
-def draw() -> None:
-    """Draw the bar."""
+def draw(page: str) -> None:
+    """Draw the bar of a page: folded when the page opens, whether or not it was open on the page before."""
     sentences: tuple[str, ...] = state.get("sentences")
     label = "  ·  ".join(messages.escape(text[:200]) for text in sentences[:8]) or "No sentence yet: type one here"
-    bar = st.expander(f"**Sentences**  {label}", key="sentence_bar", icon=":material/edit_note:")
+    # A key of its own on each page: the browser keeps what has the same key open from page to page.
+    with st.container(key="sentence_bar"):
+        bar = st.expander(f"**Sentences**  {label}", key=f"sentence_bar_{page}", icon=":material/edit_note:")
     with bar:  # always drawn: an expander that tells the server when it opens would close whenever its label changes
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             _ready_made(sentences)

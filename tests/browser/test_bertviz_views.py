@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -304,6 +305,79 @@ def test_neuron_view_draws_the_chosen_head_and_is_worked_by_keyboard(draw: Draw,
     shown = page.locator("#expanded #queries .element").evaluate_all("(all) => all.map((one) => one.__data__)")
     bound = np.abs(queries[5, 8]).max() / 254 + 1e-6
     np.testing.assert_allclose(np.reshape(shown, queries[5, 8].shape), queries[5, 8], atol=bound)
+
+
+def lit(page: Page) -> list[int]:
+    """The tokens whose query is shown with all keys."""
+    groups = page.locator("#expanded .qk-line-group").evaluate_all("(all) => all.map((one) => +one.style.opacity)")
+    return np.flatnonzero(groups).tolist()
+
+
+@pytest.mark.parametrize("count", [4, 18])
+def test_neuron_view_shows_the_whole_computation_on_a_phone(draw: Draw, count: int) -> None:
+    weights = np.full((1, 1, count, count), 1 / count, np.float32)
+    tokens = ["[CLS]", "unaffordableness", *["word"] * (count - 3), "[SEP]"]
+    page = draw(neuron_view(weights, vectors(weights, 32), vectors(weights, 32, 1), tokens), width=374, height=100)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 374
+    assert page.locator("#note").text_content() == ""
+    spans = page.evaluate(
+        """() => ['#leftText .token', '#queries', '#keys', '#product', '#dotproducts', '#rightText .token'].map((part) => {
+            const boxes = [...document.querySelectorAll(`#expanded ${part}`)].map((item) => item.getBoundingClientRect());
+            return [Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right))];
+        })"""
+    )
+    assert spans[0][0] >= 0
+    assert spans[-1][1] <= 374
+    assert all(before[1] <= after[0] + 1 for before, after in pairwise(spans)), spans
+    assert min(right - left for left, right in spans[1:4]) >= 40  # the vectors
+    headings = page.locator("#heading > text:not(#placeholder)").evaluate_all(
+        "(all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right])"
+    )
+    assert all(before[1] <= after[0] for before, after in pairwise(headings)), headings
+    assert headings[-1][1] <= 374
+    size = page.locator("#expanded .token").first.evaluate("(one) => one.getBoundingClientRect().height")
+    assert size >= 12
+    assert page.evaluate("document.documentElement.scrollHeight") <= frame_height("neuron", count, zoom=0.99)
+    assert lit(page) == [1]
+
+
+def test_in_the_neuron_view_the_focused_token_wins_over_a_mouse_that_rests(draw: Draw, pair: dict[str, Any]) -> None:
+    queries, keys = vectors(pair["attentions"]), vectors(pair["attentions"], seed=1)
+    page = draw(neuron_view(queries=queries, keys=keys, **pair, blocks=[0], heads=[0]))
+    tokens = page.locator("#expanded #leftText > g")
+    tokens.nth(6).hover()
+    assert lit(page) == [6]
+    tokens.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert lit(page) == [2]
+    page.keyboard.press("Enter")  # closes the vectors: other tokens now lie under the mouse
+    expect(page.locator("#expanded")).to_have_attribute("visibility", "hidden")
+    page.wait_for_timeout(300)
+    page.keyboard.press("Enter")
+    expect(page.locator("#expanded")).to_have_attribute("visibility", "visible")
+    page.wait_for_timeout(300)
+    assert lit(page) == [2]
+    box = tokens.nth(6).bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 30, box["y"] + box["height"] / 2)
+    page.mouse.move(box["x"] + 34, box["y"] + box["height"] / 2)
+    assert lit(page) == [6]
+
+
+def test_the_neuron_view_keeps_the_last_token_and_says_how_to_open_it_again(draw: Draw, pair: dict[str, Any]) -> None:
+    queries, keys = vectors(pair["attentions"]), vectors(pair["attentions"], seed=1)
+    page = draw(neuron_view(queries=queries, keys=keys, **pair, blocks=[0], heads=[0]))
+    token, hint = page.locator("#expanded #leftText > g").nth(4), page.locator("#collapsed .hint").first
+    token.hover()
+    page.mouse.move(700, 300)  # to look at the product
+    assert lit(page) == [4]
+    assert page.locator("#product").evaluate("(one) => one.style.opacity") == "1"
+    expect(hint).not_to_be_visible()
+    token.hover()
+    token.locator("rect").last.click()  # the minus sign
+    expect(hint).to_be_visible()
+    expect(hint).to_have_text("Point at a token and click +")
 
 
 @pytest.mark.parametrize("view", ["head", "model", "neuron"])

@@ -32,6 +32,7 @@ VIEWS = {
     "/attention?view=flow": ".js-plotly-plot",
     "/map?by=pca": ".js-plotly-plot",
     "/map?view=through&by=pca": ".js-plotly-plot",
+    "/map?view=senses": ".st-key-senses_map .js-plotly-plot",
     "/attention?view=neuron": "iframe",
     "/search": ".hits",
     "/evaluate": ".js-plotly-plot",

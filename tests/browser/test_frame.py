@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import NewPage, Server, Visit, settle, start_server, stop_server
 
@@ -40,7 +41,8 @@ threading.Thread(target=wait, daemon=True).start()
 
 
 def editor_of(page: Page) -> Locator:
-    """The editor, with the bar unfolded."""
+    """The editor, with the bar of this page (not that of the page before, which may still be drawn) unfolded."""
+    page.locator(f".st-key-sentence_bar_{urlsplit(page.url).path.strip('/') or 'home'}").wait_for()
     editor = page.get_by_role("textbox", name=EDITOR)
     if not editor.is_visible():
         page.locator(".st-key-sentence_bar summary").click()
@@ -91,11 +93,55 @@ def type_and_go(page: Page, times: int) -> None:
             arg=[f"/{title.lower()}", f"+{number}x"],
         )
     settle(page)
-    expect(page.get_by_role("textbox", name=EDITOR)).to_have_value(re.compile(" 0x.* 1x.* " + f"{times - 1}x$", re.S))
+    expect(editor_of(page)).to_have_value(re.compile(" 0x.* 1x.* " + f"{times - 1}x$", re.S))
 
 
 def test_a_click_right_after_typing_is_not_lost(visit: Visit) -> None:
     type_and_go(visit("/tokens"), 20)
+
+
+def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> None:
+    page = visit("/tokens?s=a+money+bank")
+    page.wait_for_function("() => window.bertInternalsRules")
+    editor_of(page).press("Control+End")
+    page.keyboard.type(" by a river")
+    go(page, "Attention")
+    page.wait_for_url("**/attention?s=a+money+bank+by+a+river*")
+    settle(page)
+    expect(page.get_by_role("textbox", name=EDITOR)).not_to_be_visible()
+    expect(page.locator(".st-key-sentence_bar summary")).to_contain_text("a money bank by a river")
+    page.locator("iframe").wait_for()
+    box = page.locator("iframe").bounding_box()
+    assert box is not None
+    assert box["y"] <= 330
+    page.go_back()
+    page.wait_for_url("**/tokens*")
+    settle(page)
+    expect(page.get_by_role("textbox", name=EDITOR)).not_to_be_visible()
+
+
+def test_taps_right_after_typing_on_a_phone_are_not_lost(browser: Browser, server: Server) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    try:
+        page = context.new_page()
+        page.goto(server.url + "/tokens?s=taps")
+        settle(page)
+        page.wait_for_function("() => window.bertInternalsRules")
+        for number, title in enumerate(["Model", "Layers", "Heatmaps", "Attention", "Map", "Search"]):
+            editor = page.get_by_role("textbox", name=EDITOR)
+            expect(editor).not_to_be_visible()  # folded on each page
+            page.locator(".st-key-sentence_bar summary").tap()
+            editor.tap()
+            editor.press("Control+End")
+            editor.press_sequentially(f" {number}x")
+            link = page.locator("[data-testid=stPageLink] a", has_text=f"Next: {title}")  # at the page's foot
+            link.tap(no_wait_after=True)
+            page.wait_for_url(f"**/{title.lower()}*")
+            settle(page)
+            if title != "Search":  # has no sentences in its address
+                page.wait_for_function("(text) => location.search.includes(text)", arg=f"+{number}x")
+    finally:
+        context.close()
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ def test_without_webgl_a_large_map_is_drawn_as_svg_and_three_dimensions_as_two(
 def test_the_senses_of_a_word_are_drawn_on_a_phone(visit: Visit) -> None:
     page = visit("/map?view=senses&w=match&by=pca", phone=True)
     wait_for_maps(page, 2)
-    curve, senses = plots(page)
+    senses, curve = plots(page)
     assert "match" in curve["title"]
     assert senses["markers"] == 20
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

@@ -58,7 +58,7 @@ EXAMPLES = {
     "flow": "norms",
     "flow_heads": "one",
     "flow_block": 4,
-    "flow_special": False,
+    "flow_special": True,
     "mask_word": True,
     "masked": 3,
     "map_view": "senses",

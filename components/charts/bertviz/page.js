@@ -61,7 +61,15 @@
     const [a, b] = [[0, page.second_start], [page.second_start, all]];
     Object.assign(attention, { aa: through(a, a), ab: through(a, b), ba: through(b, a), bb: through(b, b) });
   }
+  // The neuron view in one line of columns: token, query, key, product, their sum, token. In a frame as narrow as a phone's the
+  // columns are narrower and the type larger, so that all of them are seen at once and can be read.
+  const isNarrow = page.view === "neuron" && window.innerWidth < 640;
+  const sizes = isNarrow
+    ? { heading: 15, text: 17, vector: 64, token: 100, row: all <= 20 ? 34 : 26, gap: 14 }
+    : { heading: 16, text: 15, vector: 200, token: 120, row: 26, gap: 25 };
+  document.body.classList.toggle("narrow", isNarrow);
   window.bertviz_params = {
+    sizes,
     attention,
     default_filter: page.filter,
     root_div_id: "bertviz",
@@ -293,8 +301,10 @@
   }
 
   function dressNeurons() {
-    find("#leftText .token").forEach((text) => fit(text, 86)); // room for the plus sign
-    find("#rightText .token").forEach((text) => fit(text, 108));
+    find("#leftText .token").forEach((text) => fit(text, sizes.token - 34)); // room for the plus sign
+    find("#rightText .token").forEach((text) => fit(text, sizes.token - 12));
+    if (isNarrow) narrowHeadings();
+    hintAtPlus();
     const tokens = { expanded: find("#expanded #leftText > g"), collapsed: find("#collapsed #leftText > g") };
     for (const [name, other] of [["expanded", "collapsed"], ["collapsed", "expanded"]]) {
       tokens[name].forEach((token, i) => describe(token, "button", `token ${i}: ${token.__data__}`));
@@ -302,8 +312,59 @@
         tell(token.lastElementChild, "click"); // the plus or minus sign
         tokens[other][i].focus();
       };
-      group(tokens[name], 1, press, (token) => tell(token, "mouseover"), (token) => tell(token, "mouseleave"));
+      // The vectors of the last token stay: the numbers can be looked at without holding the pointer over the token.
+      const leave = name === "collapsed" ? (token) => tell(token, "mouseleave") : null;
+      group(tokens[name], 1, press, (token) => tell(token, "mouseover"), leave);
     }
+    window.addEventListener("mouseleave", (event) => event.target.closest?.("#expanded") && event.stopPropagation(), true);
+    keyboardFirst();
+  }
+
+  // bertviz's headings are made for wide columns.
+  function narrowHeadings() {
+    const left = (selector) => Math.min(...find(selector).map((item) => +item.getAttribute("x")));
+    const columns = ["#queries", "#keys", "#product"].map((id) => left(`${id} .vectorborder`) + sizes.vector / 2);
+    const centres = [...columns, left(".dotproduct") + sizes.row / 2];
+    ["query q", "key k", "q × k", "q · k", "attention"].forEach((name, i) => {
+      const heading = find("#heading > text")[i];
+      heading.textContent = name;
+      if (i === 4) return;
+      heading.setAttribute("x", centres[i]);
+      heading.style.textAnchor = "middle";
+    });
+    const placeholder = find("#placeholder")[0];
+    placeholder.setAttribute("x", columns[2] - sizes.vector / 2);
+  }
+
+  // What to do where the vectors were, after they were closed.
+  function hintAtPlus() {
+    const lines = isNarrow ? ["+ beside a token shows its vectors"] : ["Point at a token and click +", "to see its vectors again."];
+    lines.forEach((line, i) => {
+      const hint = append.call(d3.select("#collapsed"), "text").text(line).node();
+      hint.classList.add("hint");
+      hint.setAttribute("x", isNarrow ? 0 : 500);
+      hint.setAttribute("y", isNarrow ? 24 : 80 + 24 * i);
+    });
+  }
+
+  // The browser reports that the pointer is over a token also when the tokens moved under a pointer that rests. While the
+  // keyboard is used, that must not show another token than the focused one. Once the mouse moves, it decides again.
+  function keyboardFirst() {
+    let isByKeyboard = false, x = null, y = null;
+    const pointed = (event) => {
+      if (!event.isTrusted) return;
+      const moved = x !== null && (event.screenX !== x || event.screenY !== y);
+      [x, y] = [event.screenX, event.screenY];
+      if (moved && isByKeyboard) {
+        isByKeyboard = false;
+        const token = event.target.closest?.("#leftText > g");
+        if (token) tell(token, "mouseover"); // it may have been under the pointer all the time
+      } else if (isByKeyboard) event.stopPropagation();
+    };
+    for (const type of ["mousemove", "mouseover", "mouseout", "mouseleave"]) window.addEventListener(type, pointed, true);
+    window.addEventListener("keydown", () => (isByKeyboard = true), true);
+    window.addEventListener("focusin", (event) => (isByKeyboard ||= event.target.matches(":focus-visible")));
+    window.addEventListener("mousedown", () => (isByKeyboard = false), true);
   }
 
   // The neuron view opens with the vectors of the first token after [CLS], as if a person had pointed at its plus sign.
@@ -323,7 +384,10 @@
       // A new drawing, not only a cell that was opened. Two views have a fixed width: in a narrower frame they shrink.
       ofCells = "";
       if (page.view === "model") svg.setAttribute("viewBox", `0 0 970 ${svg.getAttribute("height")}`);
-      if (page.view === "neuron") svg.setAttribute("viewBox", `0 0 1010 ${26 * all + 50}`);
+      if (page.view === "neuron") {
+        const width = isNarrow ? 2 * sizes.token + 3 * sizes.vector + 5.5 * sizes.gap + sizes.row + 4 : 1010;
+        svg.setAttribute("viewBox", `0 0 ${width} ${sizes.row * all + 50}`);
+      }
     }
     drawings.observe(svg, { childList: true });
     describe(svg, "group", document.title);

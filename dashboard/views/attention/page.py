@@ -28,7 +28,7 @@ VIEWS = {
     "neuron": navigation.View(
         "Neuron view",
         "How is an attention weight computed?",
-        "Point at a token on the left: its query vector times each key vector, number by number.",
+        "Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
     ),
     "matrix": navigation.View(
         "Matrix",
@@ -38,17 +38,17 @@ VIEWS = {
     "glance": navigation.View(
         "All heads",
         "What does each head do?",
-        "All matrices of the model on one scale.",
+        "Each tile is the matrix of one head: bright cells are high attention weights. Click one to open it.",
     ),
     "patterns": navigation.View(
         "Patterns",
         "Which heads follow a simple rule?",
-        "For example: attend to the token before, or to the separator.",
+        "Each tile is a head. Bright heads attend to what you choose, such as the token before. Click one to open it.",
     ),
     "flow": navigation.View(
         "Flow",
-        "How does information spread through the blocks?",
-        "Two estimates that include the residual connection, which attention alone leaves out.",
+        "Which tokens does a token's vector come from?",
+        "Each row is a token. Bright cells are the tokens that its vector comes from, by an estimate.",
     ),
     "mask": navigation.View(
         "Mask a token",

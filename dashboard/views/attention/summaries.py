@@ -17,7 +17,7 @@ from components.analysis.attention.weights import second_text, select_pair, with
 from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
-from dashboard import caching, navigation, state
+from dashboard import navigation, state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
     BLOCK_HELP,
@@ -50,6 +50,11 @@ NAMES: dict[str, str] = {
     "broad": "Spread out",
 }
 TOP = 8
+FLOWS = {"rollout": "All blocks (rollout)", "norms": "One block (norms)"}
+FLOW_HELP = (
+    "Rollout follows attention from the input through all blocks up to the chosen one. Norms look at one block and weigh "
+    "attention by how long the vectors are that it adds."
+)
 
 
 def patterns(model_input: AttentionInput, row: Any) -> None:
@@ -158,22 +163,28 @@ def flow(model_input: AttentionInput, row: Any) -> None:
     """Attention rollout, and norm-based attention."""
     last = model_input.attentions.shape[0] - 1
     with row:
-        method = controls.choice("flow", "Method", {"rollout": "Rollout", "norms": "Norms"})
+        method = controls.choice("flow", "Estimate", FLOWS, FLOW_HELP)
         block = controls.stepped(
             "flow_block", "After block" if method == "rollout" else "Block", 0, last, last, BLOCK_HELP
         )
         panel = options(model_input)
     with panel:
-        special = controls.switch("flow_special", "Special tokens", caching.glossary()["special token"])
+        special = controls.switch(
+            "flow_special",
+            "Special tokens",
+            "[CLS] and [SEP] often have so large a share that all other cells look equally dark.",
+        )
     if method == "rollout":
         values = attention_flow.rollout(model_input.attentions)[block]
-        title, unit = f"Rollout up to block {block}", "share"
+        title, unit = f"After block {block} (rollout)", "share"
+        rows_title, columns_title = f"token after block {block}", "comes from the input token"
         read = (
-            "Each row says which input tokens a token's vector after this block comes from, if attention were the only "
-            "effect: the attentions of all blocks are multiplied, and in each block the residual keeps half of the token "
+            "**Rollout** multiplies the attentions of all blocks up to this one. Each row says what share of a token's vector "
+            "comes from each input token, if attention were the only effect. Half of each vector stays with its own token in "
+            "every block, for the residual connection "
             "([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main.385/)). "
             + (
-                "Rows sum to 1."
+                "Whole rows sum to 1."
                 if model_input.direction == "all"
                 else f"Rows of the whole matrix sum to 1; this is the part {FILTERS[model_input.direction]}."
             )
@@ -182,22 +193,23 @@ def flow(model_input: AttentionInput, row: Any) -> None:
     else:
         with panel:
             values, title = _norms(model_input, block)
-        unit = "norm"
+        unit, rows_title, columns_title = "length", "token that receives", "token that contributes"
         read = (
-            "The length of what each key contributes to each query: the norm of attention times the transformed value "
-            "vector, in one head or summed over all heads "
-            "([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often have small norms "
+            "**Norms** measure one block: the length (norm) of the vector that each token contributes to each other token: "
+            "attention times the transformed value vector, in one head or summed over all heads "
+            "([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often contribute little "
             "although attention to them is high."
         )
         not_shown = (
-            "What is left of a contribution: those of several keys can point in opposite directions and cancel. The effect of "
-            "the residual and the LayerNorm that follow is not included either."
+            "What is left of a contribution: those of several tokens can point in opposite directions and cancel. The effect "
+            "of the residual and the LayerNorm that follow is not included either."
         )
+    message = _to_special(values, model_input, method) if not special and model_input.direction == "all" else ""
     second, positions = second_text(model_input.sentence), np.arange(len(values))
     if not special:
         values, second = without_special(values, model_input.special), second[~model_input.special]
         positions = positions[~model_input.special]
-        not_shown += " Rows and columns of special tokens are left out, so rows no longer have their whole sum."
+        not_shown += " Special tokens are left out (see Options), so rows no longer have their whole sum."
     part = select_pair(values, second, model_input.direction)
     if not part.matrix.size:
         st.info("There is nothing to show: one of the texts has no tokens of its own.")
@@ -211,11 +223,30 @@ def flow(model_input: AttentionInput, row: Any) -> None:
         title,
         key="flow_matrix",
         alt=f"{title}: {len(rows)} by {len(columns)} tokens",
-        rows="query",
-        columns="key",
+        rows=rows_title,
+        columns=columns_title,
         value=unit,
+        message=message,
+        message_below=True,
         read=read,
         not_shown=not_shown,
+    )
+
+
+def _to_special(values: np.ndarray, model_input: AttentionInput, method: str) -> str:
+    """What the special tokens, which the figure leaves out, contribute to the others; empty if there are none of either."""
+    special = model_input.special
+    if special.all() or not special.any():
+        return ""
+    of_others = values[~special]  # [token that is no special token, key]
+    share = of_others[:, special].sum() / of_others.sum()
+    names = " and ".join(
+        dict.fromkeys(piece for piece, is_special in zip(model_input.pieces, special, strict=True) if is_special)
+    )
+    what = "of a token's vector comes from" if method == "rollout" else "of the contributions' lengths belongs to"
+    return (
+        f"By this estimate, **{100 * share:.0f} %** {what} {messages.escape(names)}, which the figure leaves out "
+        "to show the rest."
     )
 
 
@@ -224,13 +255,13 @@ def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
     inside = model_input.inside()
     if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
         values = attention_flow.summed_norms(model_input.attentions[block], inside.value_contributions(block))
-        return values, f"Norm-based attention, block {block}"
+        return values, f"In block {block} (norms)"
     head = choose_head(model_input)
     norms = attention_flow.weighted_norms(
         model_input.attentions[block : block + 1, head : head + 1],
         inside.value_norms[block : block + 1, head : head + 1],
     )
-    return norms[0, 0], f"Norm-based attention, block {block}, head {head}"
+    return norms[0, 0], f"In block {block}, head {head} (norms)"
 
 
 def mask(model_input: AttentionInput, row: Any) -> None:

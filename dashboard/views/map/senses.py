@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis import word_senses
 from components.analysis.maps import token_set
 from components.charts import curves, scatter
 from components.errors import InputError
@@ -19,21 +20,22 @@ from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
+from dashboard.jobs import progress
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.views.map import choices, pictures, selection
-from dashboard.views.map.choices import METHOD_NAMES
+from dashboard.views.map.choices import METHOD_NAMES, Row
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from components.analysis.maps.token_set import TokenSet
-    from components.analysis.word_senses import SenseCurve
+    from components.analysis.word_senses import Cluster, SenseCurve
+    from components.jobs import IsCancelled, Job, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.corpora.senses import SenseFile
 
-SOURCES = {"demo": "Ready-made words", "corpus": "A word of a corpus", "file": "Your labels"}
+SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
+HEIGHT, PROJECTED = 520, 470  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
 
 @cache
@@ -43,9 +45,9 @@ def demo_senses() -> SenseFile:
 
 
 def senses(backend: Backend) -> None:
-    """The curve, the map and the sentences of one word."""
-    place = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_senses")
-    with place:
+    """The map, the curve and the sentences of one word."""
+    place = choices.row()
+    with place.main:
         source = controls.choice("sense_source", "Sentences from", SOURCES)
     if source == "corpus":
         _unlabelled(backend, place)
@@ -66,13 +68,23 @@ def senses(backend: Backend) -> None:
             "Choose another word or file.",
         )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
+    best = curve.best
+    _map(
+        backend,
+        occurrences,
+        place,
+        "sense",
+        word,
+        best,
+        message=f"Same sense as the nearest neighbour: **{_percent(curve.accuracy[best])} at layer {best}**, "
+        f"{_percent(curve.accuracy[0])} at layer 0, {_percent(curve.majority)} if the most frequent sense is always guessed.",
+    )
     _curve_figure(curve, word, labels)
-    _map(backend, occurrences, "sense", word, curve.best)
     if source == "demo":
         _all_words(backend, labelled)
 
 
-def _word_of(labelled: SenseFile, place: DeltaGenerator) -> str:
+def _word_of(labelled: SenseFile, place: Row) -> str:
     words = labelled.words
     chosen = state.get("sense_word").casefold()
     word = chosen if chosen in words else words[0]
@@ -80,7 +92,7 @@ def _word_of(labelled: SenseFile, place: DeltaGenerator) -> str:
         st.warning(
             f"There are no sentences for “{messages.escape(chosen)}” here. The word shown is “{messages.escape(word)}”."
         )
-    with place:
+    with place.main:
         controls.bind(
             "sense_word",
             st.selectbox,
@@ -141,20 +153,21 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | No
 def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
     layers = len(curve.accuracy)
     majority = np.full(layers, curve.majority, np.float32)
-    best = curve.best
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
     figures.figure(
         curves.layer_curves(
             np.stack([curve.accuracy, majority, curve.silhouette]),
-            ["nearest neighbour has the same sense", "always the most frequent sense", "silhouette"],
+            [
+                "nearest neighbour has the same sense",
+                "always the most frequent sense",
+                "separation of the senses (silhouette)",
+            ],
             f"The senses of “{word}”, by layer",
-            y_title="share, and silhouette",
+            y_title="share, or separation",
             mark_extremes=False,
         ),
         key="senses_curve",
         alt=f"Curves over the layers of how well the senses of {word} separate",
-        message=f"Same sense as the nearest neighbour: **{_percent(curve.accuracy[best])} at layer {best}**, "
-        f"{_percent(curve.accuracy[0])} at layer 0, {_percent(curve.majority)} if the most frequent sense is always guessed.",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
         "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
         "well separated and 0 if they overlap.",
@@ -175,12 +188,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int) -> None:
-    """A map of the occurrences at a layer, coloured by sense or group."""
-    place = choices.row()
-    options = choices.options(len(occurrences), place)
+def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str, best: int, message: str = "") -> None:
+    """A map of the occurrences at a layer, coloured by sense or group, with a message below it."""
+    options = choices.options(len(occurrences), Row(place.panel, place.panel))
     last = backend.facts.layers
-    with place.main, st.container(width=160):
+    with place.main, st.container(width=round(160 * controls.scale())):
         layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
     figure_slot, drawn = choices.drawing(occurrences, options, [layer])
     if drawn is None:
@@ -196,10 +208,13 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
                 scatter.PointTexts([""] * len(rows), pictures.texts(occurrences, rows).long),
                 scatter.Colours(by, groups=occurrences.category(by)),
                 f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
+                height=HEIGHT if controls.scale() == 1 else PROJECTED,
                 scale=controls.scale(),
             ),
             key="senses_map",
             alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
+            message=message,
+            message_below=True,
             read=read,
             not_shown=not_shown,
             table=lambda: pd.DataFrame(
@@ -218,14 +233,13 @@ def _map(backend: Backend, occurrences: TokenSet, by: str, word: str, best: int)
     selection.selection(occurrences, selection.selected(occurrences), [layer])
 
 
-def _unlabelled(backend: Backend, place: DeltaGenerator) -> None:
+def _unlabelled(backend: Backend, place: Row) -> None:
     """A word of the corpus, without labels: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
-    with place:
+    with place.main:
         word = controls.bind(
             "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100, width=160
         ).strip()
-    st.caption(f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences. Change it on the Search page.")
     if not word:
         st.info(
             "**No word yet.** Type a word with several senses, such as court, strike or fire.", icon=":material/edit:"
@@ -243,10 +257,29 @@ def _unlabelled(backend: Backend, place: DeltaGenerator) -> None:
         return
     chosen, last = state.get("sense_layer"), backend.facts.layers
     layer = last if chosen is None or chosen > last else int(chosen)
-    groups = caching.clusters(occurrences.key, layer, occurrences.at(layer))
+    vectors = occurrences.at(layer)
+    job = caching.sense_jobs().request(
+        ("groups", *occurrences.key, layer),
+        f"Grouping the occurrences of “{word}”",
+        lambda _, __: word_senses.clusters(vectors),
+        person=caching.person(),
+    )
+    job.finished.wait(progress.SHOWN_AFTER)
+    groups: list[Cluster] = job.result if job.finished.is_set() and job.error is None else []
     names = {int(row): f"group {number}" for number, group in enumerate(groups, 1) for row in group.members}
-    grouped = replace(occurrences, labels={"group": [names[row] for row in range(len(occurrences))]})
-    _map(backend, grouped, "group", word, backend.facts.layers)
+    # Until there are groups, the map is drawn without them.
+    grouped = replace(
+        occurrences, labels={"group": [names.get(row, "no group yet") for row in range(len(occurrences))]}
+    )
+    _map(backend, grouped, place, "group", word, backend.facts.layers)
+    if not progress.ready(
+        caching.sense_jobs(),
+        job,
+        doing="grouping the occurrences",
+        stop_key="groups_stop",
+        again_key="groups_again",
+    ):
+        return
     st.markdown(
         f"**{len(occurrences):,} occurrences in {len(groups)} groups at layer {layer}**, with the most typical ones:"
     )
@@ -259,18 +292,28 @@ def _unlabelled(backend: Backend, place: DeltaGenerator) -> None:
         st.markdown("\n".join(lines))
     st.caption(
         "The groups come from k-means on the vectors' directions; their number (2 to 6) is the one with the best separation. "
-        "They need not be senses."
+        "They need not be senses. "
+        f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences; choose another on the Search page."
     )
 
 
 def _all_words(backend: Backend, labelled: SenseFile) -> None:
-    """Every ready-made word at its best layer, computed when the panel is opened."""
+    """Every ready-made word at its best layer, measured when the panel is opened."""
     panel = st.expander("All ready-made words", icon=":material/table:", key="all_words", on_change="rerun")
     if not panel.open:
         return
     with panel:
-        key = (backend.spec.key, backend.revision, labelled.content_hash)
-        table = pd.DataFrame(caching.sense_overview(key, backend, labelled))
+        job = _request_overview(backend, labelled)
+        if not progress.ready(
+            caching.sense_jobs(),
+            job,
+            doing="reading every word's sentences",
+            stop_key="all_words_stop",
+            again_key="all_words_again",
+            unit="words",
+        ):
+            return
+        table = pd.DataFrame(job.result)
         shares = ["accuracy at best layer", "accuracy at layer 0", "most frequent sense"]
         st.dataframe(
             table.assign(**{name: 100 * table[name] for name in shares}),
@@ -279,3 +322,37 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
             column_config={name: st.column_config.NumberColumn(format="%.1f %%") for name in shares},
         )
         figures.download(table, "all-words")
+
+
+def _request_overview(backend: Backend, labelled: SenseFile) -> Job:
+    """The job that measures every word of a file at its best layer; its result: a row per word."""
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> list[dict[str, object]]:
+        rows = []
+        for done, word in enumerate(labelled.words):
+            report_progress(done, len(labelled.words))
+            labelled_rows = labelled.of(word)
+            texts = [row.sentence for row in labelled_rows]
+            vectors = backend.token_vectors(texts, word=word, is_cancelled=is_cancelled)
+            occurrences = [(token.sentence, token.start, token.end) for token in vectors.tokens]
+            chosen, _ = reading.meant_occurrences(labelled_rows, occurrences)
+            meant = [labelled_rows[vectors.tokens[occurrence].sentence].sense for occurrence in chosen]
+            curve = word_senses.sense_curve(vectors.vectors[:, chosen], meant)
+            rows.append(
+                {
+                    "word": word,
+                    "senses": len(set(meant)),
+                    "sentences": len(meant),
+                    "best layer": curve.best,
+                    "accuracy at best layer": float(curve.accuracy[curve.best]),
+                    "accuracy at layer 0": float(curve.accuracy[0]),
+                    "most frequent sense": curve.majority,
+                }
+            )
+        return rows
+
+    key = ("overview", backend.spec.key, backend.revision, labelled.content_hash)
+    total = len(labelled.words)
+    return caching.sense_jobs().request(
+        key, "Reading every word's sentences", work, person=caching.person(), total=total
+    )

@@ -125,7 +125,7 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
 
 
 def test_rollout_and_norms(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fb="2")
+    app = open_page("attention", view="flow", fb="2", fs="1")
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], attention_flow.rollout(attentions())[2], atol=1e-6)
     app.segmented_control(key="w_flow").set_value("norms").run()
     record = backend().inside(BANK[0])
@@ -133,12 +133,21 @@ def test_rollout_and_norms(open_page: Open) -> None:
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_flow_opens_after_the_last_block(open_page: Open) -> None:
-    np.testing.assert_allclose(
-        figures(open_page("attention", view="flow"))[0]["data"][0]["z"],
-        attention_flow.rollout(attentions())[5],
-        atol=1e-6,
-    )
+def test_flow_opens_after_the_last_block_with_the_colours_of_what_it_draws(open_page: Open) -> None:
+    app = open_page("attention", view="flow")
+    drawn, whole = figures(app)[0]["data"][0], attention_flow.rollout(attentions())[5]
+    expected = whole[1:-1, 1:-1]  # without [CLS] and [SEP]
+    np.testing.assert_allclose(drawn["z"], expected, atol=1e-6)
+    assert (drawn["zmin"], drawn["zmax"]) == pytest.approx((expected.min(), expected.max()), rel=1e-5)
+    # What was left out is said, with both methods and their sources.
+    share = whole[1:-1, [0, -1]].sum() / whole[1:-1].sum()
+    assert f"**{100 * share:.0f} %** of a token's vector comes from \\[CLS\\] and \\[SEP\\]" in texts(app)
+    assert "Abnar and Zuidema 2020" in texts(app)
+    app.segmented_control(key="w_flow").set_value("norms").run()
+    assert "Kobayashi et al. 2020" in texts(app)
+    assert "of the contributions' lengths belongs to" in texts(app)
+    app.toggle(key="w_flow_special").set_value(True).run()
+    assert "which the figure leaves out" not in texts(app)
 
 
 def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
@@ -293,7 +302,7 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
     expected = np.zeros_like(values)
     expected[:, :, second:, :second] = values[:, :, second:, :second]
     np.testing.assert_allclose((cells / 255) ** 2, expected, atol=0.005)
-    flow = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab"))[0]["data"][0]
+    flow = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab", fs="1"))[0]["data"][0]
     np.testing.assert_allclose(flow["z"], attention_flow.rollout(values)[1, :second, second:], atol=1e-6)
     app = open_page("attention", s=list(PAIR), view="patterns", p="separators", f="ab")
     # The last [SEP] is the only separator of text B; special tokens do not count as queries.
@@ -319,7 +328,7 @@ def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
 
 
 def test_norms_of_one_head(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fl="norms", fb="2", fh="one", h="4")
+    app = open_page("attention", view="flow", fl="norms", fb="2", fh="one", h="4", fs="1")
     record = backend().inside(BANK[0])
     expected = record.attentions[2, 4] * np.linalg.norm(record.value_contributions(2)[4], axis=-1)
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
@@ -374,11 +383,12 @@ def test_show_me_opens_the_best_head_of_a_pattern(open_page: Open) -> None:
 
 
 def test_flow_without_special_tokens(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fb="2")
+    app = open_page("attention", view="flow", fb="2", fs="1")
+    assert app.query_params["fs"] == "1"
     app.toggle(key="w_flow_special").set_value(False).run()
     expected = attention_flow.rollout(attentions())[2, 1:-1, 1:-1]
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
-    assert app.query_params["fs"] == "0"
+    assert "fs" not in app.query_params
     assert figures(app)[0]["data"][0]["y"][0] == "1 we"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from components.analysis import word_senses
 from components.analysis.maps import token_set
 from components.analysis.maps.map_trust import map_trust, true_neighbours
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
@@ -273,18 +275,19 @@ def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any)
 
 
 def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
+    rows = senses.demo_senses().of("seal")
+    vectors = backend().token_vectors([row.sentence for row in rows], word="seal")
     app = open_page("map", view="senses", w="seal", by="pca")
     assert not app.error
-    found = senses.demo_senses()
-    rows = found.of("seal")
-    vectors = backend().token_vectors([row.sentence for row in rows], word="seal")
     curve = sense_curve(vectors.vectors, [rows[token.sentence].sense for token in vectors.tokens])
-    drawn = {trace["name"]: np.asarray(trace["y"]) for trace in figures(app)[0]["data"]}
+    senses_map, curves = figures(app)[:2]  # the map, which the title is about, comes first
+    drawn = {trace["name"]: np.asarray(trace["y"]) for trace in curves["data"]}
     np.testing.assert_allclose(drawn["nearest neighbour has the same sense"], curve.accuracy, atol=1e-6)
-    np.testing.assert_allclose(drawn["silhouette"], curve.silhouette, atol=1e-3)
+    np.testing.assert_allclose(drawn["separation of the senses (silhouette)"], curve.silhouette, atol=1e-3)
     np.testing.assert_allclose(drawn["always the most frequent sense"], 0.5)
     assert f"layer {curve.best}" in texts(app)
-    assert {trace["name"] for trace in figures(app)[1]["data"]} == {row.sense for row in rows}
+    assert {trace["name"] for trace in senses_map["data"]} == {row.sense for row in rows}
+    assert f"“seal” at layer {curve.best}" in senses_map["layout"]["title"]["text"]
     assert app.slider(key="w_sense_layer").value == curve.best
     assert "layer" not in app.session_state  # the other pages' layer is theirs
 
@@ -294,6 +297,51 @@ def test_another_word_and_an_unknown_one(open_page: Open) -> None:
     assert "no sentences for" in texts(app)
     app = open_page("map", view="senses", w="Jam", by="pca")
     assert "“jam”" in texts(app)
+
+
+def test_all_ready_made_words_are_measured_in_a_job(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("map", view="senses", w="seal", by="pca")  # keeps the curve of this word
+    caching.sense_jobs.clear()
+    go_on, measure = threading.Event(), word_senses.sense_curve
+
+    def paused(vectors: Any, labels: Any) -> Any:
+        assert go_on.wait(60)
+        return measure(vectors, labels)
+
+    monkeypatch.setattr(word_senses, "sense_curve", paused)
+    app.session_state["all_words"] = True
+    app.run()
+    assert app.main.get("progress")[0].proto.text.startswith("Reading every word's sentences")
+    assert len(figures(app)) == 2  # the page answers meanwhile
+    assert not [frame for frame in app.dataframe if "best layer" in frame.value]
+    job = next(job for job in caching.queue().under_way() if "every word" in job.title)
+    go_on.set()
+    assert job.finished.wait(60)
+    table = next(frame.value for frame in app.run().dataframe if "best layer" in frame.value)
+    assert list(table["word"]) == list(senses.demo_senses().words)
+
+
+def test_the_map_of_a_corpus_word_is_drawn_before_its_groups(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    caching.sense_jobs.clear()
+    corpus, go_on, group = current.demo(), threading.Event(), word_senses.clusters
+    job = choices.request_tokens(
+        backend(), corpus.content_hash, corpus.texts, corpus.name, "fire", senses.MOST_OCCURRENCES
+    )
+    assert job.finished.wait(60)
+
+    def paused(vectors: Any) -> Any:
+        assert go_on.wait(60)
+        return group(vectors)
+
+    monkeypatch.setattr(word_senses, "clusters", paused)
+    app = open_page("map", view="senses", ws="corpus", w="fire", by="pca")
+    assert {trace["name"] for trace in figures(app)[0]["data"]} == {"no group yet"}
+    assert app.main.get("progress")[0].proto.text.startswith("Grouping the occurrences of “fire”")
+    job = next(job for job in caching.queue().under_way() if "Grouping" in job.title)
+    go_on.set()
+    assert job.finished.wait(60)
+    assert "group 1" in {trace["name"] for trace in figures(app.run())[0]["data"]}
+    assert "Group 1" in texts(app)
 
 
 def test_a_word_without_labels_is_grouped(open_page: Open) -> None:

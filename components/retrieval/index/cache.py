@@ -38,12 +38,24 @@ log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """The folder of the indexes: in BERT_INTERNALS_CACHE if it is set, else in the user's cache folder."""
+    """The folder of the indexes: in BERT_INTERNALS_CACHE if it is set, else in the user's cache folder.
+
+    Raises InputError for a path that no folder can have.
+    """
     set_folder = os.environ.get(CACHE_VARIABLE)
-    if set_folder:
-        return Path(set_folder).expanduser() / "indexes"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / "indexes"
+    if not set_folder:
+        base = os.environ.get("XDG_CACHE_HOME")
+        return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / "indexes"
+    try:
+        folder = Path(set_folder).expanduser() / "indexes"
+        folder.exists()
+    except (OSError, RuntimeError, ValueError) as problem:  # too long, a loop of links, or a user that does not exist
+        raise InputError(
+            f"{CACHE_VARIABLE} is {set_folder[:80]!r}, which cannot be a folder ({problem}).",
+            "The path of a folder was expected.",
+            f"Correct {CACHE_VARIABLE}, or leave it unset.",
+        ) from problem
+    return folder
 
 
 def cache_limit() -> int:

@@ -24,7 +24,7 @@ def loaded(folder, seconds=20):
     def load():
         try:
             outcome["backend"] = Backend.load(str(folder), device_name="cpu")
-        except BaseException as problem:
+        except BaseException as problem:  # noqa: BLE001 - raised again below
             outcome["problem"] = problem
 
     thread = threading.Thread(target=load, daemon=True)

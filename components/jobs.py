@@ -16,6 +16,7 @@ import logging
 import math
 import threading
 import time
+import traceback
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -51,13 +52,8 @@ class WorkFailed(Exception):
     @classmethod
     def of(cls, problem: BaseException) -> Exception:
         """The problem itself if it is an Exception, else what stands for it."""
-        if isinstance(problem, Exception):
-            return problem
-        try:
-            message = str(problem)
-        except Exception:
-            message = "without a message"
-        return cls(f"{type(problem).__name__}: {message}")
+        # "Type: message", even where the message itself cannot be made.
+        return problem if isinstance(problem, Exception) else cls(traceback.format_exception_only(problem)[-1].strip())
 
 
 def part_of(progress: ReportProgress, before: int, total: int) -> ReportProgress:
@@ -290,11 +286,9 @@ class Queue:
             job.started = time.monotonic()
             result = work(job.report_progress, is_cancelled)
         except BaseException as problem:
-            try:
-                if not isinstance(problem, (Cancelled, UserError)):  # those are no fault of the server
-                    log.warning("%s failed", job.title, exc_info=problem)
-            finally:  # people wait for it, whatever becomes of the log
-                job.finish(error=problem)
+            if not isinstance(problem, (Cancelled, UserError)):  # those are no fault of the server
+                log.warning("%s failed", job.title, exc_info=problem)
+            job.finish(error=problem)
         else:
             job.finish(result)
             then(job)

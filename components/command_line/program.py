@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
     except SystemExit:  # how argparse leaves after --help
         raise
-    except BaseException as problem:
+    except BaseException as problem:  # noqa: BLE001 - every failure, a library's panic and Ctrl-C included
         if "--debug" in arguments or os.environ.get(DEBUG_VARIABLE) == "1":
             traceback.print_exc()
         return _explained(problem)
@@ -71,7 +71,10 @@ def _explained(problem: BaseException) -> int:
     elif isinstance(problem, OSError):  # a file, a folder or an output: the system says what is wrong with it
         name = "The output" if problem.filename is None else str(problem.filename)
         status = 2
-        line = f"{name} cannot be used: {problem.strerror or problem}. A file or folder that can be read, or written to, was expected. Check its name, its permissions and the free space."
+        line = (
+            f"{name} cannot be used: {problem.strerror or problem}. A file or folder that this program may read or write was "
+            "expected. Check its name, its permissions and the free space."
+        )
     elif isinstance(problem, MemoryError):
         status, line = 2, "There is too little memory. Choose fewer layers and poolings, or a smaller file."
     else:

@@ -25,7 +25,7 @@ from components.arrays import Float32
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
-from components.model.embedding.disk import reserve_array
+from components.model.embedding.disk import private_folder, reserve_array
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_BLOCK
 from components.model.loaded import LoadedModel
@@ -99,7 +99,7 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
     if folder is None:
         return np.empty(shape, np.float16)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as file:
             path = Path(file.name)
         reserve_array(path, shape, np.float16)

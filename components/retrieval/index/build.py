@@ -80,7 +80,7 @@ def planned(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) 
 
 def lock_of(folder: Path) -> FileLock:
     """The lock held while this index is built or removed; it never waits."""
-    return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0)
+    return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0, mode=0o600)
 
 
 def build_index(
@@ -99,8 +99,15 @@ def build_index(
     """
     info = planned(backend, corpus, options, dtype)
     try:
-        # Without "..", whose lock file would have no place; a "~" whose user does not exist stays.
-        folder = Path(os.path.abspath(os.path.expanduser(folder)))
+        folder = folder.expanduser()
+    except RuntimeError as problem:
+        raise InputError(
+            f"{folder} begins with the home folder of a user who does not exist.",
+            "The path of a folder was expected.",
+            "Choose another folder.",
+        ) from problem
+    try:
+        folder = Path(os.path.abspath(folder))  # without "..", whose lock file would have no place
         if folder.exists():
             return _already_there(folder, info)
         folder.parent.mkdir(parents=True, exist_ok=True)

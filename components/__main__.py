@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from components.command_line.program import main
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        from components.command_line.program import main
+
+        status = main(sys.argv[1:])
+    except KeyboardInterrupt:  # before the program could take it
+        status = 130
+    sys.exit(status)

@@ -16,6 +16,7 @@ import logging
 import math
 import threading
 import time
+import traceback
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -42,6 +43,19 @@ class Cancelled(Exception):
     """Somebody stopped the work. Everything it had handed out before is complete."""
 
 
+class WorkFailed(Exception):
+    """Work ended by something that is no Exception: a panic of a library, or an exit.
+
+    The work ran in a thread of its own, and such an error may end nobody else's: whoever waits gets this one.
+    """
+
+    @classmethod
+    def of(cls, problem: BaseException) -> Exception:
+        """The problem itself if it is an Exception, else what stands for it."""
+        # "Type: message", even where the message itself cannot be made.
+        return problem if isinstance(problem, Exception) else cls(traceback.format_exception_only(problem)[-1].strip())
+
+
 def part_of(progress: ReportProgress, before: int, total: int) -> ReportProgress:
     """Reports the progress of one part of some work as progress of the whole.
 
@@ -61,7 +75,7 @@ class Job:
     started: float | None = None  # time.monotonic(); None while it waits for its turn
     finished_at: float | None = None
     result: Any = None
-    error: BaseException | None = None
+    error: Exception | None = None
     cancel: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
     people: set[Hashable] = field(default_factory=set)  # who waits for it; empty for work that nobody requested
@@ -123,13 +137,14 @@ class Job:
 
     def finish(self, result: Any = None, error: BaseException | None = None) -> None:
         """Set the outcome, hand the job to its owner to keep, and wake everybody who waits."""
-        if error is not None:
-            # The frames hold the work's local variables: only the message is kept.
-            error = error.with_traceback(None)
-            error.__cause__ = error.__context__ = None
-        self.result, self.error, self.task = result, error, None
-        self.finished_at = time.monotonic()
         try:
+            if error is not None:
+                error = WorkFailed.of(error)
+                # The frames hold the work's local variables: only the message is kept.
+                error = error.with_traceback(None)
+                error.__cause__ = error.__context__ = None
+            self.result, self.error, self.task = result, error, None
+            self.finished_at = time.monotonic()
             if self.owner is not None:
                 self.owner.keep(self)
         finally:
@@ -509,8 +524,9 @@ class Cache(Generic[Value]):
     def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """The result of a key: kept, computed by another thread, or computed now.
 
-        An exception of `compute` reaches everybody who waits for it, and nothing is kept; a result larger than the
-        whole cache is returned and not kept.
+        An exception of `compute` reaches everybody who waits for it, and nothing is kept; what is no Exception ends
+        only the thread that computes, and reaches the others as WorkFailed. A result larger than the whole cache is
+        returned and not kept.
         """
         with self._lock:
             if key in self._kept:
@@ -528,7 +544,7 @@ class Cache(Generic[Value]):
         except BaseException as problem:
             with self._lock:
                 self._under_way.pop(key, None)
-            ours.set_exception(problem)
+            ours.set_exception(WorkFailed.of(problem))
             raise
         ours.set_result(value)
         return value

@@ -147,10 +147,20 @@ def sentence_baseline(backend: Backend, pooling: Pooling, include_special: bool)
 
 
 def baseline(backend: Backend) -> Baselines:
-    """The similarity of unrelated tokens and sentences in a model; waits while another thread measures it."""
-    from components.analysis.similarity.baseline import measure_sample
+    """The similarity of unrelated tokens and sentences in a model; waits while another thread measures it.
 
-    return _baselines().get(_model_key(backend), lambda: measure_sample(backend.run, demo_sentences()))
+    For a model that cannot read the sample it is not measured: that must not keep a page from showing what it can.
+    """
+    from components.analysis.similarity.baseline import measure_sample, not_measured
+
+    def measured() -> Baselines:
+        try:
+            return measure_sample(backend.run, demo_sentences())
+        except Exception as problem:
+            log.warning("%s has no baseline", backend.spec.title, exc_info=problem)
+            return not_measured(backend.facts.layers, backend.poolings)
+
+    return _baselines().get(_model_key(backend), measured)
 
 
 def baseline_under_way(backends: Sequence[Backend]) -> bool:

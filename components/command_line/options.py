@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from components.model.embedding.options import EmbedOptions
     from components.model.files.sentence_config import Role
 
+MOST_DIGITS = 6  # of a layer's number
+
 
 def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
     """The options of commands that embed texts: layers, poolings, model, precision and maximum length."""
@@ -88,9 +90,9 @@ def layers(text: str, last: int) -> tuple[int, ...]:
     if text.strip().lower() == "all":
         return tuple(range(last + 1))
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() for part in parts):
+    if not all(part.isascii() and part.isdecimal() and len(part) <= MOST_DIGITS for part in parts):
         raise InputError(
-            f"The layers {text!r} are not valid.",
+            f"The layers {text[:80]!r} are not valid.",
             f"Numbers from 0 to {last}, separated by commas, or all were expected.",
             "Write for example --layers 0,6",
         )

@@ -1,16 +1,20 @@
 """The program: its commands, and how errors become one line and an exit status.
 
-0: done. 2: invalid input, with one line: the problem, what was expected, how to fix it. 130: stopped with Ctrl-C.
-Results go to standard output, progress to standard error.
+0: done. 2: invalid input, or a file, a folder or an output that cannot be used, with one line: the problem, what was
+expected, how to fix it. 1: an error of the program, with its type and message; --debug shows where it happened. 130: stopped
+with Ctrl-C. Results go to standard output, progress to standard error.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +22,8 @@ from components.command_line import cache, evaluate, index, reproduce, search, s
 from components.errors import InputError, UserError
 
 COMMANDS = (index, search, evaluate, sts, reproduce, cache)
+DEBUG_VARIABLE = "BERT_INTERNALS_DEBUG"  # 1: as --debug
+MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,21 +38,83 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a command and return the exit status."""
+    """Run a command and return the exit status; every failure ends here, in one line."""
+    _prepare_output()
     try:
-        options = _parser().parse_args(arguments)
-        result = options.run(options)
-        if options.json is not None and result is not None:
-            _write_json(options.json, result)
-    except UserError as problem:
-        sys.stderr.write(" ".join(str(problem).split()) + "\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("\nStopped. Run the same command again to continue where it stopped.\n")
-        return 130
-    except BrokenPipeError:  # the reader has ended, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        try:
+            options = _parser().parse_args(arguments)
+            if options.json not in (None, "-"):
+                _check_target(Path(options.json))
+            result = options.run(options)
+            if options.json is not None and result is not None:
+                _write_json(options.json, result)
+        finally:  # here, where a full disk or a reader that has ended can still be told; also after --help
+            sys.stdout.flush()
+    except SystemExit:  # how argparse leaves after --help
+        raise
+    except BaseException as problem:  # noqa: BLE001 - every failure, a library's panic and Ctrl-C included
+        if "--debug" in arguments or os.environ.get(DEBUG_VARIABLE) == "1":
+            traceback.print_exc()
+        return _explained(problem)
     return 0
+
+
+def _explained(problem: BaseException) -> int:
+    """Write a failure in one line, and return its exit status."""
+    if isinstance(problem, BrokenPipeError):  # the reader has ended, as `| head` does: it has what it wanted
+        _give_up(sys.stdout)
+        return 0
+    if isinstance(problem, UserError):
+        status, line = 2, str(problem)
+    elif isinstance(problem, KeyboardInterrupt):
+        status, line = 130, "Stopped. An index continues where it stopped when the same command runs again."
+    elif isinstance(problem, OSError):  # a file, a folder or an output: the system says what is wrong with it
+        name = "The output" if problem.filename is None else str(problem.filename)
+        status = 2
+        line = (
+            f"{name} cannot be used: {problem.strerror or problem}. A file or folder that this program may read or write was "
+            "expected. Check its name, its permissions and the free space."
+        )
+    elif isinstance(problem, MemoryError):
+        status, line = 2, "There is too little memory. Choose fewer layers and poolings, or a smaller file."
+    else:
+        status = 1
+        line = (
+            f"An error of the program, not yours: {type(problem).__name__}: {problem}. "
+            f"Run the command with --debug to see where it happened, and report it."
+        )
+    line = " ".join(line.split())
+    with suppress(OSError):  # nobody reads standard error
+        sys.stderr.write(
+            line
+            if len(line) <= MOST_CHARACTERS
+            else f"{line[: MOST_CHARACTERS // 2]} … {line[-MOST_CHARACTERS // 2 :]}"
+        )
+        sys.stderr.write("\n")
+        sys.stderr.flush()
+    with suppress(OSError):
+        sys.stdout.flush()
+        return status
+    _give_up(sys.stdout)
+    return status
+
+
+def _prepare_output() -> None:
+    """Let every text be written: where the encoding lacks a character, its code stands for it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the whole run
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up(stream: Any) -> None:
+    """Send what a stream still holds nowhere: Python would try to write it again when it ends, and complain."""
+    with suppress(OSError, ValueError):  # in a test it is no file
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def _parser() -> Parser:
@@ -58,20 +126,41 @@ def _parser() -> Parser:
         command.add_argument(
             "--json", metavar="FILE|-", help="write the result as JSON into FILE, or to standard output for -"
         )
+        command.add_argument("--debug", action="store_true", help="show where an error happened")
         command.set_defaults(run=module.run)
     return parser
 
 
 def _write_json(target: str, result: Any) -> None:
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8") if target == "-" else "utf-8"
     text = json.dumps(result, ensure_ascii=False, indent=1) + "\n"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:  # JSON's own escapes say the same in ASCII
+        text = json.dumps(result, indent=1) + "\n"
     if target == "-":
         sys.stdout.write(text)
         return
     try:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as problem:
-        raise InputError(
-            f"{target} could not be written: {problem.strerror or problem}.",
-            "A file in an existing folder was expected.",
-            "Choose another file, or - for standard output.",
-        ) from problem
+        raise _not_writable(target, problem.strerror or str(problem)) from problem
+
+
+def _check_target(path: Path) -> None:
+    """Refuse a file that could not be written after the work is done."""
+    try:
+        if path.is_dir():
+            raise _not_writable(str(path), "it is a folder")
+        if not path.parent.is_dir():
+            raise _not_writable(str(path), "its folder does not exist")
+    except OSError as problem:  # a name that is too long
+        raise _not_writable(str(path), problem.strerror or str(problem)) from problem
+
+
+def _not_writable(target: str, reason: str) -> InputError:
+    return InputError(
+        f"{target} could not be written: {reason}.",
+        "A file in an existing folder was expected.",
+        "Choose another file, or - for standard output.",
+    )

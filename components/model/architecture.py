@@ -17,6 +17,7 @@ from components.errors import ModelError
 from components.model.catalog import ModelFacts
 
 SUPPORTED = ("bert", "distilbert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet")
+MOST_LAYERS = 1_000  # the modules of a model are created before its weights are read
 # These count positions from padding_idx + 1, so the first rows of the table belong to no token.
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "mpnet"}
 
@@ -30,6 +31,15 @@ def check_supported(config: Any, name: str) -> None:
             f"A BERT-family encoder was expected: {', '.join(SUPPORTED)}.",
             "Pick a model from the list, or another encoder.",
         )
+    for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
+        layers = getattr(config, name_of_layers, 1)
+        if type(layers) is not int or not 1 <= layers <= MOST_LAYERS:
+            raise ModelError(
+                "unsupported",
+                f"{name} has {str(layers)[:40]} layers according to its config.json ({name_of_layers}).",
+                f"An encoder with 1 to {MOST_LAYERS:,} blocks was expected.",
+                "Correct config.json, or pick another model.",
+            )
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
     if positions != "absolute":
         raise ModelError(

@@ -6,6 +6,7 @@ traces. One lock covers every forward pass, because hooks placed on a shared mod
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float32, Int64, read_only
-from components.errors import InputError
+from components.errors import InputError, UserError
 from components.jobs import IsCancelled, ReportProgress
 from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
@@ -29,6 +30,8 @@ from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
 from components.model.tokenization import check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,15 @@ class Backend:
         chosen_device = device.choose_device(device_name)
         files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
-        return cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, files.folder)
+        try:
+            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, files.folder)
+            backend.loaded.check_pass()
+        except UserError:
+            raise
+        except Exception as problem:  # sizes that contradict each other: positions, segments, a special token, ...
+            log.warning("%s could not be run", spec.title, exc_info=problem)
+            raise loading.unusable(spec.title, problem) from problem
+        return backend
 
     def trace(
         self,
@@ -194,6 +205,9 @@ class Backend:
         with self.loaded.forward_pass():
             output = module(**tensors, output_hidden_states=True, output_attentions=options.attentions)
             hidden = stacked(output.hidden_states)
+            # A state that is not finite stays so up to the last layer: each block adds to what it gets.
+            if not np.isfinite(hidden[-1]).all():
+                raise loading.not_finite(self.spec.title)
             parts = architecture.embedding_parts(self.encoder, tensors["input_ids"], tensors.get("token_type_ids"))
             pooled = self._pool(output)
             attentions = stacked(output.attentions) if options.attentions else None

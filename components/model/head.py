@@ -135,6 +135,8 @@ def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
             residual = torch.nn.Identity() if square else _linear(weights, "residual", False)
     except (OSError, SafetensorError, KeyError, ValueError, RuntimeError) as problem:
         raise HeadNotApplied(f"{module.path}/{WEIGHTS} is damaged") from problem
+    if not all(bool(torch.isfinite(values).all()) for values in weights.values()):
+        raise HeadNotApplied(f"{module.path}/{WEIGHTS} has weights that are not finite numbers (NaN or infinity)")
     if (linear.in_features, linear.out_features) != (size, config.get("out_features")):
         raise HeadNotApplied(
             f"{module.path} turns {linear.in_features} numbers into {linear.out_features}, but its configuration and the "

@@ -46,7 +46,8 @@ class LoadedModel:
         self.revision = revision
         self.device: torch.device = next(encoder.parameters()).device
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
-        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1)
+        rows = int(encoder.get_input_embeddings().num_embeddings)
+        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
         self.sentence_config: SentenceConfig = read_sentence_config(folder)
         head_problem: str | None = None
         try:
@@ -66,6 +67,14 @@ class LoadedModel:
         self._folder = folder
         self._eager: Any = None
         self._masked_lm: Any = None
+
+    def check_pass(self) -> None:
+        """Run one short text, which is not counted. Raises ModelError if the vectors are not finite; else as torch does."""
+        ids, mask, segments = self.tokenization.arrays([self.tokenization.tokenize("a b")])
+        with self.lock, torch.inference_mode():
+            last = self.encoder(**self.tensors(ids, mask, segments)).last_hidden_state
+            if not bool(torch.isfinite(last).all()):
+                raise loading.not_finite(self.spec.title)
 
     def vector_size(self, poolings: Sequence[str]) -> int:
         """The length of the sentence vectors of these poolings when one array holds them all.

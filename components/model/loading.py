@@ -32,13 +32,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     except ModelError:
         raise
     except Exception as problem:
-        first_line = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
-        raise ModelError(
-            "damaged",
-            f"{name} could not be loaded: {first_line}",
-            "A complete set of files was expected: config.json, a tokenizer, and model.safetensors.",
-            "Download or save the model again, or pick another one.",
-        ) from problem
+        raise unusable(name, problem) from problem
     # A pooler that is not in the checkpoint would be random: leave it out rather than show noise.
     missing = {str(key) for key in report["missing_keys"]}
     if any(key.startswith("pooler") for key in missing):
@@ -51,7 +45,42 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
             "Weights for every part of the encoder were expected.",
             "Download or save the model again, or pick another one.",
         )
+    check_finite(model, name)
     return model, tokenizer
+
+
+def unusable(name: str, problem: BaseException) -> ModelError:
+    """The error of a model that a library cannot load or run."""
+    first_line = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
+    return ModelError(
+        "damaged",
+        f"{name} could not be loaded: {first_line}",
+        "A complete set of files was expected: config.json, a tokenizer, and model.safetensors.",
+        "Download or save the model again, or pick another one.",
+    )
+
+
+def check_finite(model: torch.nn.Module, name: str) -> None:
+    """Raise ModelError if a weight is NaN or infinite: every result would be, and an index would keep it."""
+    for part, parameter in model.named_parameters():
+        # The extremes of a tensor with a NaN are NaN; unlike isfinite, they need no memory.
+        if parameter.numel() and not all(torch.isfinite(extreme) for extreme in torch.aminmax(parameter.detach())):
+            raise ModelError(
+                "damaged",
+                f"{name} has weights that are not finite numbers (NaN or infinity), for example in {part}.",
+                "Finite weights were expected.",
+                "Download or save the model again, or pick another one.",
+            )
+
+
+def not_finite(name: str) -> ModelError:
+    """The error of a model whose results overflow, though its weights are finite."""
+    return ModelError(
+        "damaged",
+        f"{name} computes vectors that are not finite numbers (NaN or infinity).",
+        "Finite vectors were expected: others cannot be compared.",
+        "Pick another model, or save this one again with correct weights.",
+    )
 
 
 def eager_twin(model: Any) -> Any:
@@ -129,6 +158,7 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
     )
     if report["missing_keys"]:  # transformers would only report these and fill them with random numbers
         raise no_masked_lm(name)
+    check_finite(model, name)
     setattr(model, model.base_model_prefix, eager_twin(encoder))
     model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
     return model.to(next(encoder.parameters()).device).eval()

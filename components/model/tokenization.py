@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,11 @@ def invisible_characters(text: str) -> list[str]:
 class Tokenization:
     """A model's tokenizer, frozen. All methods are safe to call from any thread."""
 
-    def __init__(self, tokenizer: Any, max_positions: int, has_segments: bool) -> None:
+    def __init__(self, tokenizer: Any, max_positions: int, has_segments: bool, rows: int | None = None) -> None:
+        """`rows` is the number of the model's word embeddings, below which every id must be; None: not checked.
+
+        Raises ModelError for a tokenizer that cannot be used with the model, InputError if it fails on a simple text.
+        """
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise ModelError(
@@ -87,6 +92,9 @@ class Tokenization:
                 "A tokenizer that maps each piece to its characters was expected (tokenizer.json).",
                 "Save the model again with a fast tokenizer, or pick another one.",
             )
+        self.special_tokens = _roles(tokenizer)
+        if rows is not None:  # before the copy, which goes through all numbers up to the largest id
+            _check_ids(backend, self.special_tokens, rows)
         self._encoder = copy.deepcopy(backend)
         self._encoder.no_truncation()
         self._encoder.no_padding()
@@ -102,19 +110,27 @@ class Tokenization:
         self.pad_segment = int(getattr(tokenizer, "pad_token_type_id", 0) or 0)
         self.unknown_id: int | None = tokenizer.unk_token_id
         self.mask_id: int | None = tokenizer.mask_token_id
-        self.special_tokens = _roles(tokenizer)
         self.vocabulary: tuple[str, ...] = _pieces(self._encoder)
         self._extra = {
             pair: 0 if self._processor is None else self._processor.num_special_tokens_to_add(pair)
             for pair in (False, True)
         }
         self.frame = self._special_frame()  # the ids of the special tokens before and after a single text
+        if self.max_length <= self.frame_length:
+            raise ModelError(
+                "unsupported",
+                f"This model reads at most {self.max_length} tokens, of which {self.frame_length} are special.",
+                "Room for at least one token of a text was expected.",
+                "Pick another model.",
+            )
 
     def tokenize(self, text: str, pair: str | None = None, max_length: int | None = None) -> TokenizedSentence:
         """Tokens of a text, or of a pair of texts, truncated to `max_length` tokens (by default the model's maximum)."""
         limit = self.check_length(max_length, pair is not None)
-        first = self._encoder.encode(text)
-        second = None if pair is None else self._encoder.encode(pair)
+        # `encode` would hold Python's lock: a tokenizer with a slow pattern would stop every session.
+        with _explained():
+            first, *seconds = self._encoder.encode_batch([text] if pair is None else [text, pair])
+        second = seconds[0] if seconds else None
         keep_first, keep_second = _longest_first(
             len(first), 0 if second is None else len(second), limit - self._extra[pair is not None]
         )
@@ -122,7 +138,8 @@ class Tokenization:
         if second is not None and pair is not None:
             dropped.append(_truncate(pair, second, keep_second, of_pair=True))
         post_process = self._encoder.post_process if self._processor is None else self._processor.process
-        full = post_process(first, second, True)
+        with _explained():
+            full = post_process(first, second, True)
         # Each attribute of an encoding is a new list, so that it is asked for once and not for every token.
         columns = zip(
             full.tokens,
@@ -157,8 +174,7 @@ class Tokenization:
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text before truncation, special tokens included."""
-        encoded = self._encoder.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
-        return [len(item) + self._extra[False] for item in encoded]
+        return [len(item) + self._extra[False] for item in self._encode_fast(texts)]
 
     def encode_many(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], list[bool]]:
         """The ids of many single texts, and whether each was truncated: the same as `tokenize`, without its records.
@@ -169,17 +185,26 @@ class Tokenization:
         room = self.check_length(max_length) - self._extra[False]
         before, after = self.frame
         rows, truncated = [], []
-        for encoded in self._encoder.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False):
+        for encoded in self._encode_fast(texts):
             ids = encoded.ids
             truncated.append(len(ids) > room)
             rows.append([*before, *ids[:room], *after])
         return rows, truncated
 
+    def _encode_fast(self, texts: Sequence[str]) -> list[Any]:
+        """The library's encoding of each text, without offsets and special tokens."""
+        with _explained():
+            encoded: list[Any] = self._encoder.encode_batch_fast(
+                [clean_text(text) for text in texts], add_special_tokens=False
+            )
+            return encoded
+
     def _special_frame(self) -> tuple[list[int], list[int]]:
         """The special tokens before and after a single text. Raises ModelError if some stand in between."""
-        inner = self._encoder.encode("a b", add_special_tokens=False)
-        bare = list(inner.ids)
-        whole = list(inner.ids if self._processor is None else self._processor.process(inner, None, True).ids)
+        with _explained():
+            inner = self._encoder.encode("a b", add_special_tokens=False)
+            bare = list(inner.ids)
+            whole = list(inner.ids if self._processor is None else self._processor.process(inner, None, True).ids)
         for start in range(len(whole) - len(bare) + 1):
             if whole[start : start + len(bare)] == bare and len(whole) - len(bare) == self._extra[False]:
                 return whole[:start], whole[start + len(bare) :]
@@ -219,6 +244,26 @@ class Tokenization:
         return self._encoder.decode(list(ids), skip_special_tokens=skip_special)
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Within it, a failure of the library becomes an InputError.
+
+    Its regular expressions give up after ten million steps with a panic, which Python sees as a BaseException: it would
+    end the thread of a session without a word.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:
+        first_line = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
+        raise InputError(
+            f"The model's tokenizer failed on a text: {first_line}.",
+            "A tokenizer that can split every text was expected.",
+            "Change the text, or pick another model.",
+        ) from problem
+
+
 def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:
     """The number of tokens kept of two texts: the longer one is truncated until both fit (transformers' default)."""
     excess = first + second - room
@@ -251,6 +296,23 @@ def _roles(tokenizer: Any) -> dict[str, tuple[str, int]]:
         if piece is not None:
             roles[role] = (str(piece), int(getattr(tokenizer, f"{role}_token_id")))
     return roles
+
+
+def _check_ids(encoder: Any, special_tokens: Mapping[str, tuple[str, int]], rows: int) -> None:
+    """Raise ModelError if an id that the tokenizer can give has no row in the model's word embeddings."""
+    by_id = {number: piece for piece, number in encoder.get_vocab(with_added_tokens=True).items()}
+    by_id.update((number, piece) for piece, number in special_tokens.values())
+    beyond = [number for number in by_id if number >= rows]
+    if beyond or not by_id:
+        raise ModelError(
+            "unsupported",
+            f"This tokenizer has {len(beyond):,} pieces that the model does not know, for example "
+            f"{by_id[min(beyond)][:40]!r} (id {min(beyond):,})."
+            if beyond
+            else "This tokenizer has no pieces.",
+            f"Pieces with ids from 0 to {rows - 1:,} were expected: the model has {rows:,} word embeddings.",
+            "Save the model with its own tokenizer, or pick another model.",
+        )
 
 
 def _pieces(encoder: Any) -> tuple[str, ...]:

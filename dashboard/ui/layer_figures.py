@@ -236,11 +236,14 @@ def _compare(
             _wait_for_baselines(models)
         for slot in first_slots:
             slot.empty()
-    bands = [curve_charts.BandData(band.mean, band.low, band.high, baseline) for band in _bands(models, centred)]
-    edges = [edge for band in bands for edge in (band.low, band.high)]
+    bands = [
+        curve_charts.BandData(band.mean, band.low, band.high, baseline) if item.baseline().is_measured else None
+        for item, band in zip(models, _bands(models, centred), strict=True)
+    ]
+    edges = [edge for band in bands if band is not None for edge in (band.low, band.high)]
     _draw_panels(panels, slots, bands, curve_charts.shared_range(*values, *edges))
     band = f"The grey band holds 90 % of the pairs of {baseline.removeprefix('two ')}; the dotted line is their mean."
-    figures.reading(f"{READ} {band}", NOT_SHOWN)
+    figures.reading(f"{READ} {band}" if edges else f"{READ} {messages.NO_BASELINE}", NOT_SHOWN)
 
 
 def _draw_panels(
@@ -337,11 +340,13 @@ def _matrices(
     baselines = [
         f"{band.mean[layer]:.2f}" + (f" in {messages.escape(item.backend.spec.title)}" if len(models) > 1 else "")
         for item, band in zip(models, _bands(models, centred), strict=True)
+        if item.baseline().is_measured
     ]
+    unrelated = f": an unrelated pair has {' and '.join(baselines)} at this layer on average." if baselines else "."
     figures.reading(
         f"More than {MANY_THINGS} have too many pairs for curves. Each cell is a pair at this layer. Move the layer and "
         "watch groups form.",
-        f"{WHY_SIMILAR}{HIGH_COSINES}: an unrelated pair has {' and '.join(baselines)} at this layer on average.",
+        f"{WHY_SIMILAR}{HIGH_COSINES}{unrelated}",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from components.errors import UserError
 from dashboard import ready_made, state
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
+NO_BASELINE = (
+    "There is no baseline for this model: its tokenizer cannot tell the words of the English sample apart, or the model "
+    "cannot read them."
+)
 
 
 def notices(page: str | None = None) -> None:
@@ -61,7 +66,9 @@ def guarded(draw: Callable[[], None], doing: str) -> None:
     """Run a page's body; show an error as a message, never as a traceback, which goes to the server's log."""
     try:
         draw()
-    except Exception as problem:
+    except (RerunException, StopException, KeyboardInterrupt, SystemExit):  # Streamlit repeats or ends a run by them
+        raise
+    except BaseException as problem:  # a library's panic is no Exception, and would end the session without a word
         if not isinstance(problem, UserError):  # those are no fault of the server
             log.error("%s failed", doing, exc_info=problem)
         explain(problem, doing)

@@ -16,7 +16,7 @@ import pytest
 
 from components import jobs as jobs_module
 from components.errors import InputError
-from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue, part_of
+from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue, WorkFailed, part_of
 
 SOON = 10  # seconds until a test that waits in vain fails
 
@@ -187,10 +187,25 @@ def test_what_follows_runs_when_those_who_wait_have_the_result() -> None:
 def test_any_exception_is_the_jobs_own_and_the_lane_goes_on(problem: BaseException) -> None:
     jobs = one_lane()
     job = ended(jobs.request("a", "A", failing(problem)))
-    assert job.error is problem
+    if isinstance(problem, Exception):
+        assert job.error is problem
+    else:  # raised again by somebody who waits, it would end their thread
+        assert isinstance(job.error, WorkFailed)
+        assert str(job.error) == f"{type(problem).__name__}: no"
     assert job.result is None
     assert not job.is_cancelled
     assert ended(jobs.request("b", "B", quick())).result == "done"
+
+
+def test_nobody_waits_in_vain_where_even_the_message_of_an_error_fails() -> None:
+    class Wordless(BaseException):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    jobs = one_lane()
+    job = ended(jobs.request("a", "A", failing(Wordless())))
+    assert isinstance(job.error, Exception)
+    assert jobs.find("a") is job
 
 
 def test_only_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -820,8 +835,10 @@ def test_an_exception_reaches_everybody_who_waits_and_is_not_kept() -> None:
         others = [threads.submit(cache.get, "a", fail) for _ in range(9)]
         wait_until(lambda: len(cache._under_way["a"]._condition._waiters) == 9)  # type: ignore[attr-defined]
         go_on.set()
-        for one in (first, *others):
-            with pytest.raises(KeyboardInterrupt, match="no memory"):
+        with pytest.raises(KeyboardInterrupt, match="no memory"):
+            first.result(SOON)
+        for one in others:  # whose threads nobody interrupted
+            with pytest.raises(WorkFailed, match="KeyboardInterrupt: no memory"):
                 one.result(SOON)
     assert len(calls) == 1
     assert not cache.is_known("a")

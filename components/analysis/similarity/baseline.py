@@ -42,8 +42,13 @@ class Baseline:
     raw: Band
     centred: Band
     centre: Float32  # mean vector of the sample, [layer, dim]
-    pairs: int
+    pairs: int  # 0: there are no unrelated pairs, and the bands are NaN
     sample: int  # vectors in the sample
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is a baseline: a tokenizer may give the same form for every word of the sample."""
+        return self.pairs > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +61,8 @@ class Baselines:
 
 def measure(traces: Iterable[Trace], pairs: int = PAIRS, seed: int = SEED) -> Baselines:
     """The baselines over the sentences of some traces of one model. Raises ValueError for fewer than two sentences.
+
+    Where all tokens have one form ([UNK], for example), that of the tokens is not measured.
 
     The tokens' vectors are copied once, without padding: memory is tokens x layers x dim x 4 bytes.
     """
@@ -77,7 +84,10 @@ def measure(traces: Iterable[Trace], pairs: int = PAIRS, seed: int = SEED) -> Ba
     if count < 2:
         raise ValueError("a baseline needs at least two sentences")
     tokens = np.concatenate(vectors, axis=1)  # [layer, token, dim]
-    first, second = draw_pairs(forms, sentence_of, pairs, seed)
+    try:
+        first, second = draw_pairs(forms, sentence_of, pairs, seed)
+    except ValueError:
+        first = second = np.empty(0, np.int64)
     sentence_first, sentence_second = draw_pairs([str(i) for i in range(count)], list(range(count)), pairs, seed)
     return Baselines(
         _baseline(tokens, first, second),
@@ -91,6 +101,17 @@ def measure(traces: Iterable[Trace], pairs: int = PAIRS, seed: int = SEED) -> Ba
 def measure_sample(run: Callable[[Sequence[str]], Trace], sample: Sequence[str]) -> Baselines:
     """The baselines over a sample of sentences. Its traces are large and used only once, so `run` should keep none."""
     return measure(run(sample[start : start + CHUNK]) for start in range(0, len(sample), CHUNK))
+
+
+def not_measured(layers: int, poolings: Iterable[Pooling]) -> Baselines:
+    """What stands for the baselines of a model of L `layers` that cannot read the sample: all values are NaN.
+
+    `centre` is [layer, 1], since the vectors of some poolings are longer than others.
+    """
+    missing = read_only(np.full(layers + 1, np.nan))
+    band = Band(missing, missing, missing)
+    nothing = Baseline(band, band, read_only(np.full((layers + 1, 1), np.nan, np.float32)), 0, 0)
+    return Baselines(nothing, {(pooling, special): nothing for pooling in poolings for special in (True, False)})
 
 
 def draw_pairs(forms: list[str], sentence_of: list[int], pairs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

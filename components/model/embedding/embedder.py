@@ -169,6 +169,8 @@ class Embedder:
             truncated += sum(was_truncated)
             for rows in self._batches([len(row) for row in ids], token_budget):
                 for part, vectors in self._run(rows, ids, options, is_cancelled, forward or self._forward):
+                    if not np.isfinite(vectors).all():
+                        raise loading.not_finite(self.model.spec.title)
                     sink(part + start, vectors)
                     done += len(part)
                     tokens += sum(len(ids[row]) for row in part)

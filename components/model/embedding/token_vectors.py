@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from components.arrays import Float32
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.model.embedding.disk import reserve_array
+from components.model import loading
+from components.model.embedding.disk import private_folder, reserve_array
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_BLOCK
 from components.model.loaded import LoadedModel
@@ -98,7 +99,7 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
     if folder is None:
         return np.empty(shape, np.float16)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as file:
             path = Path(file.name)
         reserve_array(path, shape, np.float16)
@@ -226,4 +227,7 @@ def _hidden(embedder: Embedder, sentences: Sequence[TokenizedSentence], layers: 
     with model.forward_pass():
         module = embedder.module("float32", ids.shape[1], ids.size)
         states = module(**tensors, output_hidden_states=True).hidden_states
-        return np.stack([states[layer].to("cpu", torch.float32).numpy() for layer in layers])
+        vectors = np.stack([states[layer].to("cpu", torch.float32).numpy() for layer in layers])
+    if not np.isfinite(vectors).all():
+        raise loading.not_finite(model.spec.title)
+    return vectors

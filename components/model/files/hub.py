@@ -7,19 +7,22 @@ Whether the hub can be reached is checked first and quickly, because a load with
 from __future__ import annotations
 
 import errno
+import http.client
 import io
 import json
 import os
 import re
+import socket
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any, Literal
 
 from components.errors import ModelError, UserError
@@ -94,16 +97,57 @@ def is_reachable(fresh: bool = False) -> bool:
         known = _probes.get(address)
         if known is not None and not fresh and time.monotonic() - known[0] < PROBE_KEPT_SECONDS:
             return known[1]
-        try:
-            request = urllib.request.Request(address, method="HEAD", headers={"User-Agent": "bert-internals"})
-            urllib.request.urlopen(request, timeout=PROBE_SECONDS).close()
-            answer = True
-        except urllib.error.HTTPError:
-            answer = True  # it answered, though with an error status
-        except (OSError, ValueError):
-            answer = False
+        answer = _answers(address)
         _probes[address] = (time.monotonic(), answer)
         return answer
+
+
+def _answers(address: str) -> bool:
+    """Whether an address answers within PROBE_SECONDS in total, name look-up included.
+
+    A timeout of the connection would not do: it begins again with each byte.
+    """
+    connections: list[http.client.HTTPConnection] = []
+    answers: Queue[bool] = Queue()
+
+    class Plain(urllib.request.HTTPHandler):
+        def http_open(self, request: urllib.request.Request) -> Any:
+            return self.do_open(_kept_in(connections, http.client.HTTPConnection), request)
+
+    class Encrypted(urllib.request.HTTPSHandler):
+        def https_open(self, request: urllib.request.Request) -> Any:
+            return self.do_open(_kept_in(connections, http.client.HTTPSConnection), request)
+
+    def ask() -> None:
+        try:
+            request = urllib.request.Request(address, method="HEAD", headers={"User-Agent": "bert-internals"})
+            urllib.request.build_opener(Plain, Encrypted).open(request, timeout=PROBE_SECONDS).close()
+            answers.put(True)
+        except urllib.error.HTTPError:
+            answers.put(True)  # it answered, though with an error status
+        except (OSError, ValueError, http.client.HTTPException):  # the last: what it answered is not HTTP
+            answers.put(False)
+
+    threading.Thread(target=ask, name="hub probe", daemon=True).start()
+    try:
+        return answers.get(timeout=PROBE_SECONDS)
+    except Empty:
+        for connection in connections:  # else its thread would read on
+            with suppress(OSError):
+                if connection.sock is not None:
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+        return False
+
+
+def _kept_in(connections: list[Any], kind: type[http.client.HTTPConnection]) -> Any:
+    """A function that creates connections of a kind and puts them into a list."""
+
+    def connect(host: str, **options: Any) -> http.client.HTTPConnection:
+        connection = kind(host, **options)
+        connections.append(connection)
+        return connection
+
+    return connect
 
 
 def cached_folder(repo_id: str) -> Path | None:

@@ -78,6 +78,7 @@ def is_inside(path: str) -> bool:
 def read_json(path: Path) -> Any:
     """The content of a JSON file; None for a file that is missing or not JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        # A pipe or a device under this name would keep its reader waiting for ever.
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
         return None

@@ -95,7 +95,27 @@ def verify_checksum(path: Path, expected: str) -> None:
 
 
 def _folder(folder: Path) -> ModelFiles:
-    if not (folder / "config.json").exists() or not hub.has_tokenizer(folder):
+    try:
+        return _checked_folder(folder)
+    except OSError as problem:
+        raise ModelError(
+            "unsupported",
+            f"{folder} cannot be read: {problem.strerror or problem}.",
+            "A folder whose files this program may read was expected.",
+            "Change the permissions, or choose another folder.",
+        ) from problem
+
+
+def _checked_folder(folder: Path) -> ModelFiles:
+    for path in _files(folder):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ModelError(
+                "unsupported",
+                f"{path} is a pipe, a socket or a device, not a file.",
+                "A folder with ordinary files was expected: reading anything else may never end.",
+                "Remove it, or choose another folder.",
+            )
+    if not (folder / "config.json").is_file() or not hub.has_tokenizer(folder):
         raise ModelError(
             "unsupported",
             f"{folder} does not contain both a config.json and a tokenizer.",
@@ -134,6 +154,8 @@ def _fingerprint(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in _files(folder):
         name = path.relative_to(folder).as_posix()
+        if path.is_dir():
+            continue
         if path.suffix in {".json", ".txt", ".model"}:
             digest.update(name.encode() + path.read_bytes())
         elif path.suffix == ".safetensors":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -79,7 +80,7 @@ def planned(backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str) 
 
 def lock_of(folder: Path) -> FileLock:
     """The lock held while this index is built or removed; it never waits."""
-    return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0)
+    return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0, mode=0o600)
 
 
 def build_index(
@@ -97,14 +98,28 @@ def build_index(
     while another process builds the same index. After Cancelled the build can be continued.
     """
     info = planned(backend, corpus, options, dtype)
-    folder = folder.expanduser().absolute()
     try:
+        folder = folder.expanduser()
+    except RuntimeError as problem:
+        raise InputError(
+            f"{folder} begins with the home folder of a user who does not exist.",
+            "The path of a folder was expected.",
+            "Choose another folder.",
+        ) from problem
+    try:
+        folder = Path(os.path.abspath(folder))  # without "..", whose lock file would have no place
+        if folder.exists():
+            return _already_there(folder, info)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with lock_of(folder):
-            if folder.exists():
+        with lock_of(folder) as lock:
+            if folder.exists():  # another process has just finished it
                 return _already_there(folder, info)
             part = folder.with_name(folder.name + ".part")
-            _prepare(part, info, corpus)
+            try:
+                _prepare(part, info, corpus)
+            except BaseException:  # nothing was begun here
+                Path(lock.lock_file).unlink(missing_ok=True)
+                raise
             tokens, truncated = _embed(part, backend, corpus.texts, info, progress, is_cancelled)
             info = replace(info, tokens=tokens, truncated=truncated, versions=versions())
             index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
@@ -196,9 +211,17 @@ def _embed(
         def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
             flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [cell, sentence, dim]
             for number, values in enumerate(flat):
-                stored = values.astype(info.dtype)
+                with np.errstate(over="ignore"):  # a number that float16 cannot hold is refused below
+                    stored = values.astype(info.dtype)
                 vectors[number][start + rows] = stored
-                norms[number][start + rows] = np.linalg.norm(stored.astype(np.float32), axis=1)
+                lengths = np.linalg.norm(stored.astype(np.float32), axis=1)
+                if not np.isfinite(lengths).all():
+                    raise InputError(
+                        f"A vector has a number too large for {info.dtype}.",
+                        "Numbers that the index can store were expected.",
+                        "Use --dtype float32, or another model.",
+                    )
+                norms[number][start + rows] = lengths
 
         report = backend.embed_into(
             texts[start : start + SENTENCES_PER_BLOCK],

@@ -19,6 +19,7 @@ from filelock import Timeout
 
 from components.errors import InputError
 from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
+from components.model.embedding.disk import private_folder
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import DONE, build_index, lock_of, planned
@@ -38,12 +39,24 @@ log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """The folder of the indexes: in BERT_INTERNALS_CACHE if it is set, else in the user's cache folder."""
+    """The folder of the indexes: in BERT_INTERNALS_CACHE if it is set, else in the user's cache folder.
+
+    Raises InputError for a path that no folder can have.
+    """
     set_folder = os.environ.get(CACHE_VARIABLE)
-    if set_folder:
-        return Path(set_folder).expanduser() / "indexes"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / "indexes"
+    if not set_folder:
+        base = os.environ.get("XDG_CACHE_HOME")
+        return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / "indexes"
+    try:
+        folder = Path(set_folder).expanduser() / "indexes"
+        folder.exists()
+    except (OSError, RuntimeError, ValueError) as problem:  # too long, a loop of links, or a user that does not exist
+        raise InputError(
+            f"{CACHE_VARIABLE} is {set_folder[:80]!r}: no folder can have this path.",
+            "The path of a folder was expected.",
+            f"Correct {CACHE_VARIABLE}, or leave it unset.",
+        ) from problem
+    return folder
 
 
 def cache_limit() -> int:
@@ -91,11 +104,13 @@ class IndexCache:
                 usable = self._open_usable(wanted, wanted.dtype)
             if usable is not None:
                 return usable
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
             self._remove_damaged(self.folder / key)
             index = build_index(
                 backend, corpus, self.folder / key, options, wanted.dtype, report_progress, is_cancelled
             )
+            for path in (index.folder, *index.folder.iterdir()):
+                path.chmod(0o700 if path.is_dir() else 0o600)
             self._make_room(key)
             return index
 

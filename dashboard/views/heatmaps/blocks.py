@@ -74,11 +74,14 @@ def input_and_output(backend: Backend) -> None:
         NOT_SHOWN,
     )
     _diagonal(trace, special)
-    mean = caching.token_baseline(backend).raw.mean  # last: the figures stand while it is measured
+    baseline = caching.token_baseline(backend)  # last: the figures stand while it is measured
+    mean = baseline.raw.mean
     for note, block in notes:
         note.caption(
             f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
             "average."
+            if baseline.is_measured
+            else messages.NO_BASELINE
         )
 
 
@@ -223,8 +226,12 @@ def tokens(backend: Backend) -> None:
                 colour_bar=False,
                 key=f"tokens_{index}",
             )
-    mean = caching.token_baseline(backend).raw.mean[layer]
-    st.caption(f"Two unrelated tokens have a cosine of {mean:.2f} at layer {layer} on average.")
+    baseline = caching.token_baseline(backend)
+    st.caption(
+        f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} at layer {layer} on average."
+        if baseline.is_measured
+        else messages.NO_BASELINE
+    )
     figures.reading(
         "Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "
         "others: which of them has a bright cell for each word of the first?",

@@ -149,10 +149,12 @@ def sentences(models: Sequence[Backend]) -> None:
             )
             st.markdown("**All pairs, most similar first**")
             _show_pairs(_pair_table(item, texts), f"pairs_{number}")
-    mean = caching.sentence_baseline(models[0], pooling, special).raw.mean[layer]
+    baseline = caching.sentence_baseline(models[0], pooling, special)
     st.caption(
-        f"Two unrelated sentences have a cosine of {mean:.2f} at this layer on average "
+        f"Two unrelated sentences have a cosine of {baseline.raw.mean[layer]:.2f} at this layer on average "
         f"({messages.escape(models[0].spec.title)})."
+        if baseline.is_measured
+        else messages.NO_BASELINE
     )
     figures.reading(
         "Each cell is the cosine of two sentence vectors. Groups of similar sentences are bright squares along the diagonal.",

@@ -52,6 +52,12 @@ def why(request: SearchRequest) -> None:
         _best_table(similarity, query_tokens, hit)
         rows = matrices.axis_labels([token.piece for token in query_tokens.tokens], similarity.query_positions)
         columns = matrices.axis_labels([token.piece for token in hit.tokens], similarity.document_positions)
+        baseline = caching.token_baseline(backend)
+        unrelated = (
+            f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} on average here."
+            if baseline.is_measured
+            else messages.NO_BASELINE
+        )
         figures.figure(
             matrices.token_matrix(
                 similarity.matrix,
@@ -66,8 +72,7 @@ def why(request: SearchRequest) -> None:
             key="why_matrix",
             alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",
             message=f"MaxSim, the sum of each query token's best cosine, is {similarity.total:.2f}; the mean of these cosines "
-            f"is {similarity.mean:.2f}. "
-            f"Two unrelated tokens have a cosine of {caching.token_baseline(backend).raw.mean[layer]:.2f} on average here.",
+            f"is {similarity.mean:.2f}. {unrelated}",
             read="Every row is a query token; its brightest cell is the sentence token that matches it best ([Khattab and "
             "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
             not_shown="How the hit was found: the search compares one vector per sentence. MaxSim is also one-sided: it "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from components.command_line import cache
 from components.command_line.program import main
 from tests.components.command_line.in_process import run
 from tests.places import ROOT
@@ -226,3 +228,111 @@ def test_the_cache_is_shown_and_cleared(tmp_path, monkeypatch):
     }  # fmt: skip
     assert run("cache", "--clear").returncode == 0
     assert [path for path in (tmp_path / "indexes").iterdir() if path.suffix != ".lock"] == []
+
+
+# Whatever goes wrong: one line, a status, nothing left behind
+
+
+def run_shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command line of the shell in which $RUN is the program."""
+    return subprocess.run(
+        ["bash", "-c", line],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "RUN": f"{sys.executable} -m components", "HF_HUB_OFFLINE": "1", **environment},
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--out", "/"), "not an index"),
+        (("--out", "{}/news.csv"), "is a file"),
+        (("--out", "~nobody_such/x"), "a user who does not exist"),
+        (("--out", "x" * 5_000), "File name too long"),
+        (("--out", "{}/o", "--layers", "9" * 5_000), "Numbers from 0 to 6"),
+    ],
+)
+def test_a_bad_folder_or_layer_is_one_line_and_leaves_no_lock(folder, arguments, word):
+    before = sorted(path.name for path in folder.iterdir())
+    done = run("index", str(folder / "news.csv"), *(argument.format(folder) for argument in arguments))
+    (line,) = [line for line in done.stderr.splitlines() if "rows cannot be used" not in line]
+    assert (done.returncode, word in line, len(line) < 1_500) == (2, True, True), line
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_folder_that_is_not_an_unfinished_index_leaves_no_lock(folder, tmp_path):
+    (tmp_path / "idx.part").mkdir()
+    (tmp_path / "idx.part" / "letter.txt").write_text("mine")
+    done = run("index", str(folder / "news.csv"), "--out", str(tmp_path / "idx"))
+    assert done.returncode == 2
+    assert "not an unfinished index" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["idx.part"]
+
+
+@pytest.mark.parametrize("path", ["~nobody_such", "x" * 5_000])
+def test_a_cache_that_cannot_be_is_one_line(path, monkeypatch):
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", path)
+    done = run("cache")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "no folder can have this path" in done.stderr
+
+
+def test_a_full_disk_a_reader_that_ends_and_a_closed_output(folder):
+    done = run_shell(f"$RUN search {folder}/idx volcano > /dev/full")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "No space left" in done.stderr
+    done = run_shell(f"$RUN search {folder}/idx volcano | true; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run_shell(f"$RUN search {folder}/idx volcano >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_output_in_ascii_gets_codes_for_what_it_lacks(tmp_path):
+    text = "Ein Café 你."
+    (tmp_path / "t.txt").write_text(text + "\n", encoding="utf-8")
+    line = "$RUN index {0}/t.txt --out {0}/i && $RUN search {0}/i x && $RUN search {0}/i x --json -"
+    done = run_shell(line.format(tmp_path), PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    table, _, result = done.stdout.partition("\n")
+    assert table.endswith("Ein Caf\\xe9 \\u4f60.")
+    assert json.loads(result)["results"][0]["text"] == text
+
+
+def test_ctrl_c_is_one_line_and_130(monkeypatch):
+    monkeypatch.setattr(cache, "run", lambda options: (_ for _ in ()).throw(KeyboardInterrupt))
+    done = run("cache")
+    assert (done.returncode, len(done.stderr.splitlines())) == (130, 1)
+    assert done.stderr.startswith("Stopped")
+
+
+@pytest.mark.parametrize(
+    ("problem", "status", "word"),
+    [
+        (PermissionError(13, "Permission denied", "corpus.txt"), 2, "corpus.txt cannot be used: Permission denied"),
+        (ZeroDivisionError("two\nlines"), 1, "ZeroDivisionError: two lines"),
+        (BaseException("a panic"), 1, "BaseException: a panic"),
+    ],
+)
+def test_what_nobody_foresaw_is_one_line_and_a_traceback_only_if_asked_for(problem, status, word, monkeypatch):
+    def fails(options):
+        raise problem
+
+    monkeypatch.setattr(cache, "run", fails)
+    done = run("cache")
+    assert (done.returncode, len(done.stderr.splitlines())) == (status, 1)
+    assert word in done.stderr
+    assert "Traceback" in run("cache", "--debug").stderr
+    monkeypatch.setenv("BERT_INTERNALS_DEBUG", "1")
+    assert "Traceback" in run("cache").stderr
+
+
+def test_a_json_file_that_cannot_be_written_is_refused_before_the_work(folder, monkeypatch):
+    monkeypatch.setattr(cache, "run", lambda options: pytest.fail("it worked first"))
+    for target in (str(folder), "/no/such/folder/x.json", "x" * 5_000):
+        done = run("cache", "--json", target)
+        assert done.returncode == 2
+        assert "could not be written" in done.stderr

@@ -161,8 +161,11 @@ def test_special_tokens_and_padding_are_not_in_the_sample():
 
 def test_upper_and_lower_case_are_one_form():
     hidden = np.ones((1, 2, 3, 2))
-    with pytest.raises(ValueError, match="different forms"):
-        measure([trace([words("Cat"), words("cat")], hidden)])
+    baselines = measure([trace([words("Cat"), words("cat")], hidden)])
+    assert not baselines.tokens.is_measured
+    assert np.isnan(baselines.tokens.raw.mean).all()
+    assert baselines.tokens.centre.tolist() == [[1, 1]]
+    assert baselines.sentences["mean", True].is_measured
 
 
 @pytest.mark.parametrize("texts", [(), ("the cat sat",)])

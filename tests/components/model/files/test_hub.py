@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
+import socketserver
+import threading
 import time
 import types
 
@@ -253,3 +256,53 @@ def test_a_full_disk(server, monkeypatch):
 
     monkeypatch.setattr(file_download, "http_get", full)
     assert problem_of(hub.download, TINY) == "disk"
+
+
+class _Trickle(socketserver.BaseRequestHandler):
+    """Sends what the server has to say, a byte every tenth of a second, until the client has gone."""
+
+    def handle(self):
+        self.request.recv(4096)
+        for number in itertools.count():
+            text = self.server.text
+            try:
+                self.request.sendall(text[number : number + 1] if number < len(text) else b"x")
+            except OSError:
+                self.server.gone.set()
+                return
+            time.sleep(self.server.pause)
+
+
+@pytest.fixture
+def odd_hub(monkeypatch, tmp_path):
+    """Starts a hub that sends these bytes, slowly if a pause is given."""
+    servers = []
+
+    def started(text, pause=0.0):
+        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Trickle)
+        server.daemon_threads = True
+        server.text, server.pause, server.gone = text, pause, threading.Event()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        use_hub(monkeypatch, f"http://127.0.0.1:{server.server_address[1]}", tmp_path / "cache")
+        return server
+
+    yield started
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_hub_that_drips_is_given_up_in_time_and_its_connection_closed(odd_hub):
+    server = odd_hub(b"HTTP/1.1 200 OK\r\nX: ", pause=0.1)
+    started = time.monotonic()
+    assert not hub.is_reachable(fresh=True)
+    assert time.monotonic() - started < hub.PROBE_SECONDS + 1.5
+    assert server.gone.wait(10)
+
+
+def test_a_hub_that_answers_rubbish_is_out_of_reach(odd_hub):
+    odd_hub(b"\x00\x01 rubbish\r\n\r\n")
+    with pytest.raises(ModelError) as refusal:
+        hub.download("some/model")
+    assert refusal.value.kind == "offline"

@@ -533,3 +533,17 @@ def test_whoever_leaves_a_build_does_not_end_it_for_others(backend, options, tmp
     wait(job)
     assert not job.is_cancelled
     assert job.result.info.sentences == 600
+
+
+def test_the_caches_folders_and_files_are_private(tmp_path, embedded):
+    (tmp_path / "indexes").mkdir(mode=0o755)  # of an earlier version
+    indexes = IndexCache(folder=tmp_path / "indexes")
+    corpus = Corpus("c", ("A cat slept.", "Lava reached the sea."))
+    job = indexes.request(embedded, corpus, embedded.embed_options(precision="float32"))
+    assert job.finished.wait(60)
+    assert job.error is None
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in (tmp_path / "indexes").rglob("*")}
+    everything = [tmp_path / "indexes", *(tmp_path / "indexes").rglob("*")]
+    for path in everything:
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+    assert modes == {True: 0o700, False: 0o600}

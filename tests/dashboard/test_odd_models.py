@@ -1,0 +1,89 @@
+"""Pages with a model that cannot be used show one message, and with one that lacks a baseline all the rest."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from components.analysis.similarity import baseline
+from components.model.backend import Backend
+from dashboard.navigation import PATH
+from tests import odd_models
+from tests.dashboard.conftest import figures, texts
+
+PAGES = [page[0] for page in PATH]
+BANK = ["We will rob a bank next week!", "I put money in the bank.", "He sat on the bank of the river."]
+
+
+@pytest.mark.parametrize("name", ["nan", "overflow", "no layers", "ids beyond the rows", "pipe as configuration"])
+def test_home_and_others_show_one_message(name, open_page, tmp_path):
+    save, word = odd_models.REFUSED[name]
+    folder = str(save(tmp_path / "odd"))
+    for page in ("home", "layers", "search"):
+        app = open_page(page, m=folder, s=BANK)
+        assert not app.exception
+        messages = [item.value for item in app.error]
+        assert len(messages) == 1, (page, messages)
+        assert word.split()[0] in messages[0].replace("\\", "")
+        assert "Something went wrong" not in messages[0]
+        assert any(button.key == "fallback_model" for button in app.button), page
+
+
+@pytest.fixture(scope="module")
+def all_unknown(tmp_path_factory):
+    return str(odd_models.all_unknown(tmp_path_factory.mktemp("odd") / "all-unknown"))
+
+
+WITH_BASELINE = [
+    ("home", {}),
+    ("layers", {}),
+    ("layers", {"view": "sentences", "c": "1"}),
+    ("heatmaps", {"view": "blocks"}),
+    ("heatmaps", {"view": "tokens"}),
+]
+
+
+@pytest.mark.parametrize(("page", "address"), [*((page, {}) for page in PAGES), *WITH_BASELINE])
+def test_without_a_baseline_the_rest_of_a_page_goes_on(page, address, open_page, all_unknown):
+    app = open_page(page, m=all_unknown, s=BANK, **address)
+    assert not app.exception
+    assert [item.value for item in app.error] == []
+    if (page, address) in WITH_BASELINE:
+        assert figures(app)
+        # Whole sentences differ by their lengths, even if all of their tokens are unknown.
+        assert ("no baseline for this model" in texts(app)) != (address.get("view") == "sentences")
+
+
+def test_a_baseline_that_cannot_be_measured_is_said(open_page, monkeypatch, tiny_folder):
+    """As where the sample overflows, or the tokenizer fails on it."""
+
+    def fails(run, sample):
+        raise ValueError("the sample cannot be read")
+
+    monkeypatch.setattr(baseline, "measure_sample", fails)
+    folder = str(shutil.copytree(tiny_folder("bert"), tiny_folder("bert").parent / "copy", dirs_exist_ok=True))
+    for page, address in (*WITH_BASELINE, ("layers", {"c": "1"}), ("heatmaps", {"view": "sentences"})):
+        app = open_page(page, m=folder, s=BANK, **address)
+        assert not app.exception
+        assert [item.value for item in app.error] == []
+        assert "no baseline for this model" in texts(app), (page, address)
+
+
+def test_a_pattern_without_end_is_one_message(open_page, tmp_path):
+    folder = str(odd_models.backtracking(tmp_path / "backtracking"))
+    for page in ("home", "tokens", "layers"):
+        app = open_page(page, m=folder, s=["the cat", "a" * 40 + "x"])
+        assert not app.exception
+        assert ["tokenizer failed" in item.value for item in app.error] == [True], page
+
+
+@pytest.mark.parametrize("panic", [BaseException, GeneratorExit])
+def test_what_is_no_exception_ends_as_a_message_too(panic, open_page, monkeypatch, tiny_folder):
+    def fails(*_, **__):
+        raise panic("the library gave up")
+
+    monkeypatch.setattr(Backend, "trace", fails)
+    app = open_page("layers", m=str(tiny_folder("bert")), s=BANK)
+    assert not app.exception
+    assert ["Something went wrong" in item.value for item in app.error] == [True]

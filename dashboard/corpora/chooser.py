@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
-from components.retrieval.corpora.readers.table import unreadable
+from components.retrieval.corpora.readers.limits import unreadable
 from dashboard import caching, settings, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import progress

@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import evaluation as charts
-from components.retrieval.corpora.readers.table import unreadable
+from components.retrieval.corpora.readers.limits import unreadable
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from components.command_line import cache, evaluate, index, reproduce, search, sts
+from components.command_line import cache, check, evaluate, index, reproduce, search, sts
 from components.errors import InputError, UserError
 
-COMMANDS = (index, search, evaluate, sts, reproduce, cache)
+COMMANDS = (index, search, evaluate, sts, reproduce, check, cache)
 
 
 class Parser(argparse.ArgumentParser):

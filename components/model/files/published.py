@@ -79,5 +79,5 @@ def read_json(path: Path) -> Any:
     """The content of a JSON file; None for a file that is missing or not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None

@@ -27,7 +27,7 @@ from components.errors import InputError
 from components.sizes import parse_bytes
 
 SENTENCES_VARIABLE, BYTES_VARIABLE = "BERT_INTERNALS_CORPUS_SENTENCES", "BERT_INTERNALS_CORPUS_BYTES"
-ROWS_PER_SENTENCE = 10  # rows that are read for each sentence of the limit: many can be blank or without text
+ROWS_PER_SENTENCE = 3  # rows that are read for each sentence of the limit: many can be blank or without text
 MOST_ROW_CHARACTERS = 1 << 20
 MOST_FIELDS = 10_000
 MOST_EXPANSION = 200  # times that gzip may expand a file, from EXPANDED_BYTES on; text expands 3 to 20 times
@@ -121,10 +121,12 @@ class Count:
 
 def memory_of_all(values: Sequence[Any]) -> int:
     """Bytes that a list of values takes, with the texts that are made of numbers."""
-    try:
-        return _SLOT * len(values) + sum(map(str.__sizeof__, values))  # nearly all columns hold texts alone
-    except TypeError:
-        return _SLOT * len(values) + sum(map(memory_of, values))
+    kinds = set(map(type, values))
+    if kinds <= {str}:  # as in nearly all columns
+        return _SLOT * len(values) + sum(map(str.__sizeof__, values))
+    if kinds <= {int, float, bool}:
+        return (_SLOT + _NUMBER) * len(values)
+    return _SLOT * len(values) + sum(map(memory_of, values))
 
 
 def memory_of(value: Any) -> int:

@@ -118,6 +118,9 @@ def _large_row(name: str) -> InputError:
 
 def _values(column: Any, pa: Any) -> list[Any]:
     """The values of a parquet column of any type. Only bytes that are not UTF-8 remain bytes."""
+    if pa.types.is_dictionary(column.type):  # each text once, for all its rows
+        distinct = _values(column.dictionary, pa)
+        return [None if index is None else distinct[index] for index in column.indices.to_pylist()]
     try:
         values = column.to_pylist()
     except UnicodeDecodeError:

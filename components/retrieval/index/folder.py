@@ -201,7 +201,7 @@ def _info(content: Mapping[str, Any]) -> IndexInfo:
         model=str(content["model"]),
         revision=str(content["revision"]),
         options=EmbedOptions(
-            layers, poolings, int(options["max_length"]), str(options["precision"]), str(options["prompt"])
+            layers, poolings, int(options["max_length"]), options["precision"], str(options["prompt"])
         ),
         dtype=content["dtype"],
         dim=int(content["dim"]),

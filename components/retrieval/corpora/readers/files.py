@@ -269,7 +269,8 @@ def _array_values(blocks: Iterator[str]) -> Iterator[tuple[Any, int]]:
         while True:
             with suppress(ValueError):  # unless more text makes it complete
                 value, end = decoder.raw_decode(text, position)
-                if end < len(text):  # else a number may go on
+                behind = _SPACE.match(text, end).end()  # type: ignore[union-attr]
+                if text[behind : behind + 1] in {",", "]"}:  # else a number may go on, such as -1.5 with e10
                     length, position = end - position, end
                     break
             more = next(blocks, None) if len(text) - position <= MOST_ROW_CHARACTERS else None

@@ -71,7 +71,6 @@ def main(path: str, memory: int, most_columns: int) -> int:
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    pa.set_memory_pool(pa.system_memory_pool())
     source: Any = pa.BufferReader(sys.stdin.buffer.read()) if path == "-" else path
     _limit_memory(memory)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Generator
@@ -79,6 +80,7 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits) -> Generator
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # the others reserve 1 GB at once
     )
     assert process.stdin is not None
     assert process.stdout is not None

@@ -593,7 +593,7 @@ def test_a_large_file_is_sampled_when_opened_and_compared_whole_by_check(backend
                 open_index(folder)
         else:
             assert len(open_index(folder).texts) == 64
-        with pytest.raises(InputError, match="layer-02-mean.npy has other content"):
+        with pytest.raises(InputError, match=r"layer-02-mean\.npy has other content"):
             check_index(folder)
 
 

@@ -72,7 +72,10 @@ def _has_room(files: Sequence[UploadedFile]) -> bool:
     if context is None or not hasattr(store, "file_storage"):
         return True
     new = {file.file_id for file in files}
-    others = {key: file for key, file in store.file_storage.get(context.session_id, {}).items() if key not in new}
+    stored = store.file_storage.get(context.session_id, {})  # by the order of their arrival
+    if not stored or next(reversed(stored)) not in new:  # another uploader has the newest, and makes room for it
+        return True
+    others = {key: file for key, file in stored.items() if key not in new}
     size, dropped = sum(file.size for file in files), []
     total = size + sum(len(file.data) for file in others.values())
     for key in list(others):  # the oldest first

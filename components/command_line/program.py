@@ -18,10 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from components.command_line import cache, evaluate, index, reproduce, search, sts
+from components.command_line import cache, check, evaluate, index, reproduce, search, sts
 from components.errors import InputError, UserError
 
-COMMANDS = (index, search, evaluate, sts, reproduce, cache)
+COMMANDS = (index, search, evaluate, sts, reproduce, check, cache)
 DEBUG_VARIABLE = "BERT_INTERNALS_DEBUG"  # 1: as --debug
 MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 

@@ -10,6 +10,7 @@ import torch
 
 from components.errors import ModelError
 from components.model import architecture
+from components.model.files import hub
 
 
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
@@ -25,6 +26,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
         config = AutoConfig.from_pretrained(folder, **strict)
         architecture.check_supported(config, name)
+        _check_weights(folder, config, name)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
         model, report = AutoModel.from_pretrained(
             folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **strict
@@ -81,6 +83,18 @@ def not_finite(name: str) -> ModelError:
         "Finite vectors were expected: others cannot be compared.",
         "Pick another model, or save this one again with correct weights.",
     )
+
+
+def _check_weights(folder: Path, config: Any, name: str) -> None:
+    """Raise ModelError where the folder's files name weights that are not safetensors of this folder."""
+    hub.weight_parts(folder)
+    if getattr(config, "transformers_weights", None) is not None:
+        raise ModelError(
+            "unsupported",
+            f"The configuration of {name} names the file of its weights (transformers_weights).",
+            "Weights in model.safetensors, or in the parts named by its index, were expected.",
+            "Save the model again with save_pretrained, or pick another one.",
+        )
 
 
 def eager_twin(model: Any) -> Any:

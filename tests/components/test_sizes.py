@@ -6,7 +6,7 @@ import pytest
 
 from components.errors import InputError
 from components.model import store
-from components.retrieval.corpora.readers import table
+from components.retrieval.corpora.readers import limits
 from components.retrieval.index import cache
 from components.sizes import parse_bytes
 
@@ -45,7 +45,7 @@ def test_sizes_that_cannot_be_read(text):
     [
         ("BERT_INTERNALS_TRACE_BYTES", store.configured_bytes),
         ("BERT_INTERNALS_CACHE_BYTES", cache.cache_limit),
-        ("BERT_INTERNALS_CORPUS_BYTES", table.browser_limits),
+        ("BERT_INTERNALS_CORPUS_BYTES", limits.browser_limits),
     ],
 )
 def test_the_error_names_the_variable_that_was_read(monkeypatch, variable, read):

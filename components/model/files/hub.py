@@ -27,12 +27,14 @@ from typing import Any, Literal
 
 from components.errors import ModelError, UserError
 from components.jobs import IsCancelled, ReportProgress
-from components.model.files.published import read_modules
+from components.model.files.published import read_json, read_modules
 
 PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
 # The files of an encoder: configuration, tokenizer, weights. None of them can be code.
-PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors")
+PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model")  # and WEIGHT_FILE
+WEIGHT_FILE = re.compile(r"[\w.-]+\.safetensors", re.ASCII)
+WEIGHT_INDEX = "model.safetensors.index.json"
 # The files of a sentence encoder's further modules: 1_Pooling/config.json, 2_Dense/model.safetensors, ...
 MODULE_FILE = re.compile(r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)", re.ASCII)
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
@@ -161,7 +163,10 @@ def cached_folder(repo_id: str) -> Path | None:
     if not isinstance(config, str):
         return None
     folder = Path(config).parent
-    return folder if has_weights(folder) and has_tokenizer(folder) else None
+    with suppress(ModelError):  # weights that are not read: a download explains this too
+        if has_weights(folder) and has_tokenizer(folder):
+            return folder
+    return None
 
 
 def has_tokenizer(folder: Path) -> bool:
@@ -169,17 +174,36 @@ def has_tokenizer(folder: Path) -> bool:
 
 
 def has_weights(folder: Path) -> bool:
-    """Whether model.safetensors, or every part named in its index, exists."""
-    if (folder / "model.safetensors").exists():
+    """Whether model.safetensors, or every part named in its index, exists. Raises ModelError as `weight_parts` does."""
+    if (folder / "model.safetensors").is_file():
         return True
-    index = folder / "model.safetensors.index.json"
-    if not index.exists():
-        return False
-    try:
-        parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        return bool(parts) and all((folder / part).exists() for part in parts)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # an unusable index
-        return False
+    parts = weight_parts(folder)
+    return bool(parts) and all((folder / part).exists() for part in parts)
+
+
+def weight_parts(folder: Path) -> tuple[str, ...]:
+    """The names of the parts in model.safetensors.index.json; none without a usable index.
+
+    transformers reads each named file whatever its format, and pickles can run code: raises ModelError where a name is not
+    that of a .safetensors file of this folder, or leads out of it. In the hub's cache such files are links to its blobs,
+    which belong to the model's folder too.
+    """
+    content = read_json(folder / WEIGHT_INDEX)
+    weight_map = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(weight_map, dict):
+        return ()
+    is_snapshot = folder.parent.name == "snapshots" and folder.resolve().is_relative_to(Path(cache_dir()).resolve())
+    around = (folder.parent.parent if is_snapshot else folder).resolve()
+    parts = tuple(dict.fromkeys(map(str, weight_map.values())))
+    for part in parts:
+        if WEIGHT_FILE.fullmatch(part) is None or not (folder / part).resolve().is_relative_to(around):
+            raise ModelError(
+                "no_safetensors",
+                f"{WEIGHT_INDEX} of {folder if not is_snapshot else folder.parent.parent.name} names {part[:80]!r}.",
+                "Names of .safetensors files in the same folder were expected; other files can run code when they are read.",
+                "Pick another model, or convert this one on a trusted machine (save_pretrained) and open its folder.",
+            )
+    return parts
 
 
 def lacks_modules(folder: Path) -> bool:
@@ -222,9 +246,11 @@ def download(
         names = [
             name
             for name in sizes
-            if MODULE_FILE.fullmatch(name) or ("/" not in name and any(fnmatch(name, pattern) for pattern in PATTERNS))
+            if MODULE_FILE.fullmatch(name)
+            or WEIGHT_FILE.fullmatch(name)
+            or ("/" not in name and any(fnmatch(name, pattern) for pattern in PATTERNS))
         ]
-        if not any(name.endswith(".safetensors") and "/" not in name for name in names):
+        if not any(map(WEIGHT_FILE.fullmatch, names)):
             raise no_safetensors(repo_id)
         # Small files first: a repository without an encoder is recognised before its weights are downloaded.
         return sorted(names, key=lambda name: sizes[name])
@@ -235,6 +261,8 @@ def download(
             if name == "config.json":
                 folder = path.parent
                 _check_config(path, repo_id)
+            elif name == WEIGHT_INDEX:
+                weight_parts(path.parent)
     if folder is None:
         raise ModelError(
             "unsupported",

@@ -12,7 +12,6 @@ What it does not do: split text into sentences, or recognise the language. Each 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +23,12 @@ from components.retrieval.corpora.columns import SAMPLE_ROWS, ColumnPreview, as_
 from components.retrieval.corpora.columns import text_column as find_text_column
 from components.retrieval.corpora.readers.encoding import CleanedText, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table
-from components.retrieval.corpora.readers.table import BROWSER_LIMITS, BadRow, Limits, Table, browser_limits
+from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits
+from components.retrieval.corpora.readers.table import BadRow, BadRows, Table
 from components.retrieval.corpora.texts import Texts
 
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
-BAD_ROWS_KEPT, EXAMPLES = 100, 5
+EXAMPLES = 5
 BROKEN_BYTES = "bytes that are not utf-8"
 SET_SIZE = 10  # sentences kept of a list
 
@@ -76,10 +76,7 @@ def read_corpus(
     if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
     column = find_text_column(table.columns, name, text_column)
-    corpus = _corpus(name, table, column)
-    if limits is not None and len(corpus.texts) > limits.sentences:
-        raise limits.exceeded(name, f"{len(corpus.texts):,} sentences")
-    return corpus
+    return _corpus(name, table, column, limits)
 
 
 def columns_of(source: Path | bytes, name: str, encoding: str | None = None) -> tuple[ColumnPreview, ...]:
@@ -94,8 +91,9 @@ def columns_of(source: Path | bytes, name: str, encoding: str | None = None) -> 
 def _tables(sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None) -> list[Table]:
     """The table of each part. All parts together may have as many rows as one large file."""
     tables: list[Table] = []
+    count = Count(name, limits)
     for source in sources:
-        tables.append(read_table(source, name, encoding, limits))
+        tables.append(read_table(source, name, encoding, limits, count=count))
         rows = sum(len(table.numbers) for table in tables)
         if limits is not None and len(sources) > 1 and rows > limits.sentences:
             raise limits.exceeded(name, f"more than {limits.sentences:,} rows")
@@ -109,12 +107,12 @@ def _joined(tables: Sequence[Table]) -> Table:
     shared = [name for name in tables[0].columns if all(name in table.columns for table in tables)]
     left_out = {name for table in tables for name in (*table.columns, *table.left_out)} - set(shared)
     numbers: list[int] = []
-    bad: list[BadRow] = []
+    bad = BadRows()
     offset = 0
     for table in tables:
         numbers += [number + offset for number in table.numbers]
-        bad += [BadRow(row.row + offset, row.reason) for row in table.bad]
-        offset = max([offset, *numbers[-1:], *(row.row for row in bad[-1:])])
+        bad = bad.joined(table.bad, offset)
+        offset = max([offset, *numbers[-1:], bad.last])
     return Table(
         {name: [value for table in tables for value in table.columns[name]] for name in shared},
         numbers,
@@ -126,14 +124,17 @@ def _joined(tables: Sequence[Table]) -> Table:
     )
 
 
-def _corpus(name: str, table: Table, column: str) -> Corpus:
-    """The usable rows of a table, with `column` as the text. Its lists are unpacked where at least half of it are lists."""
+def _corpus(name: str, table: Table, column: str, limits: Limits | None) -> Corpus:
+    """The usable rows of a table, with `column` as the text. Its lists are unpacked where at least half of it are lists.
+
+    Raises InputError where there is none, or where there are more than the limit.
+    """
     values = table.columns[column]
     others = {key: others for key, others in table.columns.items() if key != column}
     sizes = [len(value) for value in values if isinstance(value, list) and len(value) > 1]
     has_lists = bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values)
     width = min(max(sizes), SET_SIZE) if has_lists else 1
-    bad = list(table.bad)
+    bad = BadRows()
     kept: list[int] = []
     texts: list[str] = []
     further: list[tuple[str, ...]] = []  # the other sentences of each list
@@ -142,12 +143,15 @@ def _corpus(name: str, table: Table, column: str) -> Corpus:
         parts = value if has_lists and isinstance(value, list) else [value]
         usable = _cleaned(parts, width, table.has_broken_bytes)
         if isinstance(usable, str):
-            bad.append(BadRow(table.numbers[index], usable))
+            bad.add(table.numbers[index], usable)
             continue
+        if limits is not None and len(texts) == limits.sentences:
+            raise limits.exceeded(name, f"more than {limits.sentences:,} sentences")
         kept.append(index)
         texts.append(usable[0].text)
         further.append(tuple(text.text for text in usable[1:]))
         cleaned += any(text.changed for text in usable)
+    bad = table.bad.joined(bad)
     if not texts:
         raise _nothing(name, bad)
     columns = {key: tuple(as_text(others[key][index]) for index in kept) for key in others}
@@ -155,11 +159,10 @@ def _corpus(name: str, table: Table, column: str) -> Corpus:
         title = _free(PAIR_COLUMN if extra == 0 else f"{column} {extra + 2}", columns)
         columns[title] = tuple(parts[extra] if extra < len(parts) else "" for parts in further)
     repeated = _repeated(texts)
-    bad.sort(key=lambda row: row.row)
     report = ReadReport(
         rows=len(texts) + len(bad),
         kept=len(texts),
-        bad_rows=tuple(bad[:BAD_ROWS_KEPT]),
+        bad_rows=tuple(bad.first),
         bad_count=len(bad),
         duplicates=len(repeated),
         duplicate_examples=tuple(dict.fromkeys(repeated))[:EXAMPLES],
@@ -207,9 +210,11 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
     return name
 
 
-def _nothing(name: str, bad: Sequence[BadRow]) -> InputError:
-    reasons = Counter(row.reason for row in bad).most_common(3)
-    why = "; ".join(f"{count:,} rows: {reason}" for reason, count in reasons) or "it has no rows with text"
+def _nothing(name: str, bad: BadRows) -> InputError:
+    why = (
+        "; ".join(f"{count:,} rows: {reason}" for reason, count in bad.reasons.most_common(3))
+        or "it has no rows with text"
+    )
     return InputError(
         f"{name} has no sentence that can be read ({why}).",
         "At least one row with text was expected.",

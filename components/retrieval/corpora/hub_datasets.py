@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from components.errors import DatasetError, InputError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.files import hub
-from components.retrieval.corpora.readers.table import Limits
+from components.retrieval.corpora.readers.limits import Limits
 
 EXAMPLE = "embedding-data/sentence-compression"
 DATASET = hub.RepoKind(

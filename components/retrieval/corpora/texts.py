@@ -15,6 +15,7 @@ from typing import overload
 
 import numpy as np
 
+from components.errors import InputError
 from components.model.tokenization import clean_text
 
 
@@ -40,7 +41,14 @@ class StoredTexts(Sequence[str]):
         if not 0 <= index < len(self):
             raise IndexError(index)
         start, end = self._offsets[index], self._offsets[index + 1]
-        return self._characters[start:end].tobytes().decode("utf-8")
+        try:
+            return self._characters[start:end].tobytes().decode("utf-8")
+        except UnicodeDecodeError as problem:
+            raise InputError(
+                f"Text {index:,} of the index is damaged.",
+                "A text in UTF-8 was expected.",
+                "Check the folder with `python -m components check DIR`, or build the index again.",
+            ) from problem
 
     def __iter__(self) -> Iterator[str]:
         return (self[number] for number in range(len(self)))
@@ -85,6 +93,7 @@ def open_texts(stem: Path) -> StoredTexts:
     offsets = np.load(f"{stem}.offsets.npy", mmap_mode="r", allow_pickle=False)
     path = Path(f"{stem}.utf8")
     characters = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
-    if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(characters):
+    is_whole = offsets.ndim == 1 and len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(characters)
+    if not is_whole or (offsets[1:] < offsets[:-1]).any():
         raise ValueError(f"{path.name} and its offsets do not belong together")
     return StoredTexts(characters, offsets)

@@ -1,6 +1,6 @@
 """The index: a folder with the vectors of a corpus by layer and pooling, its texts, and a manifest.
 
-    manifest.json            model, revision, options, versions, corpus, sizes of all files
+    manifest.json            model, revision, options, versions, corpus, sizes and checksums of all files
     layer-06-mean.npy        vectors [sentence, dim], float32 or float16, mapped into memory when opened
     layer-06-mean.norms.npy  their lengths, float32 [sentence]: cosine and dot product from one set of vectors
     texts.utf8, texts.offsets.npy, column-0.utf8, ...   the sentences and the other columns of the corpus
@@ -9,8 +9,10 @@ Vectors are stored without normalisation. float16 changes a cosine by less than 
 is searched two to three times faster. "auto" means float32 up to 2 GB in total, and always for [CLS] vectors that were
 embedded in float32: those of low layers differ by less than float16 can hold.
 
-A folder is opened only if every file has the size given in its manifest: a damaged, unfinished or other folder is refused
-with the reason. Nothing in it is ever unpickled.
+A folder is opened only if every file has the size given in its manifest, and its content as far as that is checked quickly
+(see components.retrieval.index.checksums): a damaged, unfinished or other folder is refused with the reason. Indexes of
+earlier versions have no checksums: of these only the sizes, the shapes and the order of the offsets are checked. Nothing
+is ever unpickled.
 """
 
 from __future__ import annotations
@@ -29,12 +31,14 @@ from components.errors import InputError
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import EVERY_POOLING, Pooling
 from components.retrieval.corpora.texts import StoredTexts, open_texts
+from components.retrieval.index.checksums import Checksum, checksum_of, first_damaged
 from components.retrieval.search.exact import ExactSearch
 
 FORMAT = 2
 KIND = "BERT Internals index"
 MANIFEST = "manifest.json"
 DType = Literal["float32", "float16"]
+MOST_MANIFEST_BYTES = 16 << 20
 FLOAT32_BYTES = 2 << 30  # "auto" stores float32 up to here
 
 
@@ -119,10 +123,17 @@ def resolve_dtype(dtype: str, sentences: int, dim: int, options: EmbedOptions) -
 
 
 def write_manifest(folder: Path, info: IndexInfo, leave_out: Sequence[str] = ()) -> None:
-    """Write the last file of an index: it lists the others with their sizes."""
+    """Write the last file of an index: it lists the others with their sizes and checksums."""
     unlisted = {MANIFEST, *leave_out}
-    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name not in unlisted}
-    write_json(folder / MANIFEST, {"kind": KIND, "format": FORMAT, **asdict(info), "files": files})
+    paths = [path for path in sorted(folder.iterdir()) if path.name not in unlisted]
+    content = {
+        "kind": KIND,
+        "format": FORMAT,
+        **asdict(info),
+        "files": {path.name: path.stat().st_size for path in paths},
+        "checksums": {path.name: asdict(checksum_of(path)) for path in paths},
+    }
+    write_json(folder / MANIFEST, content)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -137,29 +148,47 @@ def write_json(path: Path, content: Any) -> None:
 
 def read_manifest(folder: Path) -> IndexInfo:
     """The manifest, after a check of the files' sizes. Raises InputError with the reason for a folder that is not an index."""
+    return _read_manifest(folder)[0]
+
+
+def _read_manifest(folder: Path) -> tuple[IndexInfo, dict[str, int], dict[str, Checksum]]:
+    """The manifest, and the size and checksum of each file by name; no checksums in indexes of earlier versions."""
     if not folder.is_dir():
         raise _refused(folder, "does not exist" if not folder.exists() else "is a file")
+    path = folder / MANIFEST
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if path.stat().st_size > MOST_MANIFEST_BYTES:
+            raise ValueError(f"more than {MOST_MANIFEST_BYTES:,} bytes")
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
         if not isinstance(content, dict) or content.get("kind") != KIND:
             raise _refused(folder, "is not an index: its manifest has other content")
         if content.get("format") != FORMAT:
-            raise _refused(folder, f"has format {content.get('format')!r}; this program reads format {FORMAT}")
+            raise _refused(folder, f"has format {content.get('format')!r:.40}; this program reads format {FORMAT}")
         info = _info(content)
-        files: dict[str, int] = dict(content["files"])
+        files = {name: int(size) for name, size in content["files"].items()}
+        checksums = {
+            name: Checksum(str(both["whole"]), None if both["sample"] is None else str(both["sample"]))
+            for name, both in content.get("checksums", {}).items()
+        }
+        if checksums and checksums.keys() != files.keys():
+            raise ValueError("the sizes and checksums are not of the same files")
     except FileNotFoundError as problem:
         raise _refused(folder, f"has no {MANIFEST}: it is not an index, or an unfinished one") from problem
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         if isinstance(problem, InputError):
             raise
-        raise _refused(folder, f"has a damaged {MANIFEST} ({problem})") from problem
+        raise _refused(folder, f"has a damaged {MANIFEST} ({str(problem)[:200]})") from problem
     for name, size in files.items():
         path = folder / name
         if Path(name).name != name or not path.is_file():
-            raise _refused(folder, f"has no file {Path(name).name}")
+            raise _refused(folder, f"has no file {Path(name).name[:80]}")
         if path.stat().st_size != size:
             raise _refused(folder, f"is damaged: {name} has {path.stat().st_size:,} bytes instead of {size:,}")
-    return info
+    return info, files, checksums
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
 
 
 def _info(content: Mapping[str, Any]) -> IndexInfo:
@@ -189,8 +218,31 @@ def _info(content: Mapping[str, Any]) -> IndexInfo:
 
 def open_index(folder: Path) -> VectorIndex:
     """The index in a folder, mapped into memory. Raises InputError with the reason for one that cannot be used."""
-    info = read_manifest(folder)
+    return _open(folder, is_quick=True)[0]
+
+
+@dataclass(frozen=True)
+class CheckedIndex:
+    """What was compared: all bytes of the files, or only their sizes."""
+
+    files: int
+    nbytes: int
+    has_checksums: bool
+
+
+def check_index(folder: Path) -> CheckedIndex:
+    """Compare every byte of an index with its checksums. Raises InputError with the reason for one that is damaged."""
+    _, files, checksums = _open(folder, is_quick=False)
+    return CheckedIndex(len(files), sum(files.values()), bool(checksums))
+
+
+def _open(folder: Path, is_quick: bool) -> tuple[VectorIndex, dict[str, int], dict[str, Checksum]]:
+    """The index, and the size and checksum of each file."""
+    info, files, checksums = _read_manifest(folder)
     try:
+        damaged = first_damaged(folder, checksums, is_quick)
+        if damaged is not None:
+            raise ValueError(f"{damaged} has other content than when the index was written")
         texts = open_texts(folder / "texts")
         columns = {name: open_texts(folder / f"column-{number}") for number, name in enumerate(info.columns)}
         engines = {}
@@ -207,7 +259,7 @@ def open_index(folder: Path) -> VectorIndex:
         raise _refused(folder, f"is damaged: {problem}") from problem
     if any(len(column) != info.sentences for column in (texts, *columns.values())):
         raise _refused(folder, "is damaged: the numbers of texts and vectors differ")
-    return VectorIndex(folder, info, texts, columns, engines)
+    return VectorIndex(folder, info, texts, columns, engines), files, checksums
 
 
 def _refused(folder: Path, reason: str) -> InputError:

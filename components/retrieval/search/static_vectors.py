@@ -5,14 +5,16 @@ input embeddings, one for each piece, before any block adds context. They are us
 
 Text files are read: one word per line, then its numbers. A first line with two numbers (how many vectors, and their
 length), as word2vec and fastText write it, is skipped. Binary files are refused, since reading pickles can run code.
+A file is read a block at a time and no further than its limits, which are below.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +23,7 @@ import numpy as np
 
 from components.arrays import Float32, Int64, unit
 from components.errors import InputError
-from components.retrieval.corpora.readers.table import unreadable
+from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, check_expansion, megabytes, unreadable
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.words import words
 
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 MAX_WORDS = 200_000
-MAX_BYTES = 2 << 30  # decompressed
+MAX_BYTES = 2 << 30  # decompressed; they are not kept
+MAX_VECTOR_BYTES = 512 << 20  # that are kept: 200,000 words with 671 numbers
+LINES_PER_WORD = 10  # that are read for each word of the limit; of a good file each line is a word
+_READ_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
 _BLOCK = 4_096  # texts encoded together
 
 
@@ -103,32 +109,21 @@ def _direction(matrix: Float32, rows: Sequence[int]) -> Float32:
 
 def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WORDS) -> StaticVectors:
     """The first `max_words` word vectors of a text file or its bytes, with or without gzip. Raises InputError."""
-    try:
-        raw = source if isinstance(source, bytes) else source.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            with gzip.open(io.BytesIO(raw)) as file:
-                raw = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as problem:
-        raise unreadable(name, problem) from problem
-    if len(raw) > MAX_BYTES:
-        raise InputError(
-            f"{name} has more than {MAX_BYTES / 1e9:,.0f} GB of text.",
-            "A smaller file was expected; only its first 200,000 words are used.",
-            "Keep only the first 200,000 lines of the file.",
-        )
-    if b"\x00" in raw[:4096]:
-        raise InputError(
-            f"{name} is a binary file.",
-            "Word vectors as text were expected: on each line a word, then its numbers.",
-            "Convert it, for example with gensim: KeyedVectors.load_word2vec_format(..., binary=True), then "
-            "save_word2vec_format(..., binary=False).",
-        )
     row_of: dict[str, int] = {}
-    vectors: list[np.ndarray] = []
-    bad, dim = 0, 0
-    for line in raw.decode("utf-8-sig", "replace").split("\n"):
+    blocks: list[Float32] = []  # [_BLOCK, dim]; the last is filled row by row
+    bad, dim, most_rows = 0, 0, max_words
+    for number, line in enumerate(_lines(source, name), start=1):
+        if number > LINES_PER_WORD * max_words:
+            raise _too_large(name, f"more than {LINES_PER_WORD * max_words:,} lines")
+        if number == 1 and "\0" in line[:4096]:
+            raise InputError(
+                f"{name} is a binary file.",
+                "Word vectors as text were expected: on each line a word, then its numbers.",
+                "Convert it, for example with gensim: KeyedVectors.load_word2vec_format(..., binary=True), then "
+                "save_word2vec_format(..., binary=False).",
+            )
         parts = line.rstrip().split(" ")
-        if not line.strip() or (not vectors and len(parts) == 2 and all(part.isdigit() for part in parts)):
+        if not line.strip() or (not dim and len(parts) == 2 and all(part.isdigit() for part in parts)):
             continue
         try:
             numbers = np.array(parts[1:], np.float32)
@@ -137,15 +132,57 @@ def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WO
         if len(numbers) < 2 or len(numbers) != (dim or len(numbers)) or not np.isfinite(numbers).all():
             bad += 1
             continue
-        dim = len(numbers)
-        if row_of.setdefault(parts[0], len(vectors)) == len(vectors):
-            vectors.append(numbers)
-        if len(vectors) >= max_words:
+        if not dim:
+            dim = len(numbers)
+            most_rows = MAX_VECTOR_BYTES // (4 * dim)
+        row = len(row_of)
+        if row_of.setdefault(parts[0], row) != row:
+            continue
+        if row >= most_rows:
+            raise _too_large(name, f"vectors of {dim:,} numbers that take more than {megabytes(MAX_VECTOR_BYTES)}")
+        if row % _BLOCK == 0:
+            blocks.append(np.empty((_BLOCK, dim), np.float32))
+        blocks[-1][row % _BLOCK] = numbers
+        if len(row_of) >= max_words:
             break
-    if not vectors:
+    if not row_of:
         raise InputError(
             f"{name} has no line with a word and its numbers.",
             "Word vectors as text were expected, such as GloVe's or fastText's .vec files.",
             "Choose another file.",
         )
-    return StaticVectors(name, row_of, np.vstack(vectors), bad)
+    return StaticVectors(name, row_of, np.concatenate(blocks)[: len(row_of)], bad)
+
+
+def _lines(source: Path | bytes, name: str) -> Iterator[str]:
+    """The lines of a file, decompressed a block at a time. Raises InputError above the limits of bytes."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    size, rest = 0, ""
+    try:
+        compressed = len(source) if isinstance(source, bytes) else source.stat().st_size
+        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as raw:
+            is_packed = raw.read(2) == _GZIP
+            raw.seek(0)
+            file = gzip.GzipFile(fileobj=raw) if is_packed else raw
+            while block := file.read(_READ_BYTES):
+                size += len(block)
+                if size > MAX_BYTES:
+                    raise _too_large(name, f"more than {MAX_BYTES / 1e9:,.0f} GB of text")
+                if is_packed:
+                    check_expansion(size, compressed, name)
+                lines = (rest + decoder.decode(block)).split("\n")
+                rest = lines.pop()
+                if len(rest) > MOST_ROW_CHARACTERS:
+                    raise _too_large(name, f"a line of more than {MOST_ROW_CHARACTERS:,} characters")
+                yield from lines
+    except (OSError, EOFError, zlib.error) as problem:
+        raise unreadable(name, problem) from problem
+    yield rest + decoder.decode(b"", final=True)
+
+
+def _too_large(name: str, reason: str) -> InputError:
+    return InputError(
+        f"{name} has {reason}.",
+        f"A smaller file of word vectors was expected; only its first {MAX_WORDS:,} words are used.",
+        f"Keep only the first {MAX_WORDS:,} lines of the file, or choose vectors with fewer numbers.",
+    )

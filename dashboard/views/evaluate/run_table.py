@@ -271,8 +271,12 @@ def loading() -> None:
 def _uploads() -> None:
     # Only a new key empties an uploader.
     number = st.session_state.setdefault("_run_uploader", 0)
-    files = st.file_uploader(
-        "Runs saved on this page (.json)", type=["json"], accept_multiple_files=True, key=f"run_files_{number}"
+    files = uploads.uploader(
+        "run_files",
+        "Runs saved on this page (.json)",
+        type=["json"],
+        accept_multiple_files=True,
+        key=f"run_files_{number}",
     )
     for file in files:
         key = uploads.added(caching.saved_runs(), file, lambda file: read_runs(file.getvalue(), file.name))

@@ -9,18 +9,26 @@ What it cannot know: encodings with one byte per character are distinguished by 
 short text may be read in a related encoding. Encodings in wide use are tried first (otherwise three lines of French may
 be read as Baltic), and among equally plausible ones Windows-1252 is taken, by far the most common. The result says
 whether the encoding was guessed, and a person can name another.
+
+A text is decoded a block at a time, each time it is read: as one string it can take four times the memory of its bytes.
 """
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from components.errors import InputError
 from components.model.tokenization import clean_text
+from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS
 
+BLOCK_BYTES = 1 << 20  # decoded together
 SAMPLE_BYTES = 200_000  # most bytes, of lines with characters beyond ASCII, from which an encoding is guessed
 # Tried before all others; each with those it contains (Latin-1 in cp1252, Shift-JIS in cp932, GBK in gb18030, ...).
 COMMON = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp874", "iso8859_2", "iso8859_7"]
@@ -37,6 +45,7 @@ _MARKS = (
 )
 _NOT_FOR_TEXTS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}  # for names or source code
 _BROKEN_BYTE = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of a byte that is not UTF-8
+_WHOLE_CHARACTERS = re.compile("[^\x00-\x7f\udc80-\udcff]+")
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -46,10 +55,37 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 class Decoded:
     """Text with \\n at the ends of its lines. Invalid bytes appear in it as U+DC80..U+DCFF."""
 
-    text: str
+    content: bytes = field(repr=False)
     encoding: str  # Python's name for it
-    guessed: bool  # True where another encoding is possible
-    has_broken_bytes: bool
+    guessed: bool = False  # True where another encoding is possible
+    has_broken_bytes: bool = False
+
+    def blocks(self) -> Iterator[str]:
+        """The text, a block at a time."""
+        errors = "surrogateescape" if self.has_broken_bytes else "strict"
+        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(self.encoding)(errors), translate=True)
+        for start in range(0, len(self.content), BLOCK_BYTES):
+            end = start + BLOCK_BYTES
+            text = decoder.decode(self.content[start:end], final=end >= len(self.content))
+            yield text if start else text.removeprefix("\ufeff")
+
+    def line_blocks(self) -> Iterator[list[str]]:
+        """The lines, those of a block together.
+
+        They are separated by \\n alone: str.splitlines also splits at characters that occur inside sentences. Of a line with
+        more than MOST_ROW_CHARACTERS only its beginning may be given, which still has more.
+        """
+        rest = ""
+        for text in self.blocks():
+            lines = (rest + text).split("\n")
+            rest = lines.pop()[: MOST_ROW_CHARACTERS + 1]
+            yield lines
+        if rest:
+            yield [rest]
+
+    def lines(self) -> Iterator[str]:
+        """The lines one after the other, as in `line_blocks`."""
+        return chain.from_iterable(self.line_blocks())
 
 
 class CleanedText(NamedTuple):  # not a dataclass: a corpus has one per row, and a dataclass takes three times as long
@@ -60,21 +96,22 @@ class CleanedText(NamedTuple):  # not a dataclass: a corpus has one per row, and
 def decode(content: bytes, name: str, encoding: str | None = None) -> Decoded:
     """The text of a file's bytes. Raises InputError where neither `encoding` nor any guess fits them."""
     if encoding is not None:
-        return _decoded(_decode_as(content, name, encoding), encoding)
+        return _checked(content, name, encoding)
     for mark, marked in _MARKS:
         if content.startswith(mark):
-            return _decoded(_decode_as(content, name, marked), marked)
+            return _checked(content, name, marked)
     wide = _wide_without_mark(content)
     if wide is not None:
-        return _decoded(_decode_as(content, name, wide), wide, guessed=True)
-    try:
-        return _decoded(content.decode("utf-8"), "utf-8")
-    except UnicodeDecodeError:
-        escaped = content.decode("utf-8", "surrogateescape")
-    broken = len(_BROKEN_BYTE.findall(escaped))
-    whole = sum(map(len, re.findall("[^\x00-\x7f\udc80-\udcff]+", escaped)))
+        return _checked(content, name, wide, guessed=True)
+    if _first_invalid(content, "utf-8") is None:
+        return Decoded(content, "utf-8")
+    broken = whole = 0
+    escaped = Decoded(content, "utf-8", guessed=True, has_broken_bytes=True)
+    for text in escaped.blocks():
+        broken += len(_BROKEN_BYTE.findall(text))
+        whole += sum(map(len, _WHOLE_CHARACTERS.findall(text)))
     if whole > broken:
-        return _decoded(escaped, "utf-8", guessed=True, has_broken_bytes=True)
+        return escaped
     return _guessed(content, name)
 
 
@@ -98,29 +135,40 @@ def clean(text: str) -> CleanedText:
     return CleanedText(line.strip(), changed)
 
 
-def _decoded(text: str, encoding: str, guessed: bool = False, has_broken_bytes: bool = False) -> Decoded:
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    return Decoded(text, encoding, guessed, has_broken_bytes)
+def _first_invalid(content: bytes, encoding: str) -> int | None:
+    """Where the first byte is that an encoding cannot contain; None if there is none."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for start in range(0, len(content), BLOCK_BYTES):
+        end = min(start + BLOCK_BYTES, len(content))
+        try:
+            decoder.decode(content[start:end], final=end == len(content))
+        except UnicodeDecodeError as problem:  # in this block, and the bytes of an unfinished character before it
+            return end - len(problem.object) + problem.start
+    return None
 
 
-def _decode_as(content: bytes, name: str, encoding: str) -> str:
+def _checked(content: bytes, name: str, encoding: str, guessed: bool = False) -> Decoded:
+    """The text in this encoding. Raises InputError where it is no encoding of texts, or a byte is invalid in it."""
     try:
         if codecs.lookup(encoding).name in _NOT_FOR_TEXTS:
             raise LookupError(encoding)
-        return content.decode(encoding)
-    except UnicodeDecodeError as problem:
-        line = content.count(b"\n", 0, problem.start) + 1
-        raise InputError(
-            f"{name} is not {encoding}: byte {problem.start + 1:,}, about line {line:,}, is invalid.",
-            f"A text in {encoding} was expected.",
-            "Choose another encoding, or leave it to be detected.",
-        ) from problem
+        with suppress(UnicodeDecodeError):  # two bytes may be half a character
+            b"  ".decode(encoding)  # which refuses codecs that are not for texts, such as zlib
+        invalid = _first_invalid(content, encoding)
     except (LookupError, ValueError) as problem:  # no such encoding, or one that is not for texts
         raise InputError(
             f"There is no text encoding {encoding[:40]!r}.",
             "A name such as utf-8, cp1252, latin-1, utf-16 or shift-jis was expected.",
             "Correct the name, or leave the encoding to be detected.",
         ) from problem
+    if invalid is not None:
+        line = content.count(b"\n", 0, invalid) + 1
+        raise InputError(
+            f"{name} is not {encoding}: byte {invalid + 1:,}, about line {line:,}, is invalid.",
+            f"A text in {encoding} was expected.",
+            "Choose another encoding, or leave it to be detected.",
+        )
+    return Decoded(content, encoding, guessed)
 
 
 def _wide_without_mark(content: bytes) -> str | None:
@@ -151,11 +199,9 @@ def _guessed(content: bytes, name: str) -> Decoded:
         names.insert(0, "cp1252")
     elif "iso8859_2" in plausible and re.search(rb"[\x80-\x9f]", sample) is None:
         names.insert(0, "iso8859_2")  # text in the related cp1250 soon has letters among these bytes
-    for name_of_encoding in names:
-        try:
-            return _decoded(content.decode(name_of_encoding), name_of_encoding, guessed=True)
-        except UnicodeDecodeError:  # only the sample is valid in it
-            continue
+    for encoding in names:
+        if _first_invalid(content, encoding) is None:  # else only the sample is valid in it
+            return Decoded(content, encoding, guessed=True)
     raise InputError(
         f"{name} could not be read as text in any known encoding.",
         "A text file was expected.",

@@ -8,31 +8,31 @@ one can run code.
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import zlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from components.errors import InputError
 from components.retrieval.corpora.readers.csv_files import column_names, read_separated
 from components.retrieval.corpora.readers.encoding import Decoded, decode
-from components.retrieval.corpora.readers.parquet_files import read_parquet
-from components.retrieval.corpora.readers.table import (
-    LINE_COLUMN,
-    MOST_COLUMNS,
-    SET_COLUMN,
-    BadRow,
+from components.retrieval.corpora.readers.limits import (
+    LONG_ROW,
+    MOST_ROW_CHARACTERS,
+    Count,
     Limits,
-    Table,
-    lines_of,
+    megabytes,
+    read_bytes,
     unreadable,
 )
+from components.retrieval.corpora.readers.parquet_files import read_parquet
+from components.retrieval.corpora.readers.table import LINE_COLUMN, MOST_COLUMNS, SET_COLUMN, BadRows, Table
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SHAPE_ROWS = 1_000  # the first JSON objects decide which columns there are
+BLOCK_CHARACTERS = 1 << 20  # of JSON, whose objects are put into columns together
 
 # The first bytes of other kinds of files, which may have a wrong ending.
 _FOREIGN = (
@@ -48,7 +48,7 @@ _FOREIGN = (
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
     (b"\x80\x04\x95", "a pickle (which can run code when it is read)"),
 )
-_GZIP = b"\x1f\x8b"
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def read_table(
@@ -57,25 +57,29 @@ def read_table(
     encoding: str | None = None,
     limits: Limits | None = None,
     max_rows: int | None = None,
+    count: Count | None = None,
 ) -> Table:
-    """The table of a file, or its first `max_rows` rows. Raises InputError for another kind of file, or one too large.
+    """The table of a file, or its first `max_rows` rows. `count` goes on from the other files of the same data set.
 
-    Only the limit of bytes is checked here: the number of sentences is known once bad rows are removed.
+    Raises InputError for another kind of file, and for one above a limit (see components.retrieval.corpora.readers.limits)
+    except that of sentences: their number is known once bad rows are removed.
     """
     ending = format_of(source, name)
+    count = count or Count(name, limits)
     if ending == ".parquet":
         if isinstance(source, Path):
             _check_file(source, name, limits)
         packed = not isinstance(source, Path) or source.name.lower().endswith(".gz")
-        return _named(read_parquet(_content(source, name, limits) if packed else source, name, limits, max_rows))
+        return _named(
+            read_parquet(read_bytes(source, name, limits) if packed else source, name, limits, max_rows, count)
+        )
     decoded = read_text(source, name, encoding, limits)
     if ending == ".txt":
-        lines = lines_of(decoded.text)[:max_rows]
-        table = Table({LINE_COLUMN: lines}, range(1, len(lines) + 1))
+        table = _read_lines(decoded, max_rows, count)
     elif ending in {".csv", ".tsv"}:
-        table = read_separated(decoded.text, name, "\t" if ending == ".tsv" else None, max_rows)
+        table = read_separated(decoded, name, "\t" if ending == ".tsv" else None, max_rows, count)
     else:
-        table = _named(_read_json(decoded, name, ending == ".json", max_rows))
+        table = _named(_read_json(decoded, name, ending == ".json", max_rows, count))
     table.encoding, table.encoding_guessed = decoded.encoding, decoded.guessed
     table.has_broken_bytes = decoded.has_broken_bytes
     return table
@@ -85,7 +89,7 @@ def read_text(source: Path | bytes, name: str, encoding: str | None = None, limi
     """The text of a file, decompressed. Raises InputError where it is not text, or too large."""
     if isinstance(source, Path):
         _check_file(source, name, limits)
-    content = _content(source, name, limits)
+    content = read_bytes(source, name, limits)
     foreign = next((kind for start, kind in _FOREIGN if content.startswith(start)), None)
     if foreign is not None:
         raise InputError(
@@ -116,26 +120,6 @@ def format_of(source: Path | bytes, name: str) -> str:
     )
 
 
-def _content(source: Path | bytes, name: str, limits: Limits | None) -> bytes:
-    """The bytes of a file, decompressed up to the limit: a small file can expand to very many."""
-    if isinstance(source, Path):
-        try:
-            content = source.read_bytes()
-        except OSError as problem:
-            raise unreadable(name, problem) from problem
-    else:
-        content = source
-    if content.startswith(_GZIP):
-        try:
-            with gzip.open(io.BytesIO(content)) as packed:
-                content = packed.read(-1 if limits is None else limits.bytes + 1)
-        except (OSError, EOFError, zlib.error) as problem:
-            raise unreadable(name, problem) from problem
-    if limits is not None and len(content) > limits.bytes:
-        raise limits.exceeded(name, f"more than {limits.bytes / (1 << 20):,.0f} MB")
-    return content
-
-
 def _check_file(path: Path, name: str, limits: Limits | None) -> None:
     """Raise InputError unless this is a plain file within the limit."""
     try:
@@ -147,54 +131,168 @@ def _check_file(path: Path, name: str, limits: Limits | None) -> None:
             f"There is no file {str(path)!r}.", "The path of an existing file was expected.", "Check the path."
         )
     if limits is not None and size > limits.bytes:
-        raise limits.exceeded(name, f"{size / (1 << 20):,.0f} MB")
+        raise limits.exceeded(name, megabytes(size))
 
 
-def _read_json(decoded: Decoded, name: str, is_array: bool, max_rows: int | None) -> Table:
-    if is_array:
-        try:
-            values = json.loads(decoded.text)
-        except (ValueError, RecursionError):
-            values = None  # many .json files hold one object per line
-        if isinstance(values, list):
-            return _of_values(list(enumerate(values[:max_rows], start=1)), [])
-    rows: list[tuple[int, Any]] = []
-    bad: list[BadRow] = []
-    for number, line in enumerate(lines_of(decoded.text), start=1):
-        if not line or line.isspace():
-            bad.append(BadRow(number, "empty"))
-            continue
-        try:
-            rows.append((number, json.loads(line)))
-        except (ValueError, RecursionError):
-            bad.append(BadRow(number, "broken JSON"))
-        if max_rows is not None and len(rows) >= max_rows:
-            break
-    if is_array and not rows:
-        raise InputError(
-            f"{name} could not be read as JSON.",
-            "An array of objects was expected, or one object per line.",
-            "Check it with a JSON validator, or export the sentences as .csv or .txt.",
-        )
-    return _of_values(rows, bad)
-
-
-def _of_values(rows: Sequence[tuple[int, Any]], bad: list[BadRow]) -> Table:
-    """A table of JSON values: objects have columns, a string is a text, a list is a set of sentences."""
-    objects: list[dict[str, Any]] = []
+def _read_lines(text: Decoded, max_rows: int | None, count: Count) -> Table:
+    """A table of one column with the lines."""
+    lines: list[str] = []
     numbers: list[int] = []
-    for number, value in rows:
+    bad = BadRows()
+    first = 1
+    for block in text.line_blocks():
+        count.add_rows(len(block))
+        block_numbers = list(range(first, first + len(block)))
+        first += len(block)
+        if max(map(len, block), default=0) > MOST_ROW_CHARACTERS:
+            for number, line in zip(block_numbers, block, strict=True):
+                if len(line) > MOST_ROW_CHARACTERS:
+                    bad.add(number, LONG_ROW)
+            block_numbers = [
+                number for number, line in zip(block_numbers, block, strict=True) if len(line) <= MOST_ROW_CHARACTERS
+            ]
+            block = [line for line in block if len(line) <= MOST_ROW_CHARACTERS]
+        count.add_values(block)
+        lines += block
+        numbers += block_numbers
+        if max_rows is not None and len(lines) >= max_rows:
+            break
+    return Table({LINE_COLUMN: lines[:max_rows]}, numbers[:max_rows], bad)
+
+
+class _JsonColumns:
+    """The columns of JSON values: objects have columns, a string is a text, a list is a set of sentences."""
+
+    def __init__(self, count: Count) -> None:
+        self.numbers: list[int] = []
+        self.bad = BadRows()
+        self._columns: dict[str, list[Any]] | None = None  # known once the first objects are
+        self._left_out: tuple[str, ...] = ()
+        self._objects: list[dict[str, Any]] = []  # that are not in the columns yet
+        self._characters = 0  # of their JSON
+        self._count = count
+
+    def add(self, number: int, value: Any, characters: int) -> None:
+        """Add a row, whose JSON has this many characters. Raises InputError above the limit of memory."""
         if isinstance(value, str):
             value = {LINE_COLUMN: value}
         elif isinstance(value, list):
             value = {SET_COLUMN: value}
-        if isinstance(value, dict) and value:
-            objects.append(value)
-            numbers.append(number)
+        if not isinstance(value, dict) or not value:
+            self.bad.add(number, "not an object, text or list")
+            return
+        self._objects.append(value)
+        self.numbers.append(number)
+        self._characters += characters
+        if len(self._objects) >= SHAPE_ROWS or self._characters > BLOCK_CHARACTERS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._columns is None:
+            keys = list(dict.fromkeys(key for row in self._objects for key in row))
+            self._columns = {key: [] for key in keys[:MOST_COLUMNS]}
+            self._left_out = tuple(keys[MOST_COLUMNS:])
+        block = [[row.get(key) for row in self._objects] for key in self._columns]
+        self._objects.clear()
+        self._characters = 0
+        self._count.add_values(*block)
+        for column, values in zip(self._columns.values(), block, strict=True):
+            column.extend(values)
+
+    def table(self) -> Table:
+        """The table of all rows that were added."""
+        self._flush()
+        return Table(dict(self._columns or {}), self.numbers, self.bad, left_out=self._left_out)
+
+
+def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, count: Count) -> Table:
+    if is_array:
+        columns = _JsonColumns(count)
+        before = count.rows, count.memory
+        try:
+            for number, (value, characters) in enumerate(_array_values(text.blocks()), start=1):
+                count.add_rows(1)
+                columns.add(number, value, characters)
+                if number == max_rows:
+                    break
+            return columns.table()
+        except InputError:
+            raise
+        except (ValueError, RecursionError):  # many .json files hold one object per line
+            count.go_back(*before)
+    columns = _JsonColumns(count)
+    for number, line in enumerate(text.lines(), start=1):
+        count.add_rows(1)
+        if not line or line.isspace():
+            columns.bad.add(number, "empty")
+        elif len(line) > MOST_ROW_CHARACTERS:
+            columns.bad.add(number, LONG_ROW)
         else:
-            bad.append(BadRow(number, "not an object, text or list"))
-    bad.sort(key=lambda row: row.row)
-    keys = dict.fromkeys(key for row in objects[:SHAPE_ROWS] for key in row)
-    names = list(keys)[:MOST_COLUMNS]
-    columns: dict[str, Sequence[Any]] = {name: [row.get(name) for row in objects] for name in names}
-    return Table(columns, numbers, bad, left_out=tuple(list(keys)[MOST_COLUMNS:]))
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                columns.bad.add(number, "broken JSON")
+                continue
+            columns.add(number, value, len(line))
+            if max_rows is not None and number - len(columns.bad) >= max_rows:
+                break
+    if is_array and not columns.numbers:
+        raise InputError(
+            f"{name} could not be read as JSON.",
+            f"An array of objects was expected, or one object per line, each of at most {MOST_ROW_CHARACTERS:,} characters.",
+            "Check it with a JSON validator, or export the sentences as .csv or .txt.",
+        )
+    return columns.table()
+
+
+def _array_values(blocks: Iterator[str]) -> Iterator[tuple[Any, int]]:
+    """The values of a JSON array one after the other, each with the number of its characters.
+
+    Raises ValueError where the text is no array, goes on behind it, or has a value of more than MOST_ROW_CHARACTERS.
+    """
+    decoder = json.JSONDecoder()
+    text, position = next(blocks, ""), 0
+
+    def skip_space() -> str:
+        """Move to the next character that is no space, and return it; "" at the end."""
+        nonlocal text, position
+        while (position := _SPACE.match(text, position).end()) == len(text):  # type: ignore[union-attr]
+            more = next(blocks, None)
+            if more is None:
+                return ""
+            text, position = more, 0
+        return text[position]
+
+    def take_value() -> tuple[Any, int]:
+        """The value that begins here, and its length. The position moves behind it."""
+        nonlocal text, position
+        while True:
+            with suppress(ValueError):  # unless more text makes it complete
+                value, end = decoder.raw_decode(text, position)
+                behind = _SPACE.match(text, end).end()  # type: ignore[union-attr]
+                if text[behind : behind + 1] in {",", "]"}:  # else a number may go on, such as -1.5 with e10
+                    length, position = end - position, end
+                    break
+            more = next(blocks, None) if len(text) - position <= MOST_ROW_CHARACTERS else None
+            if more is None:
+                raise ValueError("no complete value")
+            text, position = text[position:] + more, 0
+        if length > MOST_ROW_CHARACTERS:
+            raise ValueError(LONG_ROW)
+        return value, length
+
+    if skip_space() != "[":
+        raise ValueError("no array")
+    position += 1
+    mark = skip_space()
+    if mark == "]":
+        position += 1
+    while mark != "]":
+        skip_space()
+        yield take_value()
+        mark = skip_space()
+        if mark not in {"]", ","}:
+            raise ValueError("no comma between two values")
+        position += 1
+    if skip_space():
+        raise ValueError("text behind the array")

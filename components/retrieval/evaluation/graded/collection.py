@@ -23,7 +23,7 @@ from types import MappingProxyType
 
 from components.errors import InputError
 from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.corpora.readers.table import BROWSER_LIMITS, Limits, browser_limits, unreadable
+from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits, browser_limits, unreadable
 from components.retrieval.corpora.texts import Texts, hash_of
 from components.retrieval.evaluation.graded.files import (
     Entries,

@@ -20,7 +20,8 @@ from components.errors import InputError
 from components.retrieval.corpora.columns import as_text
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table, read_text
-from components.retrieval.corpora.readers.table import BadRow, Limits, Table, lines_of
+from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, memory_of
+from components.retrieval.corpora.readers.table import BadRows, Table
 
 Part = Literal["corpus", "queries", "judgements"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -33,6 +34,7 @@ _NAMES: dict[Part, re.Pattern[str]] = {
     "corpus": re.compile("corpus|document|collection|docs"),
 }
 _LINES = (".tsv", ".txt")  # an id, a tab, a text
+_JUDGEMENT_BYTES = 200  # of an entry of a mapping, with its pair
 _GRADE = re.compile(r"([+-]?\d{1,6})(\.0+)?", re.ASCII)
 
 
@@ -41,7 +43,7 @@ class Entries:
     """Texts by their ids, in the order of the file."""
 
     texts: Mapping[str, str]
-    bad: Sequence[BadRow]
+    bad: BadRows
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Judgements:
     grades: Mapping[tuple[str, str], int]
     lines: int  # that are neither empty nor the header
     duplicates: int
-    bad: Sequence[BadRow]
+    bad: BadRows
 
 
 def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[Part, str]:
@@ -73,29 +75,30 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[
 def read_entries(source: Source, name: str, limits: Limits | None = None) -> Entries:
     """The texts of a corpus or of queries. Raises InputError for a file without ids or texts, or with too many."""
     table = (_read_lines if _ending(name) in _LINES else _read_objects)(source, name, limits)
-    bad = list(table.bad)
+    bad = BadRows()
     texts: dict[str, str] = {}
     for row, number in enumerate(table.numbers):
         parts = [table.columns[column][row] for column in ("title", "text") if column in table.columns]
         text = " ".join(cleaned for part in parts if isinstance(part, str) and (cleaned := clean(part).text))
         key = as_text(table.columns["_id"][row]).strip()
         if not key or not text:
-            bad.append(BadRow(number, "no text" if key else "no id"))
+            bad.add(number, "no text" if key else "no id")
         elif table.has_broken_bytes and has_broken_bytes(key + text):
-            bad.append(BadRow(number, "bytes that are not utf-8"))
+            bad.add(number, "bytes that are not utf-8")
         elif key in texts:
-            bad.append(BadRow(number, "repeated id"))
+            bad.add(number, "repeated id")
+        elif limits is not None and len(texts) == limits.sentences:
+            raise limits.exceeded(name, f"more than {limits.sentences:,} texts")
         else:
             texts[key] = text
+    bad = table.bad.joined(bad)
     if not texts:
         raise InputError(
-            f"{name} has no text with an id" + (f" (line {bad[0].row}: {bad[0].reason})." if bad else "."),
+            f"{name} has no text with an id" + (f" (line {bad.first[0].row}: {bad.first[0].reason})." if bad else "."),
             "At least one was expected: objects with _id and text, or lines of an id, a tab and a text.",
             "Check the file and its format.",
         )
-    if limits is not None and len(texts) > limits.sentences:
-        raise limits.exceeded(name, f"{len(texts):,} texts")
-    return Entries(texts, sorted(bad, key=lambda row: row.row))
+    return Entries(texts, bad)
 
 
 def read_judgements(source: Source, name: str, limits: Limits | None = None) -> Judgements:
@@ -103,25 +106,33 @@ def read_judgements(source: Source, name: str, limits: Limits | None = None) -> 
     decoded = read_text(source, name, None, limits)
     grades: dict[tuple[str, str], int] = {}
     lines = duplicates = 0
-    bad: list[BadRow] = []
-    for number, line in enumerate(lines_of(decoded.text), start=1):
+    bad = BadRows()
+    count = Count(name, limits)
+    for number, line in enumerate(decoded.lines(), start=1):
+        count.add_rows(1)
+        if len(line) > MOST_ROW_CHARACTERS:
+            bad.add(number, LONG_ROW)
+            continue
         fields = [field.strip() for field in (line.split("\t") if "\t" in line else line.split())]
         if not any(fields) or (lines == 0 and fields[0] == "query-id"):
             continue
         lines += 1
         if len(fields) not in {3, 4}:
-            bad.append(BadRow(number, f"{len(fields)} fields instead of 3 or 4"))
+            bad.add(number, f"{len(fields)} fields instead of 3 or 4")
             continue
         query, *_, document, grade_text = fields  # the second of TREC's four fields, 0, has no meaning
         grade = _GRADE.fullmatch(grade_text)
         if grade is None:
-            bad.append(BadRow(number, f"{grade_text[:20]!r} is not a whole number"))
+            bad.add(number, f"{grade_text[:20]!r} is not a whole number")
             continue
-        duplicates += (query, document) in grades
+        is_known = (query, document) in grades
+        duplicates += is_known
+        if not is_known:
+            count.add_memory(_JUDGEMENT_BYTES + memory_of(query) + memory_of(document))
         grades[query, document] = int(grade[1])
     if not grades:
         raise InputError(
-            f"{name} has no judgement" + (f" (line {bad[0].row}: {bad[0].reason})." if bad else "."),
+            f"{name} has no judgement" + (f" (line {bad.first[0].row}: {bad.first[0].reason})." if bad else "."),
             "Lines of query, document and grade (header query-id, corpus-id, score), or of TREC's four fields, query 0 "
             "document grade, were expected.",
             "Check the file, or export it in one of these formats.",
@@ -151,13 +162,27 @@ def _read_objects(source: Source, name: str, limits: Limits | None) -> Table:
 def _read_lines(source: Source, name: str, limits: Limits | None) -> Table:
     """The table of lines of an id, a tab and a text."""
     decoded = read_text(source, name, None, limits)
-    lines = [
-        (number, line.partition("\t")) for number, line in enumerate(lines_of(decoded.text), start=1) if line.strip()
-    ]
-    kept = [(number, key, text) for number, (key, tab, text) in lines if tab]
-    bad = [BadRow(number, "no tab between an id and a text") for number, (_, tab, _) in lines if not tab]
-    columns: dict[str, Sequence[Any]] = {"_id": [key for _, key, _ in kept], "text": [text for *_, text in kept]}
-    numbers = [number for number, *_ in kept]
+    count, bad = Count(name, limits), BadRows()
+    keys: list[str] = []
+    texts: list[str] = []
+    numbers: list[int] = []
+    first = 1
+    for lines in decoded.line_blocks():
+        count.add_rows(len(lines))
+        kept = len(keys)
+        for number, line in enumerate(lines, start=first):
+            key, tab, text = line.partition("\t")
+            if len(line) > MOST_ROW_CHARACTERS:
+                bad.add(number, LONG_ROW)
+            elif tab:
+                keys.append(key)
+                texts.append(text)
+                numbers.append(number)
+            elif line.strip():
+                bad.add(number, "no tab between an id and a text")
+        first += len(lines)
+        count.add_values(keys[kept:], texts[kept:])
+    columns: dict[str, Sequence[Any]] = {"_id": keys, "text": texts}
     return Table(columns, numbers, bad, decoded.encoding, decoded.guessed, decoded.has_broken_bytes)
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
+import pickle
 import shutil
 
 import pytest
+import torch
+from safetensors import safe_open
 
 from components.errors import ModelError
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_SHA256, catalog_spec, parse_model
 from components.model.files import sources
 from components.model.files.sources import find_files, verify_checksum
+from components.model.loading import from_pretrained
 
 
 @pytest.fixture
@@ -198,3 +203,63 @@ def test_files_of_the_hub_come_from_the_cache_or_a_download(monkeypatch, tmp_pat
     progress, is_cancelled = object(), object()
     assert find_files(spec, progress, is_cancelled).folder == snapshot
     assert asked == [(spec.key, {"progress": progress, "is_cancelled": is_cancelled})]
+
+
+class Runs:
+    """What a pickle can do when it is read: here it writes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+@pytest.mark.parametrize(
+    "named", ["pytorch_model.bin", "../outside/model.safetensors", "link.safetensors", "absolute", "sub/x.safetensors"]
+)
+def test_an_index_that_names_other_files_is_refused_before_they_are_read(named, folder, tmp_path):
+    outside = tmp_path / "outside" / "model.safetensors"
+    outside.parent.mkdir()
+    shutil.move(folder / "model.safetensors", outside)
+    with (folder / "pytorch_model.bin").open("wb") as file:
+        pickle.dump({"a": Runs(tmp_path / "was read")}, file)
+    (folder / "link.safetensors").symlink_to(outside)
+    (folder / "sub").mkdir()
+    shutil.copy(outside, folder / "sub" / "x.safetensors")
+    part = str(outside) if named == "absolute" else named
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": {"a": part}}))
+    error = refusal(folder)
+    assert error.kind == "no_safetensors"
+    assert repr(part[:80]) in error.problem
+    with pytest.raises(ModelError, match="names"):
+        from_pretrained(folder, "a model")
+    assert not (tmp_path / "was read").exists()
+
+
+def test_a_configuration_that_names_its_weights_is_refused(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "transformers_weights": "other.safetensors.index.json"}))
+    with pytest.raises(ModelError, match="transformers_weights"):
+        from_pretrained(folder, "a model")
+
+
+def test_parts_that_are_links_to_the_hubs_blobs_are_read(folder, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("HF_HUB_CACHE", str(cache))
+    snapshot, blobs = cache / "models--a--b" / "snapshots" / "c0ffee", cache / "models--a--b" / "blobs"
+    blobs.mkdir(parents=True)
+    shutil.copytree(folder, snapshot)
+    shutil.move(snapshot / "model.safetensors", blobs / "123")
+    (snapshot / "model-00001-of-00001.safetensors").symlink_to("../../blobs/123")
+    with safe_open(blobs / "123", "pt") as weights:
+        weight_map = dict.fromkeys(weights.keys(), "model-00001-of-00001.safetensors")
+    (snapshot / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    model, _ = from_pretrained(snapshot, "a model")
+    whole, _ = from_pretrained(folder, "a model")
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(model.parameters(), whole.parameters(), strict=True))
+    (blobs / "123").rename(tmp_path / "secret")
+    (snapshot / "model-00001-of-00001.safetensors").unlink()
+    (snapshot / "model-00001-of-00001.safetensors").symlink_to(tmp_path / "secret")
+    with pytest.raises(ModelError, match="names"):
+        from_pretrained(snapshot, "a model")

@@ -11,21 +11,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from components.command_line.program import main
 from components.errors import InputError
 from components.jobs import Cancelled, Job, Lane, Queue
 from components.model.backend import Backend
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.retrieval.corpora.corpus import Corpus, ReadReport
-from components.retrieval.index import build, cache
+from components.retrieval.index import build, cache, checksums
 from components.retrieval.index.build import build_index, needed_bytes
 from components.retrieval.index.cache import IndexCache, cache_folder, cache_limit
-from components.retrieval.index.folder import MANIFEST, open_index, read_manifest, resolve_dtype
+from components.retrieval.index.folder import MANIFEST, check_index, open_index, read_manifest, resolve_dtype
 from components.retrieval.search.query import query_vectors
 from tests.places import ROOT
 from tests.tiny import WORDS, save_tiny
@@ -129,7 +131,7 @@ def test_pickles_are_never_read(backend, options, tmp_path):
     build_index(backend, sentences(8), tmp_path / "x", options)
     path = tmp_path / "x" / "layer-00-mean.norms.npy"
     np.save(path, np.array([{"a": 1}] * 8, dtype=object), allow_pickle=True)
-    _edit(tmp_path / "x", files={path.name: path.stat().st_size})
+    _edit(tmp_path / "x", files={path.name: path.stat().st_size}, checksums={})
     with pytest.raises(InputError, match="allow_pickle"):
         open_index(tmp_path / "x")
 
@@ -547,3 +549,106 @@ def test_the_caches_folders_and_files_are_private(tmp_path, embedded):
     for path in everything:
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
     assert modes == {True: 0o700, False: 0o600}
+
+
+def _swap_offsets(folder: Path) -> None:
+    path = folder / "texts.offsets.npy"
+    offsets = np.load(path)
+    offsets[[2, 3]] = offsets[[3, 2]]
+    np.save(path, offsets)
+
+
+def _change_a_byte(name: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        (folder / name).write_bytes(content)
+
+    return change
+
+
+DAMAGES = [
+    (_swap_offsets, "texts.offsets.npy"),
+    (_change_a_byte("texts.utf8"), "texts.utf8"),
+    (_change_a_byte("layer-00-mean.npy"), "layer-00-mean.npy"),
+    (_change_a_byte("layer-02-cls.norms.npy"), "layer-02-cls.norms.npy"),
+]
+
+
+@pytest.mark.parametrize(("damage", "name"), DAMAGES)
+def test_damage_that_leaves_every_size_is_noticed(backend, options, tmp_path, damage, name, capsys):
+    folder = tmp_path / "x"
+    build_index(backend, sentences(8), folder, options)
+    assert main(["check", str(folder)]) == 0
+    assert "is undamaged: " in capsys.readouterr().out
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    damage(folder)
+    assert {path.name: path.stat().st_size for path in folder.iterdir()} == sizes
+    with pytest.raises(InputError, match=f"{name} has other content"):
+        open_index(folder)
+    assert main(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert name in said
+    assert said.count("\n") == 1
+
+
+def test_a_large_file_is_sampled_when_opened_and_compared_whole_by_check(backend, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(checksums, "SAMPLED_BYTES", 1_000)
+    monkeypatch.setattr(checksums, "BLOCK_BYTES", 8)
+    folder = tmp_path / "x"
+    build_index(backend, sentences(64), folder, options)
+    monkeypatch.setattr(checksums, "WHOLE_BYTES", 0)
+    path = folder / "layer-02-mean.npy"
+    content = path.read_bytes()
+    for position, is_sampled in ((len(content) - 1, True), (len(content) // 2 + 100, False)):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
+        if is_sampled:
+            with pytest.raises(InputError, match="other content"):
+                open_index(folder)
+        else:
+            assert len(open_index(folder).texts) == 64
+        with pytest.raises(InputError, match=r"layer-02-mean\.npy has other content"):
+            check_index(folder)
+
+
+def test_an_index_of_an_earlier_version_opens_and_check_says_so(backend, options, tmp_path, capsys):
+    folder = tmp_path / "x"
+    built = build_index(backend, sentences(8), folder, options)
+    content = json.loads((folder / MANIFEST).read_text())
+    del content["checksums"]
+    (folder / MANIFEST).write_text(json.dumps(content))
+    assert list(open_index(folder).texts) == list(built.texts)
+    assert main(["check", str(folder)]) == 0
+    assert "has no checksums" in capsys.readouterr().out
+    _change_a_byte("texts.utf8")(folder)
+    with pytest.raises(InputError, match="components check"):
+        list(open_index(folder).texts)
+    _swap_offsets(folder)
+    with pytest.raises(InputError, match="do not belong together"):
+        open_index(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"sentences": 8', '"sentences": Infinity'),
+        lambda text: text.replace('"sentences": 8', '"sentences": 1e999'),
+        lambda text: text.replace('"sentences": 8', '"sentences": NaN'),
+        lambda text: text.replace('"tokens": ', '"more": ' + "[" * 100_000 + "]" * 100_000 + ', "tokens": '),
+        lambda text: text.replace('"files": {', '"files": {"texts": [], '),
+        lambda text: text.replace('"files": {', '"files": {"texts": "\\n", '),
+        lambda text: text.replace('"checksums": {', '"checksums": {"texts": 3, '),
+        lambda text: text.replace('"files": {', '"files": [], "other": {'),
+        lambda text: text.replace('"format": 2', '"format": "' + "x" * 5_000 + '"'),
+    ],
+)
+def test_a_hostile_manifest_is_refused_in_one_line(backend, options, tmp_path, change, capsys):
+    folder = tmp_path / "x"
+    build_index(backend, sentences(8), folder, options)
+    text = (folder / MANIFEST).read_text()
+    (folder / MANIFEST).write_text(change(text))
+    assert (folder / MANIFEST).read_text() != text
+    assert main(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert len(said) < 600

@@ -164,9 +164,9 @@ def test_files_that_will_not_do_say_why(files, words):
 
 
 def test_limits_are_the_browsers_and_name_the_command(monkeypatch):
-    assert "queries.jsonl has 3 texts" in given_of(BEIR, limits=Limits(2, 1 << 20))
+    assert "queries.jsonl has more than 2 texts" in given_of(BEIR, limits=Limits(2, 1 << 20))
     monkeypatch.setenv("BERT_INTERNALS_CORPUS_BYTES", "100")
-    with pytest.raises(InputError, match="MB") as caught:
+    with pytest.raises(InputError, match="100 bytes") as caught:
         read_graded({name + ".gz": gzip.compress(content * 50, mtime=0) for name, content in BEIR.items()})
     assert caught.value.fix.endswith("python -m components evaluate FOLDER")
     check(read_graded(BEIR, limits=None))

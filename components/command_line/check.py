@@ -1,0 +1,35 @@
+"""`check DIR`: whether an index is undamaged."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+NAME = "check"
+HELP = "compare every byte of an index with its checksums"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="a folder written by `index`")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    from components.retrieval.index.folder import check_index
+
+    checked = check_index(options.folder)
+    if options.json != "-":
+        size = f"{checked.files} files, {checked.nbytes / 1e6:,.1f} MB"
+        sys.stdout.write(
+            f"{options.folder} is undamaged: {size}.\n"
+            if checked.has_checksums
+            else f"{options.folder} has no checksums, since an earlier version wrote it; the sizes of its files are right: "
+            f"{size}. Build it again to have them.\n"
+        )
+    return {
+        "folder": str(options.folder),
+        "files": checked.files,
+        "bytes": checked.nbytes,
+        "has_checksums": checked.has_checksums,
+    }

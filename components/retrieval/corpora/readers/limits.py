@@ -1,0 +1,195 @@
+"""The limits of reading: how large a file may be, and how much of it a reader keeps in memory.
+
+A small file can take gigabytes: gzip packs a thousand equal bytes into one, and an empty list of JSON, two characters long,
+takes 56 bytes in memory. So every reader counts while it reads, and stops at a limit before the memory is taken:
+
+- bytes, compressed and decompressed, and how many times more the second are (`Limits.bytes`, MOST_EXPANSION)
+- rows, those that cannot be used included (`Limits.rows`), and the characters and fields of a row (MOST_ROW_CHARACTERS,
+  MOST_FIELDS), which have limits without `Limits` too
+- the memory of the values that are kept (`Limits.memory`), by `memory_of`
+
+What is kept and what is read from together stay below three times `Limits.bytes`, besides a few blocks of a few MB.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from sys import getsizeof
+from typing import Any
+
+from components.errors import InputError
+from components.sizes import parse_bytes
+
+SENTENCES_VARIABLE, BYTES_VARIABLE = "BERT_INTERNALS_CORPUS_SENTENCES", "BERT_INTERNALS_CORPUS_BYTES"
+ROWS_PER_SENTENCE = 3  # rows that are read for each sentence of the limit: many can be blank or without text
+MOST_ROW_CHARACTERS = 1 << 20
+MOST_FIELDS = 10_000
+MOST_EXPANSION = 200  # times that gzip may expand a file, from EXPANDED_BYTES on; text expands 3 to 20 times
+EXPANDED_BYTES = 16 << 20
+LONG_ROW = f"a row of more than {MOST_ROW_CHARACTERS:,} characters"
+_GZIP = b"\x1f\x8b"
+_BLOCK_BYTES = 1 << 20
+_SLOT, _ROW, _NUMBER = 8, 48, 96  # bytes of a reference, a row's number, and a number together with its text
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest corpus that is read."""
+
+    sentences: int
+    bytes: int  # of the file, compressed and decompressed
+    command: str = "index {name} --out DIR"  # reads any size
+
+    @property
+    def rows(self) -> int:
+        """The most rows that are read, those without a sentence included."""
+        return ROWS_PER_SENTENCE * self.sentences
+
+    @property
+    def memory(self) -> int:
+        """The most bytes of memory that the values of a file take."""
+        return 2 * self.bytes
+
+    def exceeded(self, name: str, size: str) -> InputError:
+        """The error for a corpus `name` of `size` ("2,000,000 sentences")."""
+        return InputError(
+            f"{name} has {size}.",
+            f"At most {self.sentences:,} sentences or {megabytes(self.bytes)} were expected.",
+            f"Use the command line, which has no limit: python -m components {self.command.format(name=name)}",
+        )
+
+
+BROWSER_LIMITS = Limits(1_000_000, 200 << 20)
+
+
+def browser_limits() -> Limits:
+    """BROWSER_LIMITS, or the operator's limits from environment variables. Raises InputError for invalid ones."""
+    sentences, size = os.environ.get(SENTENCES_VARIABLE), os.environ.get(BYTES_VARIABLE)
+    return Limits(
+        _count(sentences) if sentences else BROWSER_LIMITS.sentences,
+        parse_bytes(size, BYTES_VARIABLE) if size else BROWSER_LIMITS.bytes,
+    )
+
+
+def _count(text: str) -> int:
+    digits = text.strip().replace(",", "").replace("_", "")
+    if digits.isdecimal() and int(digits) > 0:
+        return int(digits)
+    raise InputError(
+        f"The number of sentences {text[:40]!r} is not valid.",
+        "A whole number above 0 was expected.",
+        f"Set {SENTENCES_VARIABLE} to a number such as 1000000.",
+    )
+
+
+class Count:
+    """What a reader has read and kept so far, of the file `name`. Without limits nothing is counted."""
+
+    def __init__(self, name: str, limits: Limits | None) -> None:
+        self._name, self._limits = name, limits
+        self.rows = self.memory = 0
+
+    def go_back(self, rows: int, memory: int) -> None:
+        """Count from an earlier state again."""
+        self.rows, self.memory = rows, memory
+
+    def add_rows(self, rows: int) -> None:
+        """Count rows that were read. Raises InputError above the limit."""
+        self.rows += rows
+        if self._limits is not None and self.rows > self._limits.rows:
+            raise self._limits.exceeded(self._name, f"more than {self._limits.rows:,} rows")
+
+    def add_values(self, *columns: Sequence[Any]) -> None:
+        """Count the values of rows that are kept. Raises InputError where they take more memory than the limit."""
+        if self._limits is not None and columns:
+            self.add_memory(_ROW * len(columns[0]) + sum(map(memory_of_all, columns)))
+
+    def add_memory(self, memory: int) -> None:
+        """Count bytes of memory. Raises InputError above the limit."""
+        self.memory += memory
+        if self._limits is not None and self.memory > self._limits.memory:
+            raise self._limits.exceeded(
+                self._name, f"so many values that they take more than {megabytes(self._limits.memory)} of memory"
+            )
+
+
+def memory_of_all(values: Sequence[Any]) -> int:
+    """Bytes that a list of values takes, with the texts that are made of numbers."""
+    kinds = set(map(type, values))
+    if kinds <= {str}:  # as in nearly all columns
+        return _SLOT * len(values) + sum(map(str.__sizeof__, values))
+    if kinds <= {int, float, bool}:
+        return (_SLOT + _NUMBER) * len(values)
+    return _SLOT * len(values) + sum(map(memory_of, values))
+
+
+def memory_of(value: Any) -> int:
+    """Bytes that a value of a file takes, without its reference; of a list or an object with all that it holds."""
+    if isinstance(value, str | bytes):
+        return getsizeof(value)
+    if value is None:
+        return 0
+    if isinstance(value, list):
+        return getsizeof(value) + sum(map(memory_of, value))
+    if isinstance(value, dict):
+        return getsizeof(value) + sum(map(memory_of, value)) + sum(map(memory_of, value.values()))
+    return _NUMBER
+
+
+def megabytes(size: int) -> str:
+    """Bytes in a text for people. They are MB of 2**20 bytes, like Streamlit's."""
+    return f"{size / (1 << 20):,.0f} MB" if size >= 1 << 20 else f"{size:,} bytes"
+
+
+def read_bytes(source: Path | bytes, name: str, limits: Limits | None) -> bytes:
+    """The bytes of a file, decompressed up to the limits. Raises InputError for a file that is larger or cannot be read."""
+    try:
+        content = source if isinstance(source, bytes) else source.read_bytes()
+    except OSError as problem:
+        raise unreadable(name, problem) from problem
+    if limits is not None and len(content) > limits.bytes:
+        raise limits.exceeded(name, f"more than {megabytes(limits.bytes)}")
+    return decompressed(content, name, limits) if content.startswith(_GZIP) else content
+
+
+def decompressed(content: bytes, name: str, limits: Limits | None) -> bytes:
+    """The content of gzip's bytes, which is read no further than the limits."""
+    unpacked = io.BytesIO()  # its value is no copy, unlike that of joined blocks
+    try:
+        with gzip.open(io.BytesIO(content)) as packed:
+            while block := packed.read(_BLOCK_BYTES):
+                size = unpacked.tell() + len(block)
+                if limits is not None and size > limits.bytes:
+                    raise limits.exceeded(name, f"more than {megabytes(limits.bytes)} when decompressed")
+                if limits is not None:
+                    check_expansion(size, len(content), name)
+                unpacked.write(block)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise unreadable(name, problem) from problem
+    return unpacked.getvalue()
+
+
+def check_expansion(decompressed_bytes: int, compressed_bytes: int, name: str) -> None:
+    """Raise InputError where a file expands far more than text does."""
+    if decompressed_bytes > max(EXPANDED_BYTES, MOST_EXPANSION * compressed_bytes):
+        raise InputError(
+            f"{name} expands to more than {MOST_EXPANSION} times its {compressed_bytes:,} bytes.",
+            "A compressed file of texts was expected; these expand 3 to 20 times.",
+            "Decompress it, and check that it contains what you expect.",
+        )
+
+
+def unreadable(name: str, problem: Exception) -> InputError:
+    """The error for a file that the system or a library cannot read."""
+    first_line = (str(problem).splitlines() or [type(problem).__name__])[0][:200].rstrip(".")
+    return InputError(
+        f"{name} could not be read: {first_line}.",
+        "A complete and undamaged file was expected.",
+        "Check that it is complete and that this program may read it, or download or export it again.",
+    )

@@ -1,0 +1,244 @@
+"""Small files that would take gigabytes are refused in one sentence, within three times the limit of bytes.
+
+Each is read in a process of its own that may take no more, and no longer than a minute.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from components.errors import InputError
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.readers import encoding, parquet_files
+from components.retrieval.corpora.readers.files import read_table
+from components.retrieval.corpora.readers.limits import MOST_FIELDS, MOST_ROW_CHARACTERS, Limits, memory_of_all
+from components.retrieval.corpora.readers.table import BadRows
+from components.retrieval.search.static_vectors import read_static_vectors
+from tests.places import ROOT
+
+MB = 1 << 20
+LIMIT, SENTENCES = 16 * MB, 100_000
+MEMORY, ROWS = "take more than 32 MB of memory", "more than 300,000 rows"
+LONG = "a row of more than 1,048,576 characters"
+SECONDS = 60
+# The process may take three times the limit, besides what it has after its imports and 32 MB for blocks.
+READ = f"""
+import resource, sys
+from pathlib import Path
+import numpy, pyarrow.parquet
+from components.errors import InputError
+from components.retrieval.corpora import corpus
+from components.retrieval.evaluation.graded import files as graded
+from components.retrieval.search import static_vectors
+from components.retrieval.corpora.readers.limits import Limits
+
+def vectors(path, name, limits):
+    static_vectors.MAX_VECTOR_BYTES = {LIMIT}
+    return static_vectors.read_static_vectors(path, name)
+
+readers = {{
+    "corpus": lambda *given: corpus.read_corpus(*given[:2], limits=given[2]),
+    "columns": lambda path, name, limits: corpus.columns_of(path, name),
+    "entries": graded.read_entries, "judgements": graded.read_judgements, "vectors": vectors,
+}}
+path, limits = Path(sys.argv[2]), Limits({SENTENCES}, {LIMIT})
+used = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmData:"))
+most = used + 3 * {LIMIT} + {32 * MB}
+resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
+try:
+    readers[sys.argv[1]](path, path.name, limits)
+except InputError as problem:
+    print(problem)
+else:
+    print("was read")
+"""
+
+
+def answer(reader: str, path: Path) -> str:
+    """What a reader says about a file, as far as it stays within its limits of memory and time."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ, reader, str(path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env={
+            **os.environ,
+            "BERT_INTERNALS_CORPUS_BYTES": str(LIMIT),
+            "BERT_INTERNALS_CORPUS_SENTENCES": str(SENTENCES),
+            "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve 1 GB at once
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        },
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return done.stdout.strip()
+
+
+def rows(number: int, row: Callable[[int], bytes]) -> bytes:
+    return b"".join(map(row, range(number)))
+
+
+def parquet(**columns: object) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink, compression="gzip")
+    return sink.getvalue().to_pybytes()
+
+
+NUMBERS = rows(1_500, lambda n: b"w%d" % n + b" 0" * 4_000 + b"\n")  # of word vectors
+# A file's name, its content, the reader, and what is said. Those with .gz are small, those without take no unpacking.
+HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
+    "blank lines, plain": ("a.txt", lambda: b"\n" * 15 * MB, "corpus", MEMORY + "|" + ROWS),
+    "short lines": ("a.txt", lambda: rows(1_500_000, lambda n: b"%07d\n" % n), "corpus", MEMORY + "|" + ROWS),
+    "one long line": ("a.txt", lambda: b"word " * 3 * MB, "corpus", LONG),
+    "a long line and an emoji": ("a.txt", lambda: b"word " * 3 * MB + "\U0001f600".encode(), "corpus", LONG),
+    "empty lists": ("a.json", lambda: b"[" + b"[]," * 5_000_000 + b"[]]", "corpus", MEMORY + "|" + ROWS),
+    "a row of empty lists": ("a.jsonl", lambda: b"[" + b"[]," * 5_000_000 + b"[]]", "corpus", LONG),
+    "empty objects": ("a.jsonl", lambda: b"{}\n" * 5_000_000, "corpus", ROWS),
+    "many keys, few values": (
+        "a.jsonl",
+        lambda: b"{" + b",".join(b'"%d":1' % n for n in range(200)) + b"}\n" + rows(500_000, lambda n: b'{"1":"x"}\n'),
+        "corpus",
+        MEMORY,
+    ),
+    "one row of commas": ("a.csv", lambda: b"," * 16_000_000, "corpus", LONG),
+    "its columns": ("a.csv", lambda: b"," * 16_000_000, "columns", LONG),
+    "narrow rows": ("a.csv", lambda: b"a,b,c,d\n" + b"1,2,3,4\n" * 2_000_000, "corpus", MEMORY),
+    "bad rows": ("a.csv", lambda: b"text,n\n" + b"x\n" * 8_000_000, "corpus", ROWS),
+    "nulls": ("a.parquet", lambda: parquet(text=pa.nulls(5_000_000, pa.string())), "corpus", ROWS),
+    "one large cell": ("a.parquet", lambda: parquet(text=["x" * 300 * MB]), "corpus", "of memory"),
+    "a repeated cell": (
+        "a.parquet",
+        lambda: parquet(text=pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), ["x" * 4 * MB])),
+        "corpus",
+        MEMORY,
+    ),
+    "one long list": (
+        "a.parquet",
+        lambda: parquet(text=[["x"] * 10_000_000]),
+        "corpus",
+        "of memory|row of more than 16 MB",
+    ),
+    "judgements": ("a.tsv", lambda: rows(700_000, lambda n: b"q%d\td%d\t1\n" % (n, n)), "judgements", MEMORY),
+    "documents": ("a.tsv", lambda: rows(1_000_000, lambda n: b"d%d\ttext\n" % n), "entries", MEMORY + "|" + ROWS),
+    "word vectors": ("a.vec", lambda: NUMBERS, "vectors", "vectors of 4,000 numbers that take more than 16 MB"),
+    "a line of numbers": ("a.vec.gz", lambda: gzip.compress(b"w" + b" 0" * 20_000_000, 1), "vectors", "1,048,576"),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is Linux's")
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_file_takes_more_than_three_times_the_limit(kind: str, tmp_path: Path) -> None:
+    name, content, reader, expected = HOSTILE[kind]
+    path = tmp_path / name
+    path.write_bytes(content())
+    said = answer(reader, path)
+    assert any(part in said for part in expected.split("|")), said
+    assert said.startswith(name)
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("reader", ["corpus", "vectors"])
+def test_a_file_that_expands_far_more_than_text_is_refused(reader: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress((b"a" + b" 0" * 100 + b"\n") * 100_000))
+    with pytest.raises(InputError, match="expands to more than 200 times") as caught:
+        (read_corpus if reader == "corpus" else read_static_vectors)(path, "a.txt.gz")
+    assert caught.value.fix.startswith("Decompress it")
+
+
+def test_a_header_of_too_many_fields_is_said() -> None:
+    with pytest.raises(InputError, match=f"20,001 fields, which is more than {MOST_FIELDS:,}"):
+        read_corpus(b"," * 20_000 + b"\n" + b"," * 20_000, "a.csv")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl"])
+def test_a_long_row_is_a_bad_row_and_the_others_are_read(name: str) -> None:
+    long = "x" * (MOST_ROW_CHARACTERS + 1)
+    lines = ["One.", long, "Two."]
+    content = {
+        "a.txt": "\n".join(lines),
+        "a.csv": "text\n" + "\n".join(lines),
+        "a.jsonl": "\n".join(f'{{"text": "{line}"}}' for line in lines),
+    }[name]
+    corpus = read_corpus(content.encode(), name)
+    assert corpus.texts == ("One.", "Two.")
+    header = name == "a.csv"
+    assert [(row.row, row.reason) for row in corpus.report.bad_rows] == [(2 + header, LONG)]
+
+
+def test_a_hundred_bad_rows_are_kept_and_all_are_counted() -> None:
+    before, after = BadRows(), BadRows()
+    for number in range(1, 2_001, 2):
+        before.add(number, "empty")
+        after.add(number + 1, f"{number} fields")
+    both = before.joined(after)
+    assert [row.row for row in both.first] == list(range(1, 101))
+    assert len(both) == 2_000
+    assert both.reasons["empty"] == 1_000
+    report = read_corpus(b"text\nGood.\n" + b"x,y\n" * 500, "a.csv").report
+    assert (report.bad_count, len(report.bad_rows), report.rows) == (500, 100, 501)
+
+
+@pytest.mark.parametrize(
+    ("values", "least"),
+    [
+        (["abc", "\U0001f600"], 49 + 3 + 49 + 4),
+        ([1, 2.5, True], 3 * 32),
+        ([None, "x"], 50),
+        ([[["x"], {"a": []}]], 56 + 56 + 50 + 64 + 50 + 56),
+    ],
+)
+def test_the_memory_of_values_is_not_counted_too_low(values: list[object], least: int) -> None:
+    assert least <= memory_of_all(values) < 4 * least + 200
+
+
+def test_values_of_an_array_are_read_over_the_edges_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = ["One \u2028 two.", 12345, {"text": "Ein Satz."}, ["a b", "c d"], [], None, True, -1.5e10, "]"] * 3
+    content = json.dumps(values, indent=1).encode()
+    whole = read_table(content, "a.json")
+    for size in (1, 2, 3, 7, 50):
+        monkeypatch.setattr(encoding, "BLOCK_BYTES", size)
+        table = read_table(content, "a.json")
+        assert (table.columns, table.numbers) == (whole.columns, whole.numbers)
+        assert table.bad.first == whole.bad.first
+    for broken in (b"[1,]", b"[1 2]", b"[1", b"[]]", b"[1],"):
+        with pytest.raises(InputError, match="could not be read as JSON"):
+            read_table(broken.replace(b"1", b'"x" "') if broken != b"[]]" else broken, "a.json")
+
+
+@pytest.mark.parametrize("name", ["utf-8", "utf-16", "utf-16-le", "shift_jis", "cp1252"])
+def test_text_is_the_same_in_blocks_of_any_size(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "One\r\ntwo\rthree\n\n" + ("caf\xe9" if name == "cp1252" else "\u65e5\u672c") + "\r\n"
+    content = text.encode(name)
+    for size in (1, 2, 3, 5):
+        monkeypatch.setattr(encoding, "BLOCK_BYTES", size)
+        assert "".join(encoding.decode(content, "a.txt", name).blocks()) == text.replace("\r\n", "\n").replace(
+            "\r", "\n"
+        )
+        assert list(encoding.decode(content, "a.txt", name).lines())[:4] == ["One", "two", "three", ""]
+
+
+def test_a_parquet_process_that_ends_is_an_error_and_not_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(parquet(text=["One.", "Two."], picture=[b"\xff", b"\xfe"]))
+    table = read_table(path, "a.parquet", limits=Limits(10, 1_000_000))
+    assert table.columns == {"text": ["One.", "Two."]}
+    assert table.left_out == ("picture",)
+    script = tmp_path / "ends.py"
+    script.write_text("import os; os.abort()")
+    monkeypatch.setattr(parquet_files.parquet_child, "__file__", str(script))
+    with pytest.raises(InputError, match="MB of memory"):
+        read_table(path, "a.parquet", limits=Limits(10, 1_000_000))

@@ -49,9 +49,9 @@ def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence
             hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} %)<extra></extra>",
         )
     figure.update_layout(barmode="stack", bargap=0.25)
-    theme.legend_below(figure, -0.18)
+    theme.legend_below(figure)
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
-    figure.update_xaxes(tickformat="~s")  # the title says what is counted; on a phone the legend begins here
+    figure.update_xaxes(title="parameters", tickformat="~s")
     return theme.finish(figure, title, 170 + 26 * len(order))
 
 
@@ -90,7 +90,7 @@ def part_norm_bars(
             figure.add_bar(**shared, marker_color=colour)
     is_alone = np.isfinite(values).sum(axis=0).max() <= 1  # each token has a bar of one part only
     figure.update_layout(barmode="overlay" if is_alone else "group")
-    theme.legend_below(figure, -0.42)
+    theme.legend_below(figure)
     figure.update_yaxes(title=quantity, **({"type": "log", "dtick": 1} if logarithmic else {}))
     figure.update_xaxes(title="token", tickangle=-40, nticks=40)
     return theme.finish(figure, title, 430)
@@ -137,7 +137,7 @@ def cosine_bars(names: Sequence[str], labels: Sequence[str], values: np.ndarray,
         ]
     )
     figure.update_layout(barmode="group")
-    theme.legend_below(figure, -0.24, shown=True)
+    theme.legend_below(figure, shown=True)
     figure.update_yaxes(title="cosine similarity")
     figure.update_xaxes(title="part of layer 0")
     return theme.finish(figure, title, 380)

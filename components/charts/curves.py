@@ -56,7 +56,7 @@ def layer_curves(
         )
     theme.layer_axis(figure, len(layers))
     figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
-    theme.legend_below(figure, -0.2, shown=True)
+    theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 440)
 
 
@@ -98,7 +98,7 @@ def block_curves(values: np.ndarray, labels: Sequence[str], title: str) -> go.Fi
     theme.layer_axis(figure, len(blocks))
     figure.update_xaxes(title="block (block b turns layer b into layer b+1)")
     figure.update_yaxes(title="cosine before and after", zeroline=False)
-    theme.legend_below(figure, -0.2, shown=True)
+    theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 380)
 
 

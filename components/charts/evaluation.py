@@ -315,7 +315,7 @@ def predicted_against_people(
 
 
 def _with_legend(figure: go.Figure, title: str, height: int, entries: int) -> go.Figure:
-    theme.legend_below(figure, -0.22, shown=entries > 1)
+    theme.legend_below(figure, shown=entries > 1)
     return theme.finish(figure, title, height + 14 * max(0, entries - 4))
 
 

@@ -44,5 +44,5 @@ def score_histogram(
     figure.update_yaxes(title="sentences", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1)
     figure.update_xaxes(title=value)
     figure.update_layout(bargap=0)
-    theme.legend_below(figure, -0.3)
+    theme.legend_below(figure)
     return theme.finish(figure, title, 300)

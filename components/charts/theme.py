@@ -73,10 +73,14 @@ def layer_axis(figure: go.Figure, layers: int) -> None:
     )
 
 
-def legend_below(figure: go.Figure, y: float, shown: bool | None = None) -> None:
-    """The legend below the axes, in the order of the curves; `y` is its upper edge as a share of the plot's height."""
-    legend = {"orientation": "h", "yanchor": "top", "y": y, "x": 0, "xanchor": "left", "traceorder": "normal"}
-    figure.update_layout(legend=legend, showlegend=shown, hovermode="closest")
+def legend_below(figure: go.Figure, shown: bool | None = None) -> None:
+    """The legend at the figure's lower edge, in the order of the curves.
+
+    It stands on the edge, not under the axis: on a phone it has many lines, and grows upwards while the plot shrinks, so
+    that it never covers the axis's title.
+    """
+    place = {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0, "xanchor": "left"}
+    figure.update_layout(legend=place | {"traceorder": "normal"}, showlegend=shown, hovermode="closest")
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:

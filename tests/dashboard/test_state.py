@@ -59,6 +59,7 @@ EXAMPLES = {
     "flow_heads": "one",
     "flow_block": 4,
     "flow_special": True,
+    "all_measures": True,
     "mask_word": True,
     "masked": 3,
     "map_view": "senses",

@@ -102,7 +102,7 @@ def _folder(folder: Path) -> ModelFiles:
             "unsupported",
             f"{folder} cannot be read: {problem.strerror or problem}.",
             "A folder whose files this program may read was expected.",
-            "Change the permissions, or choose another folder.",
+            "Check that it exists and that this program may read it, or choose another folder.",
         ) from problem
 
 

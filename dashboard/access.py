@@ -25,8 +25,8 @@ SERVER_FILES_VARIABLE = "BERT_INTERNALS_SERVER_FILES"
 METRICS_VARIABLE = "BERT_INTERNALS_METRICS"
 FRAMES_VARIABLE = "BERT_INTERNALS_FRAMES"
 UNKNOWN_HOST = (
-    "This server does not know the name in its address. Its operator can allow the name with Streamlit's option "
-    "server.allowedHosts.\n"
+    "This server is not reached by this name, or not through a proxy. Its operator can allow the name with Streamlit's "
+    "option server.allowedHosts.\n"
 )
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -119,7 +119,7 @@ def frame_ancestors() -> str:
 
 
 def is_known_host(host: str | None) -> bool:
-    """Whether a request's Host header names this server.
+    """Whether a request's Host header is a name or number under which this server is reached.
 
     Streamlit's server.allowedHosts decides if it is set. Else: localhost and the loopback addresses, and on a server that
     others reach also the machine's own names and every numeric address (a foreign page's host is always a name, since
@@ -131,7 +131,7 @@ def is_known_host(host: str | None) -> bool:
     allowed = st.get_option("server.allowedHosts")
     if allowed:
         return any(_matches(name, pattern.strip().lower().rstrip(".").strip("[]")) for pattern in allowed)
-    if name in LOOPBACK_NAMES:
+    if is_loopback(name):
         return True
     return not is_loopback(st.get_option("server.address")) and (_is_numeric(name) or name in _own_names())
 

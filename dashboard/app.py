@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
 
 from dashboard import access  # noqa: E402
 
+log = logging.getLogger(__name__)
 HEALTH, METRICS = "/_stcore/health", "/_stcore/metrics"
 
 
@@ -36,6 +38,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
+        self._logged_at = float("-inf")  # seconds of the monotonic clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in {"http", "websocket"}:
@@ -44,20 +47,43 @@ class Guard:
         headers = Headers(scope=scope)
         path = scope["path"].rstrip("/")
         # A health check may use any name: its answer says nothing about anybody.
-        is_known = path.endswith(HEALTH) or access.is_known_host(headers.get("host"))
+        is_known = path.endswith(HEALTH) or (
+            len(headers.getlist("host")) == 1
+            and access.is_known_host(headers.get("host"))
+            and not (access.is_private() and _is_forwarded(headers))
+        )
         if scope["type"] == "websocket":
             if is_known and access.is_own_origin(headers.get("origin"), headers.get("host")):
                 await self.app(scope, receive, send)
             else:
+                self._log_refusal(headers)
                 await receive()
                 await send({"type": "websocket.close", "code": 1008})  # before it is accepted: status 403
             return
         if not is_known:
+            self._log_refusal(headers)
             await PlainTextResponse(access.UNKNOWN_HOST, 403)(scope, receive, send)
         elif path.endswith(METRICS) and not access.metrics_allowed():
             await PlainTextResponse("Not found", 404)(scope, receive, send)
         else:
             await self.app(scope, receive, _with_headers(send))
+
+    def _log_refusal(self, headers: Headers) -> None:
+        """Tell the operator, who may have forgotten a setting; once in ten seconds, so that nobody can fill the disk."""
+        if time.monotonic() - self._logged_at < 10:
+            return
+        self._logged_at = time.monotonic()
+        log.warning(
+            "refused: host %.100r, origin %.100r. A server that people reach by another name, as through a proxy, needs "
+            "that name in server.allowedHosts.",
+            headers.get("host"),
+            headers.get("origin"),
+        )
+
+
+def _is_forwarded(headers: Headers) -> bool:
+    """Whether a proxy passed a request on. A private server offers its files: a proxy would offer them to others."""
+    return any(name in headers for name in ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"))
 
 
 def _with_headers(send: Send) -> Send:
@@ -74,7 +100,7 @@ def _with_headers(send: Send) -> Send:
 
 @asynccontextmanager
 async def say_what_is_allowed(_: Any) -> AsyncIterator[None]:
-    logging.getLogger(__name__).warning(access.summary())
+    log.warning(access.summary())
     yield
 
 

@@ -8,6 +8,7 @@ with Ctrl-C. Results go to standard output, progress to standard error.
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import json
 import os
@@ -23,6 +24,7 @@ from components.errors import InputError, UserError
 
 COMMANDS = (index, search, evaluate, sts, reproduce, check, cache)
 DEBUG_VARIABLE = "BERT_INTERNALS_DEBUG"  # 1: as --debug
+_OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # how writing to standard output fails
 MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 
 
@@ -68,8 +70,15 @@ def _explained(problem: BaseException) -> int:
         status, line = 2, str(problem)
     elif isinstance(problem, KeyboardInterrupt):
         status, line = 130, "Stopped. An index continues where it stopped when the same command runs again."
+    elif isinstance(problem, ConnectionError | TimeoutError):
+        status = 2
+        line = (
+            f"A connection failed: {problem.strerror or problem or type(problem).__name__}. An answer of the hub was expected. "
+            "Check the network, and run the command again."
+        )
     elif isinstance(problem, OSError):  # a file, a folder or an output: the system says what is wrong with it
-        name = "The output" if problem.filename is None else str(problem.filename)
+        output = "The output" if problem.errno in _OUTPUT_ERRORS else "A file"
+        name = output if problem.filename is None else str(problem.filename)
         status = 2
         line = (
             f"{name} cannot be used: {problem.strerror or problem}. A file or folder that this program may read or write was "
@@ -80,7 +89,7 @@ def _explained(problem: BaseException) -> int:
     else:
         status = 1
         line = (
-            f"An error of the program, not yours: {type(problem).__name__}: {problem}. "
+            f"This is an error in the program: {type(problem).__name__}: {problem}. "
             f"Run the command with --debug to see where it happened, and report it."
         )
     line = " ".join(line.split())

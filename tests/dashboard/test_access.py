@@ -139,7 +139,7 @@ def test_a_folder_in_an_address_is_refused_like_a_folder_that_does_not_exist(con
     [
         (
             PRIVATE,
-            ["localhost", "localhost:8501", "LOCALHOST.", "127.0.0.1:1", "[::1]:8501"],
+            ["localhost", "localhost:8501", "LOCALHOST.", "127.0.0.1:1", "127.0.0.2:80", "[::1]:8501"],
             [
                 None,
                 "",

@@ -10,13 +10,14 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import InvalidStatus
 
 from tests.browser.conftest import Server, start_server, stop_server
-from tests.faults.session import opened
+from tests.faults.session import Session, opened
 
 
 class Outside:
@@ -78,8 +79,8 @@ def public(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Iterat
     stop_server(server)
 
 
-def status(server: Server, path: str, host: str | None = None) -> tuple[int, dict[str, str]]:
-    request = urllib.request.Request(server.url + path, headers={"Host": host} if host else {})
+def status(server: Server, path: str, host: str | None = None, **headers: str) -> tuple[int, dict[str, str]]:
+    request = urllib.request.Request(server.url + path, headers=headers | ({"Host": host} if host else {}))
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=10) as answer:
@@ -93,6 +94,18 @@ def test_a_foreign_host_is_refused(private: Server, path: str) -> None:
     assert status(private, path, "evil.example")[0] == 403
     assert status(private, path, "127.0.0.1.evil.example:8501")[0] == 403
     assert status(private, path)[0] != 403
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP"])
+def test_a_private_server_is_not_served_through_a_proxy(private: Server, public: Server, header: str) -> None:
+    """It offers its files: an operator who serves others has to name the host, and then it is not private."""
+    assert status(private, "/", **{header: "192.0.2.9"})[0] == 403
+    assert status(public, "/", **{header: "192.0.2.9"})[0] == 200
+
+
+def test_refusals_are_logged(private: Server) -> None:
+    status(private, "/", "evil.example")
+    assert "refused: host '" in private.log.read_text()
 
 
 def test_the_health_address_answers_to_any_name(private: Server) -> None:
@@ -164,25 +177,53 @@ def options_of(widget: object) -> list[str]:
     return [option.content for option in widget.options]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("values", [[], ["File on this machine"], ["path"], ["3"]])
-def test_a_server_on_all_addresses_offers_no_file_whatever_is_sent(
-    public: Server, tmp_path: Path, values: list[str]
+FILE = "File on this machine"
+PATH = "Path of a file on this machine"
+FORGED: list[list[str]] = [[], [FILE], ["path"], ["3"]]
+
+
+def shown(session: Session) -> str:
+    """All that the last run drew, tables included."""
+    return "\n".join(repr(element.SerializeToString()) for element in session.elements)  # type: ignore[attr-defined]
+
+
+def ask_for_path(session: Session, values: list[str], path: Path, known: str = "") -> tuple[Any, str]:
+    """Choose these values as the corpus and send a path; the widgets' values sent, and the id of the path's field."""
+    session.run("search", "view=corpus")
+    (chooser,) = session.labelled("Corpus")
+    forged = WidgetState(id=chooser.id)  # type: ignore[attr-defined]
+    forged.string_array_value.data.extend(values)
+    session.run("search", "view=corpus", states=(forged,))
+    fields = session.labelled(PATH)
+    known = fields[0].id if fields else known  # type: ignore[attr-defined]
+    states = (forged, WidgetState(id=known, string_value=str(path)))
+    session.run("search", "view=corpus", states=states)
+    return states, known
+
+
+def test_a_server_on_all_addresses_reads_no_file_whatever_is_sent(
+    private: Server, public: Server, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret sentence\nanother line\n")
-    with opened(public.url) as session:
-        session.run("search", "view=corpus")
-        (chooser,) = session.labelled("Corpus")
-        assert options_of(chooser) == ["Demo corpus", "Upload a file", "Hugging Face dataset"]
-        forged = WidgetState(id=chooser.id)  # type: ignore[attr-defined]
-        forged.string_array_value.data.extend(values)
-        session.run("search", "view=corpus", states=(forged,))
-        assert session.labelled("Path of a file on this machine") == []
-        assert session.labelled("Corpus")
-        # The widget that is not there, by the id it would have elsewhere.
-        path = WidgetState(id="$$ID-0-corpus_path", string_value=str(secret))
-        session.run("search", "view=corpus", states=(forged, path))
-        assert "secret sentence" not in repr(session.elements)
+    with opened(private.url) as session:  # where files are offered, the same messages do show the file
+        states, known = ask_for_path(session, [FILE], secret)
+        for _ in range(50):  # it is read by a job
+            if "secret sentence" in shown(session):
+                break
+            time.sleep(0.1)
+            session.run("search", "view=corpus", states=states)
+        assert "secret sentence" in shown(session)
+    for values in FORGED:
+        with opened(public.url) as session:
+            states, _ = ask_for_path(session, values, secret, known)  # the field's id is the same on every server
+            for _ in range(5):
+                session.run("search", "view=corpus", states=states)
+                (chooser,) = session.labelled("Corpus")
+                assert options_of(chooser) == ["Demo corpus", "Upload a file", "Hugging Face dataset"]
+                assert session.labelled(PATH) == []
+                assert "secret sentence" not in shown(session)
+                time.sleep(0.1)
 
 
 def test_a_private_server_offers_files(private: Server) -> None:

@@ -297,10 +297,11 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
     recall = np.array([[100 * by_name[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
     spearman = np.array([[_number(by_name[p, t].spearman) for t in TREATMENTS] for p in POOLINGS])
     best = max(cells, key=lambda cell: cell.mean("Recall@1"))
+    usual = by_name["mean", "cosine"]
     st.markdown(
         f":material/insights: **{POOLINGS[best.pooling]}, {TREATMENTS[best.treatment]}** finds most: the correct answer is the "
-        f"first hit of {100 * best.mean('Recall@1'):.1f} % of the queries. "
-        f"Mean with cosine: {100 * by_name['mean', 'cosine'].mean('Recall@1'):.1f} %."
+        f"first hit of {100 * best.mean('Recall@1'):.1f} % of the queries."
+        + ("" if best is usual else f" Mean with cosine: {100 * usual.mean('Recall@1'):.1f} %.")
     )
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)

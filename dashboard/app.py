@@ -1,4 +1,4 @@
-"""The server: `streamlit run dashboard/app.py`. It refuses strangers, then serves main.py to each session.
+"""The server: `streamlit run dashboard/app.py`. It refuses strangers and foreign messages, and serves main.py to each session.
 
 A browser runs scripts of any page a person has open, and some try servers on the person's own machine. Streamlit refuses
 none of them by default: it answers whatever name its address was given (DNS rebinding: a page of evil.example that lets
@@ -22,10 +22,12 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import streamlit as st  # noqa: E402
+from google.protobuf.message import DecodeError  # noqa: E402
 from starlette.datastructures import Headers, MutableHeaders  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from starlette.responses import PlainTextResponse  # noqa: E402
 from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
+from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
 
 from dashboard import access  # noqa: E402
 
@@ -54,7 +56,7 @@ class Guard:
         )
         if scope["type"] == "websocket":
             if is_known and access.is_own_origin(headers.get("origin"), headers.get("host")):
-                await self.app(scope, receive, send)
+                await self.app(scope, _only_of_pages(receive), send)
             else:
                 self._log_refusal(headers)
                 await receive()
@@ -84,6 +86,36 @@ class Guard:
 def _is_forwarded(headers: Headers) -> bool:
     """Whether a proxy passed a request on. A private server offers its files: a proxy would offer them to others."""
     return any(name in headers for name in ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"))
+
+
+def _only_of_pages(receive: Receive) -> Receive:
+    """The messages of a websocket, without those that no page of the dashboard sends.
+
+    Streamlit obeys them from anybody: one empties the caches of all sessions, so that every model is loaded again, and
+    others write to the server's disk.
+    """
+
+    async def received() -> Message:
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive" or not message.get("bytes"):
+                return message
+            if _is_of_a_page(message["bytes"]):
+                return message
+
+    return received
+
+
+def _is_of_a_page(content: bytes) -> bool:
+    message = BackMsg()
+    try:
+        message.ParseFromString(content)
+    except DecodeError:
+        return False
+    kind = message.WhichOneof("type")
+    if kind == "backend_operation_request":
+        return message.backend_operation_request.WhichOneof("payload") in {"deferred_file", "dataframe_chunk"}
+    return kind in {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "load_git_info"}
 
 
 def _with_headers(send: Send) -> Send:

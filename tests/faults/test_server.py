@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import InvalidStatus
 
@@ -149,6 +150,34 @@ def test_a_page_of_the_server_itself_opens_a_session(private: Server) -> None:
         session.run("tokens")
         assert session.elements
         assert not [element for element in session.elements if type(element).__name__ == "Exception"]
+
+
+def threads_of(server: Server) -> int:
+    import psutil
+
+    return int(psutil.Process(server.process.pid).num_threads())
+
+
+def test_nobody_empties_the_caches_of_all(private: Server) -> None:
+    """The model that a session works with must stay loaded whatever another one sends."""
+    with opened(private.url) as session:
+        for _ in range(100):
+            session.run("model", "view=facts")
+            if "22,713,216" in shown(session):
+                break
+            time.sleep(0.2)
+        before = threads_of(private)
+        for _ in range(5):
+            with opened(private.url) as other:
+                other.run("about")
+                for message in (BackMsg(clear_cache=True), BackMsg(set_run_on_save=True)):
+                    other.socket.send(message.SerializeToString())
+                other.socket.send(b"\xff no message at all")
+                other.run("about")  # the session itself goes on
+                assert other.elements
+        session.run("model", "view=facts")
+        assert "22,713,216" in shown(session)  # at once: without the cache it would be loaded again
+        assert threads_of(private) <= before + 2  # each emptied cache left threads behind
 
 
 def test_headers_protect_every_answer(private: Server, public: Server) -> None:

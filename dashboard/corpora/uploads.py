@@ -1,8 +1,7 @@
 """Uploads: read once, kept on the server under the hash of their content, and remembered by the session.
 
-Streamlit keeps the bytes of every file until its session ends. Here a session's files have together at most twice the bytes
-of the largest file that is read: the oldest make room for new ones, and what was read of them stays in use.
-A session holds only keys, since the memory of a session is not freed when the session ends. What was read is shared by
+The server takes files up to a limit for each session (dashboard/app.py). Those of a view that was left are freed as soon as
+another asks for files; what was read of them stays in use. A session holds only keys, since the memory of a session is not freed when the session ends. What was read is shared by
 all sessions (see dashboard/caching.py), and can be found only by somebody who has the file.
 """
 
@@ -14,9 +13,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from components.errors import InputError, UserError
-from components.retrieval.corpora.readers.limits import browser_limits, megabytes
+from components.errors import UserError
+from components.retrieval.corpora.readers.limits import browser_limits
 from dashboard import caching
 from dashboard.jobs import progress
 from dashboard.ui import messages
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from components.jobs import Cache
 
 T = TypeVar("T")
-FILES_PER_SESSION = 2  # of the largest size; all files of a session together have no more bytes
+_SHOWN = "_uploads_shown"  # session key: the ids of each uploader's files, by the uploader's key
 
 
 def kept(
@@ -58,48 +59,20 @@ def uploader(kind: str, label: str, *, key: str, **arguments: Any) -> Any:
             forget(kind)
 
     limit = max(1, browser_limits().bytes >> 20)  # Streamlit's MB are 2**20 bytes, like those of the limits
+    _free_left()
     files = st.file_uploader(label, key=key, on_change=changed, max_upload_size=limit, **arguments)
-    if files and not _has_room(files if isinstance(files, list) else [files]):
-        return [] if isinstance(files, list) else None
+    shown = files if isinstance(files, list) else [files] if files else []
+    st.session_state.setdefault(_SHOWN, {})[key] = [file.file_id for file in shown]
     return files
 
 
-def _has_room(files: Sequence[UploadedFile]) -> bool:
-    """Whether this session may keep these files. Its oldest others make room for them; for too large ones an error is drawn."""
-    from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-    most = FILES_PER_SESSION * browser_limits().bytes
-    context = get_script_run_ctx()
-    store: Any = None if context is None else context.uploaded_file_mgr
-    if context is None or not hasattr(store, "file_storage"):
-        return True
-    new = {file.file_id for file in files}
-    stored = store.file_storage.get(context.session_id, {})  # by the order of their arrival
-    if not stored or next(reversed(stored)) not in new:  # another uploader has the newest, and makes room for it
-        return True
-    others = {key: file for key, file in stored.items() if key not in new}
-    size, dropped = sum(file.size for file in files), []
-    total = size + sum(len(file.data) for file in others.values())
-    for key in list(others):  # the oldest first
-        if total <= most:
-            break
-        total -= len(others[key].data)
-        dropped.append(others[key].name)
-        store.remove_file(context.session_id, key)
-    if size > most:
-        for key in new:
-            store.remove_file(context.session_id, key)
-        problem = InputError(
-            f"These files together have {megabytes(size)}.",
-            f"At most {megabytes(most)} per session were expected.",
-            "Choose smaller files, or use the command line, which has no limit.",
-        )
-        messages.explain(problem, "keeping a file")
-        return False
-    if dropped:
-        names = messages.escape(", ".join(dropped))
-        st.caption(f"To make room, {names} was removed from the server's memory; what was read of it stays in use.")
-    return True
+def _free_left() -> None:
+    """Free the bytes of files whose uploader was left: it comes back empty. Streamlit keeps them until the session ends."""
+    context, shown = get_script_run_ctx(suppress_warning=True), st.session_state.get(_SHOWN, {})
+    for key in [key for key in shown if key not in st.session_state]:
+        for file in shown.pop(key):
+            if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+                context.uploaded_file_mgr.remove_file(context.session_id, file)
 
 
 def earlier(kind: str, names: str) -> None:

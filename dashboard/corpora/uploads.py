@@ -1,7 +1,8 @@
 """Uploads: read once, kept on the server under the hash of their content, and remembered by the session.
 
 The server takes files up to a limit for each session (dashboard/app.py). Those of a view that was left are freed as soon as
-another asks for files; what was read of them stays in use. A session holds only keys, since the memory of a session is not freed when the session ends. What was read is shared by
+another asks for files; what was read of them stays in use.
+A session holds only keys, since the memory of a session is not freed when the session ends. What was read is shared by
 all sessions (see dashboard/caching.py), and can be found only by somebody who has the file.
 """
 
@@ -25,14 +26,17 @@ from dashboard.ui import messages
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import Cache
+    from components.jobs import Cache, IsCancelled, ReportProgress
 
 T = TypeVar("T")
 _SHOWN = "_uploads_shown"  # session key: the ids of each uploader's files, by the uploader's key
 
 
 def kept(
-    kind: str, cache: Cache[T], file: UploadedFile | Sequence[UploadedFile] | None, read: Callable[[Any], T]
+    kind: str,
+    cache: Cache[T],
+    file: UploadedFile | Sequence[UploadedFile] | None,
+    read: Callable[[Any, IsCancelled], T],
 ) -> T | None:
     """What this session uploaded of a kind, now or earlier; None if there is nothing, or it is no longer kept.
 
@@ -87,33 +91,44 @@ def file_names(key: str) -> str:
     return ", ".join(re.split(r" [0-9a-f]{64}(?: |$)", key)[:-1])
 
 
-def added(cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any], T]) -> str | None:
+def added(
+    cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any, IsCancelled], T]
+) -> str | None:
     """The key of a file, or of several that belong together, read unless they are kept; None if they cannot be read."""
     key = key_of(file)
-    return None if read_once(cache, key, lambda: read(file)) is None else key
+    return None if read_once(cache, key, lambda is_cancelled: read(file, is_cancelled)) is None else key
 
 
-def read_once(cache: Cache[T], key: Hashable, read: Callable[[], T]) -> T | None:
+def read_once(cache: Cache[T], key: Hashable, read: Callable[[IsCancelled], T], *, anew: bool = False) -> T | None:
     """What is kept under a key, or else is read by a job, once for all sessions that need it at the same time.
 
     None while it is read, with the progress drawn if that takes a while; None if it cannot be read, with the error drawn.
+    A file that was refused is not read again; where the key does not name the content, `anew` reads it again.
     """
     known = cache.find(key)
-    if known is not None:
+    if known is not None and not anew:
         return known
-    jobs, where = caching.preparations(), hashlib.sha256(repr(key).encode()).hexdigest()[:8]
-    job = jobs.request(("read", id(cache), key), "Reading a file", lambda *_: read(), person=caching.person())
-    if job.finished.wait(progress.SHOWN_AFTER) and isinstance(job.error, UserError):
-        messages.explain(job.error, "reading a file")  # to read the same file again would not help
-        return None
+
+    def work(_: ReportProgress, is_cancelled: IsCancelled) -> T:
+        value = read(is_cancelled)
+        cache.put(key, value)  # also where nobody waits any more
+        return value
+
+    jobs, where = caching.readings(), hashlib.sha256(repr(key).encode()).hexdigest()[:8]
+    name = ("read", id(cache), key)
+    if anew and (refused := jobs.find(name)) is not None:
+        jobs.forget(refused, caching.person())
+    # Whoever waits has the job, and everybody else the cache: nothing is kept twice.
+    job = jobs.request(name, "Reading a file", work, person=caching.person(), then=lambda job: jobs.drop([job]))
     is_read = progress.ready(
-        jobs, job, doing="reading a file", stop_key=f"stop_read_{where}", again_key=f"again_read_{where}"
+        jobs,
+        job,
+        doing="reading a file",
+        stop_key=f"stop_read_{where}",
+        again_key=f"again_read_{where}",
+        final=UserError,
     )
-    if not is_read:
-        return None
-    result: T = job.result
-    cache.put(key, result)
-    jobs.drop([job])  # kept once is enough
+    result: T | None = job.result if is_read else None
     return result
 
 

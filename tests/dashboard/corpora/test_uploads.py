@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.errors import InputError
 from components.jobs import Cache
+from dashboard import caching
 from dashboard.corpora import uploads
 
 
@@ -38,7 +39,7 @@ def test_a_file_is_read_once_and_remembered(session: dict[str, Any]) -> None:
     cache: Cache[int] = Cache(6)
     reads: list[str] = []
 
-    def read(file: Upload) -> int:
+    def read(file: Upload, is_cancelled: Any) -> int:
         reads.append(file.name)
         return len(file.content)
 
@@ -55,18 +56,22 @@ def test_a_file_is_read_once_and_remembered(session: dict[str, Any]) -> None:
 def test_what_made_room_for_others_is_read_again_while_its_file_is_there(session: dict[str, Any]) -> None:
     cache: Cache[str] = Cache(1)
     file = Upload("a.txt", b"1", "1")
-    assert uploads.kept("things", cache, file, lambda file: "first") == "first"
+    assert uploads.kept("things", cache, file, lambda file, is_cancelled: "first") == "first"
     cache.put("another", "x")
-    assert uploads.kept("things", cache, None, lambda file: "never") is None
-    assert uploads.kept("things", cache, file, lambda file: "again") == "again"
+    assert uploads.kept("things", cache, None, lambda file, is_cancelled: "never") is None
+    assert uploads.kept("things", cache, file, lambda file, is_cancelled: "again") == "again"
 
 
 def test_several_files_are_one_thing_in_any_order(session: dict[str, Any]) -> None:
     cache: Cache[int] = Cache(6)
     first, second = Upload("a", b"1", "1"), Upload("b", b"2", "2")
-    key = uploads.added(cache, [first, second], len)
+
+    def count(files: list[Upload], is_cancelled: Any) -> int:
+        return len(files)
+
+    key = uploads.added(cache, [first, second], count)
     assert key is not None
-    assert uploads.added(cache, [second, first], len) == key
+    assert uploads.added(cache, [second, first], count) == key
     assert cache.find(key) == 2
 
 
@@ -77,10 +82,10 @@ def test_a_bad_file_is_explained_and_the_last_good_one_stays(
     monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: said.append(problem))
     cache: Cache[str] = Cache(6)
 
-    def refuse(file: Upload) -> str:
+    def refuse(file: Upload, is_cancelled: Any) -> str:
         raise InputError("Bad.", "Good was expected.", "Choose another file.")
 
-    assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file: "good") == "good"
+    assert uploads.kept("things", cache, Upload("a", b"1", "1"), lambda file, is_cancelled: "good") == "good"
     assert uploads.kept("things", cache, Upload("b", b"2", "2"), refuse) == "good"
     assert [type(problem) for problem in said] == [InputError]
 
@@ -89,7 +94,7 @@ def test_two_sessions_with_one_file_read_it_once(session: dict[str, Any]) -> Non
     cache: Cache[int] = Cache(6)
     begun, go_on, reads = threading.Event(), threading.Event(), []
 
-    def read(file: Upload) -> int:
+    def read(file: Upload, is_cancelled: Any) -> int:
         reads.append(file.name)
         begun.set()
         assert go_on.wait(10)
@@ -103,6 +108,70 @@ def test_two_sessions_with_one_file_read_it_once(session: dict[str, Any]) -> Non
         go_on.set()
         assert first.result(10) == second.result(10)
     assert reads == ["a.txt"]
+
+
+def test_a_refused_file_is_not_read_again_however_late(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[Exception] = []
+    monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: said.append(problem))
+    cache: Cache[str] = Cache(6)
+    reads: list[str] = []
+
+    def refuse(is_cancelled: Any) -> str:
+        reads.append("read")
+        raise InputError("Bad.", "Good was expected.", "Choose another file.")
+
+    assert uploads.read_once(cache, "refused", refuse) is None
+    moment = time.monotonic()
+    monkeypatch.setattr("components.jobs.time.monotonic", lambda: moment + 3_600)
+    assert uploads.read_once(cache, "refused", refuse) is None
+    assert len(reads) == 1
+    assert len(said) == 2
+    assert uploads.read_once(cache, "refused", refuse, anew=True) is None  # where a person asks for it
+    assert len(reads) == 2
+
+
+def test_what_was_read_is_kept_in_the_cache_alone(session: dict[str, Any]) -> None:
+    cache: Cache[bytearray] = Cache(6)
+    assert uploads.read_once(cache, "kept", lambda is_cancelled: bytearray(5)) == bytearray(5)
+    deadline = time.monotonic() + 10
+    for jobs in (caching.readings(), caching.preparations()):
+        while any(isinstance(job.result, bytearray) for job in jobs.finished()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_stop_ends_reading_and_nothing_waits_any_more() -> None:
+    def page() -> None:
+        import threading
+
+        import streamlit as st
+
+        from components.jobs import Cache, Cancelled
+        from dashboard.corpora import uploads
+
+        kept = st.cache_resource(lambda: (Cache(6), threading.Event()), show_spinner=False)
+
+        def read(is_cancelled):  # type: ignore[no-untyped-def]
+            while not is_cancelled():
+                stopped.wait(0.01)
+            stopped.set()
+            raise Cancelled
+
+        cache, stopped = kept()
+        st.text(f"read: {uploads.read_once(cache, 'long', read)}, ended: {stopped.is_set()}")
+
+    app = AppTest.from_function(page, default_timeout=30).run()
+    (stop,) = [button for button in app.button if str(button.key).startswith("stop_read_")]
+    stop.click().run()
+    (job,) = [job for job in caching.readings().finished() if job.key[2] == "long"]
+    assert job.finished.wait(10)
+    started = time.monotonic()
+    app.run()
+    assert app.text[0].value == "read: None, ended: True"
+    assert "Stopped" in app.info[0].value
+    assert time.monotonic() - started < 0.4  # a drawing after Stop does not wait
 
 
 def page() -> None:

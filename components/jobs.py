@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import cachetools
 from cachetools import LRUCache
@@ -62,6 +62,30 @@ def part_of(progress: ReportProgress, before: int, total: int) -> ReportProgress
     `before` was done when the part began, and `total` is that of the whole, both in the units that the part counts.
     """
     return lambda done, _: progress(before + done, total)
+
+
+class Stoppable(Sequence[Value]):
+    """A sequence that raises Cancelled when it is read once `is_cancelled()` is true.
+
+    It stops work inside a library that knows no stop, but reads its input item by item.
+    """
+
+    def __init__(self, items: Sequence[Value], is_cancelled: IsCancelled) -> None:
+        self._items, self._is_cancelled = items, is_cancelled
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, place: int) -> Value: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Value]: ...
+
+    def __getitem__(self, place: int | slice) -> Value | Sequence[Value]:
+        if self._is_cancelled():
+            raise Cancelled
+        return self._items[place]
 
 
 @dataclass(eq=False)
@@ -191,6 +215,10 @@ class Queue:
         if was_stopped:
             job.finish(error=Cancelled())
         self._drop(dropped)
+
+    def works_on_one(self) -> bool:
+        """Whether at most one job is at work: what a job asks that measures a time, which others would lengthen."""
+        return sum(job.started is not None for job in self.under_way()) <= 1
 
     def put_first(self, job: Job) -> None:
         """Make a waiting job the next of its lane."""

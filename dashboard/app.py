@@ -1,4 +1,6 @@
-"""The server: `streamlit run dashboard/app.py`. It refuses strangers and foreign messages, and serves main.py to each session.
+"""The server: `streamlit run dashboard/app.py`. It refuses strangers, foreign messages and files that are too large.
+
+Whatever passes reaches main.py, which draws the pages of each session.
 
 A browser runs scripts of any page a person has open, and some try servers on the person's own machine. Streamlit refuses
 none of them by default: it answers whatever name its address was given (DNS rebinding: a page of evil.example that lets
@@ -11,6 +13,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,15 +27,23 @@ if ROOT not in sys.path:
 import streamlit as st  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
 from starlette.datastructures import Headers, MutableHeaders  # noqa: E402
+from starlette.exceptions import HTTPException  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from starlette.responses import PlainTextResponse  # noqa: E402
 from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
+from streamlit import runtime  # noqa: E402
 from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager  # noqa: E402
 
+from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
 from dashboard import access  # noqa: E402
 
 log = logging.getLogger(__name__)
 HEALTH, METRICS = "/_stcore/health", "/_stcore/metrics"
+UPLOADS = ["_stcore", "upload_file"]  # of a path, followed by the ids of the session and of the file
+TOO_LARGE = "This file is too large, or the files of this session are too large together.\n"
+FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
+FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
 
 class Guard:
@@ -130,10 +141,76 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
+class UploadLimit:
+    """Answers 413 to a file above the operator's limit, and to one for which its session has no room left.
+
+    Streamlit has a limit of its own for a file, and none for a session. Bytes count from their announcement, or else as
+    they arrive: requests at the same time share the room.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._arriving: Counter[tuple[str, str]] = Counter()  # bytes by session and file; only the event loop's thread
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        *path, session, file = scope.get("path", "").split("/")[-4:]
+        if scope.get("method") != "PUT" or path != UPLOADS:
+            await self.app(scope, receive, send)
+            return
+        arrived = claimed = 0
+
+        def is_allowed(size: int) -> bool:
+            nonlocal claimed
+            more = max(0, size - FRAMING_BYTES - claimed)
+            claimed += more
+            self._arriving[session, file] += more
+            limit = browser_limits().bytes
+            return claimed <= limit and self._bytes_of(session) <= FILES_PER_SESSION * limit
+
+        async def received() -> Message:
+            nonlocal arrived
+            message = await receive()
+            arrived += len(message.get("body", b""))
+            if not is_allowed(arrived):
+                raise HTTPException(413, TOO_LARGE)
+            return message
+
+        announced = Headers(scope=scope).get("content-length", "")
+        try:
+            if is_allowed(int(announced) if announced.isdecimal() else 0):
+                await self.app(scope, received, send)
+            else:
+                await PlainTextResponse(TOO_LARGE, 413)(scope, receive, send)
+        finally:
+            self._arriving[session, file] -= claimed
+            self._arriving += Counter()  # without those that are 0
+            if not runtime.get_instance().is_active_session(
+                session
+            ):  # it ended meanwhile, and its other files are gone
+                uploaded_files().remove_file(session, file)
+
+    def _bytes_of(self, session: str) -> int:
+        """The bytes of a session's files, stored and arriving. What arrives under a stored file's id replaces it."""
+        arriving = {file: size for (owner, file), size in self._arriving.items() if owner == session}
+        stored = dict(uploaded_files().file_storage.get(session, {}))
+        return sum(arriving.values()) + sum(len(stored[file].data) for file in stored.keys() - arriving.keys())
+
+
+def uploaded_files() -> MemoryUploadedFileManager:
+    """The files of all sessions: what Streamlit's own server keeps them in."""
+    files = runtime.get_instance().uploaded_file_mgr
+    assert isinstance(files, MemoryUploadedFileManager)
+    return files
+
+
 @asynccontextmanager
 async def say_what_is_allowed(_: Any) -> AsyncIterator[None]:
     log.warning(access.summary())
     yield
 
 
-app = st.App(Path(__file__).parent / "main.py", middleware=[Middleware(Guard)], lifespan=say_what_is_allowed)
+app = st.App(
+    Path(__file__).parent / "main.py",
+    middleware=[Middleware(Guard), Middleware(UploadLimit)],
+    lifespan=say_what_is_allowed,
+)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import math
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -136,6 +138,12 @@ def _baselines() -> Cache[Baselines]:
     return Cache(8)
 
 
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _failed_baselines() -> dict[tuple[str, str], float]:
+    """When measuring failed for another reason than the model, time.monotonic() by model."""
+    return {}
+
+
 def token_baseline(backend: Backend) -> Baseline:
     """How similar unrelated tokens are in a model."""
     return baseline(backend).tokens
@@ -149,18 +157,26 @@ def sentence_baseline(backend: Backend, pooling: Pooling, include_special: bool)
 def baseline(backend: Backend) -> Baselines:
     """The similarity of unrelated tokens and sentences in a model; waits while another thread measures it.
 
-    For a model that cannot read the sample it is not measured: that must not keep a page from showing what it can.
+    For a model that cannot read the sample it is not measured: that must not keep a page from showing what it can. After
+    any other failure it is measured again, not before RETRY_SECONDS have passed.
     """
     from components.analysis.similarity.baseline import measure_sample, not_measured
 
     def measured() -> Baselines:
         try:
             return measure_sample(backend.run, demo_sentences())
-        except Exception as problem:
-            log.warning("%s has no baseline", backend.spec.title, exc_info=problem)
+        except UserError as problem:
+            log.warning("%s has no baseline: %s", backend.spec.title, problem)
             return not_measured(backend.facts.layers, backend.poolings)
 
-    return _baselines().get(_model_key(backend), measured)
+    key, failed_at = _model_key(backend), _failed_baselines()
+    if time.monotonic() - failed_at.get(key, -math.inf) >= RETRY_SECONDS:
+        try:
+            return _baselines().get(key, measured)
+        except Exception as problem:
+            log.warning("the baseline of %s could not be measured", backend.spec.title, exc_info=problem)
+            failed_at[key] = time.monotonic()
+    return not_measured(backend.facts.layers, backend.poolings, has_failed=True)
 
 
 def baseline_under_way(backends: Sequence[Backend]) -> bool:
@@ -292,8 +308,14 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def readings() -> Jobs:
+    """The files being read, for all sessions, and those that were refused. What was read is kept in the caches above."""
+    return Jobs(queue(), "preparation", keep=16)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def preparations() -> Jobs:
-    """What a page needs of a corpus before it can show anything of it: the file read, words and tokens counted."""
+    """What a page needs of a corpus before it can show anything of it: words and tokens counted."""
     return Jobs(queue(), "preparation", keep=16, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
 
 

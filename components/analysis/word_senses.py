@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, unit
+from components.jobs import Cancelled, IsCancelled
 
 _TIE = 1e-5  # cosines this close count as equal, because vectors are stored in float16
 MOST_CLUSTERS = 6
@@ -78,10 +79,11 @@ def nearest_neighbour_accuracy(directions: Float32, labels: Int64) -> float:
     return float(((nearest & same).sum(axis=1) / nearest.sum(axis=1)).mean())
 
 
-def clusters(vectors: NDArray[Any], seed: int = 0) -> list[Cluster]:
+def clusters(vectors: NDArray[Any], seed: int = 0, is_cancelled: IsCancelled = lambda: False) -> list[Cluster]:
     """Groups of occurrences at one layer, [occurrence, dim], largest first: k-means on directions.
 
-    Their number, from 2 to 6, is the one with the best silhouette. Raises ValueError for fewer than 4 occurrences.
+    Their number, from 2 to 6, is the one with the best silhouette. Raises ValueError for fewer than 4 occurrences,
+    and Cancelled once `is_cancelled()` is true, checked before each number.
     """
     if len(vectors) < 4:
         raise ValueError(f"{len(vectors)} occurrences cannot be grouped; at least 4 were expected")
@@ -93,6 +95,8 @@ def clusters(vectors: NDArray[Any], seed: int = 0) -> list[Cluster]:
         return [_cluster(directions, np.arange(len(directions)))]
     best, best_score = np.zeros(len(directions), np.int64), -2.0
     for count in range(2, min(MOST_CLUSTERS, len(directions) - 1) + 1):
+        if is_cancelled():
+            raise Cancelled
         labels = KMeans(count, n_init=5, random_state=seed).fit_predict(directions)
         if len(np.unique(labels)) < 2:
             continue

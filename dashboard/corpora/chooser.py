@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,7 @@ def _file() -> _Source | None:
         return None
     path = access.server_path(typed)
     status = path.stat()
-    return _Source(path.name, f"{path} {status.st_size} {status.st_mtime_ns}", lambda: path)
+    return _Source(path.name, f"{path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}", lambda: path)
 
 
 def _dataset() -> _Source | None:
@@ -136,7 +137,7 @@ def _read(source: _Source, is_upload: bool) -> Corpus | None:
     row = st.container(horizontal=True)
     typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
     encoding = typed.strip() or None
-    columns = uploads.read_once(caching.column_previews(), (source.key, encoding), lambda: _preview(source, encoding))
+    columns = uploads.read_once(caching.column_previews(), (source.key, encoding), partial(_preview, source, encoding))
     if columns is None:
         return None
     text_columns = [column for column in columns if column.is_text] or columns
@@ -156,13 +157,15 @@ def _read(source: _Source, is_upload: bool) -> Corpus | None:
     column = guessed[0] if chosen == AUTOMATIC else chosen
     key = (source.key, encoding, column)
     corpus = uploads.read_once(
-        caching.read_corpora(), key, lambda: reading.read_corpus(source.content(), source.name, column, encoding)
+        caching.read_corpora(),
+        key,
+        lambda is_cancelled: reading.read_corpus(source.content(), source.name, column, encoding),
     )
     if is_upload:
         st.session_state[f"_{UPLOAD}"] = key
     return corpus
 
 
-def _preview(source: _Source, encoding: str | None) -> tuple[ColumnPreview, ...]:
+def _preview(source: _Source, encoding: str | None, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
     content = source.content()
     return reading.columns_of(content[0] if isinstance(content, tuple) else content, source.name, encoding)

@@ -1,7 +1,7 @@
 """Uploads: read once, kept on the server under the hash of their content, and remembered by the session.
 
-Streamlit keeps the bytes of every file until its session ends. Here a session's files have together at most twice the bytes
-of the largest file that is read: the oldest make room for new ones, and what was read of them stays in use.
+The server takes files up to a limit for each session (dashboard/app.py). Those of a view that was left are freed as soon as
+another asks for files; what was read of them stays in use.
 A session holds only keys, since the memory of a session is not freed when the session ends. What was read is shared by
 all sessions (see dashboard/caching.py), and can be found only by somebody who has the file.
 """
@@ -14,9 +14,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from components.errors import InputError, UserError
-from components.retrieval.corpora.readers.limits import browser_limits, megabytes
+from components.errors import UserError
+from components.retrieval.corpora.readers.limits import browser_limits
 from dashboard import caching
 from dashboard.jobs import progress
 from dashboard.ui import messages
@@ -24,14 +26,17 @@ from dashboard.ui import messages
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import Cache
+    from components.jobs import Cache, IsCancelled, ReportProgress
 
 T = TypeVar("T")
-FILES_PER_SESSION = 2  # of the largest size; all files of a session together have no more bytes
+_SHOWN = "_uploads_shown"  # session key: the ids of each uploader's files, by the uploader's key
 
 
 def kept(
-    kind: str, cache: Cache[T], file: UploadedFile | Sequence[UploadedFile] | None, read: Callable[[Any], T]
+    kind: str,
+    cache: Cache[T],
+    file: UploadedFile | Sequence[UploadedFile] | None,
+    read: Callable[[Any, IsCancelled], T],
 ) -> T | None:
     """What this session uploaded of a kind, now or earlier; None if there is nothing, or it is no longer kept.
 
@@ -58,48 +63,20 @@ def uploader(kind: str, label: str, *, key: str, **arguments: Any) -> Any:
             forget(kind)
 
     limit = max(1, browser_limits().bytes >> 20)  # Streamlit's MB are 2**20 bytes, like those of the limits
+    _free_left()
     files = st.file_uploader(label, key=key, on_change=changed, max_upload_size=limit, **arguments)
-    if files and not _has_room(files if isinstance(files, list) else [files]):
-        return [] if isinstance(files, list) else None
+    shown = files if isinstance(files, list) else [files] if files else []
+    st.session_state.setdefault(_SHOWN, {})[key] = [file.file_id for file in shown]
     return files
 
 
-def _has_room(files: Sequence[UploadedFile]) -> bool:
-    """Whether this session may keep these files. Its oldest others make room for them; for too large ones an error is drawn."""
-    from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-    most = FILES_PER_SESSION * browser_limits().bytes
-    context = get_script_run_ctx()
-    store: Any = None if context is None else context.uploaded_file_mgr
-    if context is None or not hasattr(store, "file_storage"):
-        return True
-    new = {file.file_id for file in files}
-    stored = store.file_storage.get(context.session_id, {})  # by the order of their arrival
-    if not stored or next(reversed(stored)) not in new:  # another uploader has the newest, and makes room for it
-        return True
-    others = {key: file for key, file in stored.items() if key not in new}
-    size, dropped = sum(file.size for file in files), []
-    total = size + sum(len(file.data) for file in others.values())
-    for key in list(others):  # the oldest first
-        if total <= most:
-            break
-        total -= len(others[key].data)
-        dropped.append(others[key].name)
-        store.remove_file(context.session_id, key)
-    if size > most:
-        for key in new:
-            store.remove_file(context.session_id, key)
-        problem = InputError(
-            f"These files together have {megabytes(size)}.",
-            f"At most {megabytes(most)} per session were expected.",
-            "Choose smaller files, or use the command line, which has no limit.",
-        )
-        messages.explain(problem, "keeping a file")
-        return False
-    if dropped:
-        names = messages.escape(", ".join(dropped))
-        st.caption(f"To make room, {names} was removed from the server's memory; what was read of it stays in use.")
-    return True
+def _free_left() -> None:
+    """Free the bytes of files whose uploader was left: it comes back empty. Streamlit keeps them until the session ends."""
+    context, shown = get_script_run_ctx(suppress_warning=True), st.session_state.get(_SHOWN, {})
+    for key in [key for key in shown if key not in st.session_state]:
+        for file in shown.pop(key):
+            if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+                context.uploaded_file_mgr.remove_file(context.session_id, file)
 
 
 def earlier(kind: str, names: str) -> None:
@@ -114,33 +91,44 @@ def file_names(key: str) -> str:
     return ", ".join(re.split(r" [0-9a-f]{64}(?: |$)", key)[:-1])
 
 
-def added(cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any], T]) -> str | None:
+def added(
+    cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any, IsCancelled], T]
+) -> str | None:
     """The key of a file, or of several that belong together, read unless they are kept; None if they cannot be read."""
     key = key_of(file)
-    return None if read_once(cache, key, lambda: read(file)) is None else key
+    return None if read_once(cache, key, lambda is_cancelled: read(file, is_cancelled)) is None else key
 
 
-def read_once(cache: Cache[T], key: Hashable, read: Callable[[], T]) -> T | None:
+def read_once(cache: Cache[T], key: Hashable, read: Callable[[IsCancelled], T], *, anew: bool = False) -> T | None:
     """What is kept under a key, or else is read by a job, once for all sessions that need it at the same time.
 
     None while it is read, with the progress drawn if that takes a while; None if it cannot be read, with the error drawn.
+    A file that was refused is not read again; where the key does not name the content, `anew` reads it again.
     """
     known = cache.find(key)
-    if known is not None:
+    if known is not None and not anew:
         return known
-    jobs, where = caching.preparations(), hashlib.sha256(repr(key).encode()).hexdigest()[:8]
-    job = jobs.request(("read", id(cache), key), "Reading a file", lambda *_: read(), person=caching.person())
-    if job.finished.wait(progress.SHOWN_AFTER) and isinstance(job.error, UserError):
-        messages.explain(job.error, "reading a file")  # to read the same file again would not help
-        return None
+
+    def work(_: ReportProgress, is_cancelled: IsCancelled) -> T:
+        value = read(is_cancelled)
+        cache.put(key, value)  # also where nobody waits any more
+        return value
+
+    jobs, where = caching.readings(), hashlib.sha256(repr(key).encode()).hexdigest()[:8]
+    name = ("read", id(cache), key)
+    if anew and (refused := jobs.find(name)) is not None:
+        jobs.forget(refused, caching.person())
+    # Whoever waits has the job, and everybody else the cache: nothing is kept twice.
+    job = jobs.request(name, "Reading a file", work, person=caching.person(), then=lambda job: jobs.drop([job]))
     is_read = progress.ready(
-        jobs, job, doing="reading a file", stop_key=f"stop_read_{where}", again_key=f"again_read_{where}"
+        jobs,
+        job,
+        doing="reading a file",
+        stop_key=f"stop_read_{where}",
+        again_key=f"again_read_{where}",
+        final=UserError,
     )
-    if not is_read:
-        return None
-    result: T = job.result
-    cache.put(key, result)
-    jobs.drop([job])  # kept once is enough
+    result: T | None = job.result if is_read else None
     return result
 
 

@@ -141,18 +141,26 @@ def token_counts(backend: Backend, corpus: Texts, where: str) -> Int64 | None:
     return progress.prepared(key, f"Counting the tokens of {len(texts):,} sentences", count, f"count_{where}")
 
 
-def _speed(backend: Backend, precision: Resolved, where: str) -> float | None:
-    """Sentences per second, for sentences of about 20 tokens, measured once on those of the demo; None until then."""
+def _speed(backend: Backend, precision: Resolved, where: str) -> tuple[float, bool] | None:
+    """Sentences per second, for sentences of about 20 tokens, measured on those of the demo; None until then.
 
-    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> float:
+    Also whether nothing else was at work. Else the speed is too low: it is measured again once nothing is under way.
+    """
+    queue = caching.queue()
+
+    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, bool]:
         texts = caching.demo_sentences()[:96]
         options = backend.embed_options(precision=precision)
-        backend.embed(texts[:32], options=options)  # warms up
-        started = time.perf_counter()
-        backend.embed(texts, options=options)
-        return len(texts) / (time.perf_counter() - started)
+        backend.embed(texts[:32], options=options, is_cancelled=is_cancelled)  # warms up
+        was_alone, started = queue.works_on_one(), time.perf_counter()
+        backend.embed(texts, options=options, is_cancelled=is_cancelled)
+        speed = len(texts) / (time.perf_counter() - started)
+        return speed, was_alone and queue.works_on_one()
 
     key = ("embedding speed", backend.spec.key, backend.revision, str(backend.device), precision)
+    before = caching.preparations().find(key)
+    if before is not None and before.result is not None and not before.result[1] and not queue.under_way():
+        caching.preparations().drop([before])
     return progress.prepared(key, f"Measuring the speed of {backend.spec.title}", measure, f"speed_{where}")
 
 
@@ -211,9 +219,11 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         options = request.document_options(layers, poolings)
         dim = backend.vector_size(options.poolings)
         dtype = resolve_dtype(request.dtype, count, dim, options)
-        speed, lengths = _speed(backend, options.precision, where), token_counts(backend, corpus, f"costs_{where}")
-        if speed is None or lengths is None:
+        lengths = token_counts(backend, corpus, f"costs_{where}")
+        measured = None if lengths is None else _speed(backend, options.precision, where)  # not beside each other
+        if lengths is None or measured is None:
             return
+        speed, was_alone = measured
         facts = corpus_facts(corpus, lengths, options.max_length)
         costs = estimate(
             count,
@@ -231,6 +241,7 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
             f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
             + (f" Embedding the queries and ranking (about {duration(ranking)}) come on top." if request.exact else "")
+            + ("" if was_alone else " The time was estimated beside other work, and will be again without it.")
         )
         st.button(
             "Embed the corpus",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from components.arrays import Int64
+from components.jobs import Stoppable
 from components.model.trace import Pooling
 from components.retrieval.evaluation import pair_runs, run_record
 from components.retrieval.evaluation.run_record import Run, RunData
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
 
 Result = TypeVar("Result")
+log = logging.getLogger(__name__)
 
 
 class NoResult(Exception):
@@ -104,7 +107,7 @@ class Timing:
         job = caching.evaluations().find(self.key)
         if job is None or not job.finished.is_set():
             return None
-        measured: tuple[float | None, str] | None = (None, run_record.now()) if job.error is not None else job.result
+        measured: tuple[float | None, str] | None = job.result
         return measured
 
 
@@ -134,13 +137,15 @@ def measure_times(timings: Iterable[Timing]) -> bool:
     """
     jobs, queue = caching.evaluations(), caching.queue()
 
-    def work(timing: Timing) -> Callable[..., tuple[float, str] | None]:
-        def run(*_: object) -> tuple[float, str] | None:
-            def is_alone() -> bool:
-                return sum(job.started is not None for job in queue.under_way()) <= 1  # this one
-
-            was_alone, milliseconds = is_alone(), timing.measure()
-            return (milliseconds, run_record.now()) if was_alone and is_alone() else None
+    def work(timing: Timing) -> Callable[..., tuple[float | None, str] | None]:
+        def run(*_: object) -> tuple[float | None, str] | None:
+            was_alone = queue.works_on_one()
+            try:
+                milliseconds = timing.measure()
+            except Exception as problem:
+                log.warning("%s failed", timing.title, exc_info=problem)
+                return None, run_record.now()  # for good: the time of the failure belongs to the run's record
+            return (milliseconds, run_record.now()) if was_alone and queue.works_on_one() else None
 
         return run
 
@@ -189,7 +194,7 @@ def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
     ranking = rankers.word_ranking(backend, kind)  # read here: a worker has no session
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, int, str]:
-        ranker = ranking.make(pairs.documents.texts)
+        ranker = ranking.make(Stoppable(pairs.documents.texts, is_cancelled))
         ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=report_progress, is_cancelled=is_cancelled)
         return ranks, ranker.nbytes, run_record.now()
 

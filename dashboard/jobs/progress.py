@@ -78,25 +78,39 @@ def _draw_shared(shared: _Shared) -> None:
 
 
 def ready(
-    jobs: Jobs, job: Job, *, doing: str, stop_key: str, again_key: str, unit: str = "", resumes: bool = False
+    jobs: Jobs,
+    job: Job,
+    *,
+    doing: str,
+    stop_key: str,
+    again_key: str,
+    unit: str = "",
+    resumes: bool = False,
+    final: type[Exception] | tuple[()] = (),
 ) -> bool:
     """Whether a job has its result, or gets it within SHOWN_AFTER; else its progress or its end is drawn.
 
     `doing` completes "Something went wrong while ..."; `unit` names what `total` counts, where people should see it;
-    `resumes` says that a job continues where it stopped when it is started again.
+    `resumes` says that a job continues where it stopped when it is started again; after a `final` error the same would
+    fail again, so that no button offers it.
     """
     is_stopped = job.is_stopped_for(caching.person())
-    # Waited for once, not in every drawing of a page whose other jobs end; read once: it may end while this page is drawn.
-    running = 0.0 if job.started is None else time.monotonic() - job.started
-    is_over = job.finished.wait(0.0 if is_stopped else max(0.02, SHOWN_AFTER - running))
+    is_over = given_time(job)  # read once: it may end while this page is drawn
     if is_over and job.error is None:
         return True
     if is_over or is_stopped:
         explain_end(job, doing=doing, unit=unit, resumes=resumes)
-        again(again_label(job, resumes), again_key, jobs.forget, (job, caching.person()))
+        if not isinstance(job.error, final):
+            again(again_label(job, resumes), again_key, jobs.forget, (job, caching.person()))
     else:
         _under_way(jobs, job, stop_key, unit, resumes)
     return False
+
+
+def given_time(job: Job) -> bool:
+    """Whether a job is over, or is within SHOWN_AFTER of its start: it is waited for once, not in every drawing of a page."""
+    running = 0.0 if job.started is None else time.monotonic() - job.started
+    return job.finished.wait(0.0 if job.is_stopped_for(caching.person()) else max(0.02, SHOWN_AFTER - running))
 
 
 def prepared(

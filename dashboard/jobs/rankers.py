@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.jobs import Stoppable
 from components.retrieval.search import lexical
 from components.retrieval.search.static_vectors import StaticRanker
 from dashboard import caching
@@ -46,6 +47,6 @@ def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker | None:
     return progress.prepared(
         ("ranker", kind, texts.content_hash, ranking.source),
         f"{lexical.TITLES[kind]}: counting the words of {len(sentences):,} sentences",
-        lambda report_progress, is_cancelled: ranking.make(sentences),
+        lambda report_progress, is_cancelled: ranking.make(Stoppable(sentences, is_cancelled)),
         f"ranker_{kind}",
     )

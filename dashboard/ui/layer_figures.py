@@ -243,7 +243,8 @@ def _compare(
     edges = [edge for band in bands if band is not None for edge in (band.low, band.high)]
     _draw_panels(panels, slots, bands, curve_charts.shared_range(*values, *edges))
     band = f"The grey band holds 90 % of the pairs of {baseline.removeprefix('two ')}; the dotted line is their mean."
-    figures.reading(f"{READ} {band}" if edges else f"{READ} {messages.NO_BASELINE}", NOT_SHOWN)
+    missing = messages.no_baseline(*(item.baseline() for item in models))
+    figures.reading(f"{READ} {band if edges else missing}", NOT_SHOWN)
 
 
 def _draw_panels(

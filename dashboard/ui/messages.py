@@ -15,6 +15,7 @@ from dashboard import ready_made, state
 from dashboard.ui import wording
 
 if TYPE_CHECKING:
+    from components.analysis.similarity.baseline import Baseline
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
 
@@ -24,6 +25,14 @@ NO_BASELINE = (
     "There is no baseline for this model: its tokenizer cannot tell the words of the English sample apart, or the model "
     "cannot read them."
 )
+FAILED_BASELINE = (
+    "The baseline of this model could not be measured: the server's log says why. It is tried again later."
+)
+
+
+def no_baseline(*baselines: Baseline) -> str:
+    """Why these models have no baseline."""
+    return FAILED_BASELINE if any(baseline.has_failed for baseline in baselines) else NO_BASELINE
 
 
 def notices(page: str | None = None) -> None:

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from components.analysis.similarity import baseline
+from components.errors import InputError
 from components.model.backend import Backend
 from dashboard.navigation import PATH
 from tests import odd_models
@@ -59,7 +60,7 @@ def test_a_baseline_that_cannot_be_measured_is_said(open_page, monkeypatch, tiny
     """As where the sample overflows, or the tokenizer fails on it."""
 
     def fails(run, sample):
-        raise ValueError("the sample cannot be read")
+        raise InputError("The sample cannot be read.", "Another was expected.", "Choose another model.")
 
     monkeypatch.setattr(baseline, "measure_sample", fails)
     folder = str(shutil.copytree(tiny_folder("bert"), tiny_folder("bert").parent / "copy", dirs_exist_ok=True))
@@ -68,6 +69,25 @@ def test_a_baseline_that_cannot_be_measured_is_said(open_page, monkeypatch, tiny
         assert not app.exception
         assert [item.value for item in app.error] == []
         assert "no baseline for this model" in texts(app), (page, address)
+
+
+def test_a_baseline_that_failed_for_another_reason_is_measured_later(open_page, monkeypatch, tiny_folder):
+    """As where memory was short for a moment: the model is not to blame, and the failure is not kept."""
+
+    def fails(run, sample):
+        raise RuntimeError("out of memory")
+
+    folder = str(shutil.copytree(tiny_folder("bert"), tiny_folder("bert").parent / "another", dirs_exist_ok=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(baseline, "measure_sample", fails)
+        for page, address in (("layers", {}), ("heatmaps", {"view": "tokens"})):
+            app = open_page(page, m=folder, s=BANK, **address)
+            assert not app.exception
+            assert "could not be measured" in texts(app)
+            assert "no baseline for this model" not in texts(app)
+    monkeypatch.setattr("dashboard.caching.RETRY_SECONDS", 0.0)
+    assert "could not be measured" not in texts(app.run())
+    assert "cosine of" in texts(app)
 
 
 def test_a_pattern_without_end_is_one_message(open_page, tmp_path):

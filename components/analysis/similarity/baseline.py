@@ -44,6 +44,7 @@ class Baseline:
     centre: Float32  # mean vector of the sample, [layer, dim]
     pairs: int  # 0: there are no unrelated pairs, and the bands are NaN
     sample: int  # vectors in the sample
+    has_failed: bool = False  # for another reason than the model: to measure it again may help
 
     @property
     def is_measured(self) -> bool:
@@ -103,14 +104,16 @@ def measure_sample(run: Callable[[Sequence[str]], Trace], sample: Sequence[str])
     return measure(run(sample[start : start + CHUNK]) for start in range(0, len(sample), CHUNK))
 
 
-def not_measured(layers: int, poolings: Iterable[Pooling]) -> Baselines:
+def not_measured(layers: int, poolings: Iterable[Pooling], has_failed: bool = False) -> Baselines:
     """What stands for the baselines of a model of L `layers` that cannot read the sample: all values are NaN.
+
+    `has_failed`: measuring them failed for another reason.
 
     `centre` is [layer, 1], since the vectors of some poolings are longer than others.
     """
     missing = read_only(np.full(layers + 1, np.nan))
     band = Band(missing, missing, missing)
-    nothing = Baseline(band, band, read_only(np.full((layers + 1, 1), np.nan, np.float32)), 0, 0)
+    nothing = Baseline(band, band, read_only(np.full((layers + 1, 1), np.nan, np.float32)), 0, 0, has_failed)
     return Baselines(nothing, {(pooling, special): nothing for pooling in poolings for special in (True, False)})
 
 

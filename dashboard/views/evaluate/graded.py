@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import evaluation as charts
+from components.jobs import Stoppable
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
@@ -141,10 +142,14 @@ def _collection(source: str) -> GradedSet | None:
         return None
     path = access.server_path(typed)
     key = f"path {path}"
-    if st.button("Read the folder", key="read_graded", type="primary"):
+    is_asked = st.button("Read the folder", key="read_graded", type="primary")
+    if is_asked:
         st.session_state["_graded_path"] = key
-        caching.graded_sets().put(key, collection.read_graded_folder(path))
-    return caching.graded_sets().find(key) if st.session_state.get("_graded_path") == key else None
+    if st.session_state.get("_graded_path") != key:
+        return None
+    return uploads.read_once(
+        caching.graded_sets(), key, lambda is_cancelled: collection.read_graded_folder(path), anew=is_asked
+    )
 
 
 def _uploaded() -> GradedSet | None:
@@ -160,7 +165,7 @@ def _uploaded() -> GradedSet | None:
         "graded",
         caching.graded_sets(),
         files,
-        lambda files: collection.read_graded({file.name: file.getvalue() for file in files}),
+        lambda files, is_cancelled: collection.read_graded({file.name: file.getvalue() for file in files}),
     )
     if graded is None:
         st.caption("Choose all three together. Their names say which is which.")
@@ -210,7 +215,11 @@ def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
         ("graded words", kind, ranking.source, graded.content_hash),
         f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",
         lambda report_progress, is_cancelled: graded_ranks.ranker_relevant_ranks(
-            ranking.make(graded.documents).scores, graded.queries, graded.grades, report_progress, is_cancelled
+            ranking.make(Stoppable(graded.documents, is_cancelled)).scores,
+            graded.queries,
+            graded.grades,
+            report_progress,
+            is_cancelled,
         ),
         f"graded_{kind}",
     )

@@ -279,7 +279,9 @@ def _uploads() -> None:
         key=f"run_files_{number}",
     )
     for file in files:
-        key = uploads.added(caching.saved_runs(), file, lambda file: read_runs(file.getvalue(), file.name))
+        key = uploads.added(
+            caching.saved_runs(), file, lambda file, is_cancelled: read_runs(file.getvalue(), file.name)
+        )
         known = st.session_state.get("_saved_runs", ())
         if key is not None and key not in known:
             st.session_state["_saved_runs"] = (*known, key)

@@ -81,7 +81,7 @@ def input_and_output(backend: Backend) -> None:
             f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
             "average."
             if baseline.is_measured
-            else messages.NO_BASELINE
+            else messages.no_baseline(baseline)
         )
 
 
@@ -230,7 +230,7 @@ def tokens(backend: Backend) -> None:
     st.caption(
         f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} at layer {layer} on average."
         if baseline.is_measured
-        else messages.NO_BASELINE
+        else messages.no_baseline(baseline)
     )
     figures.reading(
         "Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "

@@ -154,7 +154,7 @@ def sentences(models: Sequence[Backend]) -> None:
         f"Two unrelated sentences have a cosine of {baseline.raw.mean[layer]:.2f} at this layer on average "
         f"({messages.escape(models[0].spec.title)})."
         if baseline.is_measured
-        else messages.NO_BASELINE
+        else messages.no_baseline(baseline)
     )
     figures.reading(
         "Each cell is the cosine of two sentence vectors. Groups of similar sentences are bright squares along the diagonal.",

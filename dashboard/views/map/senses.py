@@ -114,7 +114,10 @@ def _upload() -> SenseFile | None:
         "index, the first occurrence of the word counts.",
     )
     labelled = uploads.kept(
-        "senses", caching.sense_files(), file, lambda file: reading.read_senses(file.getvalue(), file.name)
+        "senses",
+        caching.sense_files(),
+        file,
+        lambda file, is_cancelled: reading.read_senses(file.getvalue(), file.name),
     )
     if labelled is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense of the word in this sentence.")
@@ -261,10 +264,10 @@ def _unlabelled(backend: Backend, place: Row) -> None:
     job = caching.sense_jobs().request(
         ("groups", *occurrences.key, layer),
         f"Grouping the occurrences of “{word}”",
-        lambda _, __: word_senses.clusters(vectors),
+        lambda report_progress, is_cancelled: word_senses.clusters(vectors, is_cancelled=is_cancelled),
         person=caching.person(),
     )
-    job.finished.wait(progress.SHOWN_AFTER)
+    progress.given_time(job)
     groups: list[Cluster] = job.result if job.finished.is_set() and job.error is None else []
     names = {int(row): f"group {number}" for number, group in enumerate(groups, 1) for row in group.members}
     # Until there are groups, the map is drawn without them.

@@ -93,7 +93,7 @@ def _queries() -> tuple[str, ...]:
     return _few_enough([line.strip() for line in typed.splitlines() if line.strip()])
 
 
-def _read_queries(file: UploadedFile) -> tuple[str, ...]:
+def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, ...]:
     """Read like a corpus of lines, so that the encoding is detected in the same way."""
     return _few_enough([text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt").texts])
 

@@ -109,7 +109,10 @@ def _storage() -> None:
             help="Without a file, the model's own input embeddings are used.",
         )
         vectors = uploads.kept(
-            "static", caching.static_vectors(), file, lambda file: read_static_vectors(file.getvalue(), file.name)
+            "static",
+            caching.static_vectors(),
+            file,
+            lambda file, is_cancelled: read_static_vectors(file.getvalue(), file.name),
         )
         if vectors is not None:
             st.caption(

@@ -56,7 +56,7 @@ def why(request: SearchRequest) -> None:
         unrelated = (
             f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} on average here."
             if baseline.is_measured
-            else messages.NO_BASELINE
+            else messages.no_baseline(baseline)
         )
         figures.figure(
             matrices.token_matrix(

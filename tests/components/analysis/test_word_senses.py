@@ -11,6 +11,7 @@ from components.analysis import word_senses
 from components.analysis.maps import token_set
 from components.analysis.word_senses import clusters, nearest_neighbour_accuracy, sense_curve
 from components.arrays import unit
+from components.jobs import Cancelled
 from components.retrieval.corpora.senses import meant_occurrences, read_senses
 from tests.places import ASSETS
 
@@ -70,6 +71,18 @@ def test_clusters_find_the_groups_and_their_most_typical(two_senses):
         cosines = directions[group.members] @ middle
         assert group.typical[0] == group.members[cosines.argmax()]
         assert set(group.typical) <= set(group.members)
+
+
+def test_grouping_ends_between_two_numbers_of_groups(two_senses):
+    asked = []
+
+    def is_cancelled():
+        asked.append(1)
+        return len(asked) > 2
+
+    with pytest.raises(Cancelled):
+        clusters(two_senses[0][1], is_cancelled=is_cancelled)
+    assert len(asked) == 3
 
 
 def test_clusters_of_identical_or_few_occurrences():

@@ -48,7 +48,7 @@ def _nothing_kept() -> Iterator[None]:
     for job in caching.datasets().under_way():
         caching.datasets().stop(job)
         assert job.finished.wait(10)
-    for kept in (caching.datasets, caching.column_previews, caching._few):
+    for kept in (caching.datasets, caching.readings, caching.column_previews, caching._few):
         kept.clear()
 
 
@@ -128,6 +128,9 @@ def test_a_file_that_cannot_be_read_is_explained_and_the_corpus_before_stays() -
     app.selectbox(key="corpus_column").set_value("text").run()
     app.button(key="use_corpus").click().run()
     app.file_uploader(key="corpus_file").set_value(("bad.parquet", b"no parquet", "")).run()
+    for job in caching.readings().under_way():  # it imports a large library first
+        assert job.finished.wait(30)
+    app.run()
     assert app.error
     assert "Something went wrong" not in texts(app)
     assert "In use: mine.csv" in texts(app)

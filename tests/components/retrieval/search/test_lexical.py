@@ -10,11 +10,27 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from components.errors import InputError
+from components.jobs import Cancelled, Stoppable
 from components.retrieval.search.lexical import K1, KINDS, LAMBDA, LSA_DIMENSIONS, B, make_ranker
 from components.retrieval.search.words import words
 from tests.places import ASSETS
 
 TEXTS = ["the cat sat", "the dog sat on the dog", "a cat and a dog", "nothing else"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_counting_words_ends_where_it_is_stopped(kind):
+    read = []
+
+    def is_cancelled():
+        read.append(1)
+        return len(read) > 3
+
+    with pytest.raises(Cancelled):
+        make_ranker(kind, Stoppable(TEXTS * 100, is_cancelled))
+    assert len(read) == 4
+    whole = make_ranker(kind, Stoppable(TEXTS, lambda: False))
+    np.testing.assert_array_equal(whole.scores("the cat"), make_ranker(kind, TEXTS).scores("the cat"))
 
 
 def test_bag_of_words_is_the_cosine_of_counts():

@@ -24,6 +24,7 @@ from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import metrics, pair_runs
+from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.search.lexical import TITLES, make_ranker
@@ -466,6 +467,25 @@ def test_a_time_that_another_job_disturbed_is_measured_again(monkeypatch: pytest
     assert not evaluation.measure_times([timing])
 
 
+def test_a_failed_measurement_keeps_the_time_when_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    caching.evaluations.clear()
+
+    def fails() -> float:
+        raise RuntimeError("no time")
+
+    timing = evaluation.Timing(("speed", "failing"), "Measuring", fails)
+    assert evaluation.measure_times([timing])
+    job = caching.evaluations().find(timing.key)
+    assert job is not None
+    assert job.finished.wait(10)
+    known = timing.known()
+    monkeypatch.setattr("components.retrieval.evaluation.run_record.now", lambda: "another time")
+    assert known is not None
+    assert known[0] is None
+    assert timing.known() == known
+    assert not evaluation.measure_times([timing])
+
+
 def test_the_notice_on_lost_runs_outlives_a_redraw(open_page: Open) -> None:
     app = open_page("evaluate", view="compare", r=["bm25"])
     app.session_state["_saved_runs"] = ["one that is no longer kept"]
@@ -612,7 +632,9 @@ BEIR = {
 }
 
 
-def test_a_collection_of_ones_own_by_upload_and_by_folder(open_page: Open, tmp_path: Path) -> None:
+def test_a_collection_of_ones_own_by_upload_and_by_folder(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = open_page("evaluate", view="graded", gs="file", r=["m.6.mean"])
     assert not figures(app)
     files = [(name, content.encode(), "text/plain") for name, content in BEIR.items()]
@@ -625,8 +647,17 @@ def test_a_collection_of_ones_own_by_upload_and_by_folder(open_page: Open, tmp_p
         (tmp_path / name).write_text(content)
     app = open_page("evaluate", view="graded", gs="path", r=["m.6.mean"])
     app.text_input(key="graded_path").set_value(str(tmp_path)).run()
+    readers: list[str] = []
+    read = collection.read_graded_folder
+
+    def noted(*arguments: Any, **more: Any) -> Any:
+        readers.append(threading.current_thread().name)
+        return read(*arguments, **more)
+
+    monkeypatch.setattr(collection, "read_graded_folder", noted)
     app.button(key="read_graded").click()
     ready(app.run())
+    assert readers == ["jobs: preparation"]  # and not the session's own thread
     assert frame(app, "p to the best (Holm)")["MRR"].tolist() == [100]
 
 

@@ -1,0 +1,69 @@
+"""The estimate of what embedding costs: measured alone, and stopped between batches."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from components.jobs import Cancelled, Job
+from dashboard import caching
+from dashboard.jobs import embedding
+
+
+class Model:
+    """A model that embeds at once, or until it is stopped."""
+
+    def __init__(self, title: str, is_endless: bool = False) -> None:
+        self.spec, self.revision, self.device = SimpleNamespace(key=title, title=title), "1", "cpu"
+        self.runs, self.is_endless, self.begun = 0, is_endless, threading.Event()
+
+    def embed_options(self, precision: str) -> None:
+        return None
+
+    def embed(self, texts: Any, *, options: Any, is_cancelled: Any) -> None:
+        self.runs += 1
+        self.begun.set()
+        while self.is_endless:
+            if is_cancelled():
+                raise Cancelled
+
+
+@pytest.fixture(autouse=True)
+def _session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamlit.session_state", {"_jobs_listed": True})
+    for job in caching.queue().under_way():
+        assert job.finished.wait(60)
+
+
+def test_a_speed_beside_other_work_is_measured_again_without_it() -> None:
+    model, gate, other = Model("beside"), threading.Event(), Job("other")
+    caching.queue().put(other, lambda report_progress, is_cancelled: gate.wait(60), "tokens")
+    while other.started is None:
+        pass
+    try:
+        for _ in range(2):  # nothing is measured again while the other work goes on
+            measured = embedding._speed(model, "float32", "test")  # type: ignore[arg-type]
+            assert measured is not None
+            assert not measured[1]
+            assert model.runs == 2
+    finally:
+        gate.set()
+    assert other.finished.wait(10)
+    for runs in (4, 4):  # and once it was alone, it is kept
+        measured = embedding._speed(model, "float32", "test")  # type: ignore[arg-type]
+        assert measured is not None
+        assert measured[1]
+        assert model.runs == runs
+
+
+def test_stop_ends_the_trial() -> None:
+    model = Model("endless", is_endless=True)
+    assert embedding._speed(model, "float32", "test") is None  # type: ignore[arg-type]
+    assert model.begun.wait(10)
+    (job,) = caching.preparations().under_way()
+    caching.preparations().stop(job)
+    assert job.finished.wait(10)
+    assert job.is_cancelled

@@ -38,6 +38,7 @@ from pathlib import Path
 import numpy, pyarrow.parquet
 from components.errors import InputError
 from components.retrieval.corpora import corpus
+from components.retrieval.evaluation import run_record
 from components.retrieval.evaluation.graded import files as graded
 from components.retrieval.search import static_vectors
 from components.retrieval.corpora.readers.limits import Limits
@@ -50,6 +51,7 @@ readers = {{
     "corpus": lambda *given: corpus.read_corpus(*given[:2], limits=given[2]),
     "columns": lambda path, name, limits: corpus.columns_of(path, name),
     "entries": graded.read_entries, "judgements": graded.read_judgements, "vectors": vectors,
+    "runs": lambda path, name, limits: run_record.read_runs(path.read_bytes(), name),
 }}
 path, limits = Path(sys.argv[2]), Limits({SENTENCES}, {LIMIT})
 used = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmData:"))
@@ -132,6 +134,10 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
     "judgements": ("a.tsv", lambda: rows(700_000, lambda n: b"q%d\td%d\t1\n" % (n, n)), "judgements", MEMORY),
     "documents": ("a.tsv", lambda: rows(1_000_000, lambda n: b"d%d\ttext\n" % n), "entries", MEMORY + "|" + ROWS),
     "word vectors": ("a.vec", lambda: NUMBERS, "vectors", "vectors of 4,000 numbers that take more than 16 MB"),
+    "lists instead of runs": ("a.json", lambda: b"[" + b"[]," * 2_700_000 + b"[]]", "runs", "more values than"),
+    "runs of texts": ("a.json", lambda: b'{"runs":[' + b'"ab",' * 1_600_000 + b"1]}", "runs", "more values than"),
+    "as many ranks as are read": ("a.json", lambda: b"[" + b"30000," * 1_000_000 + b"1]", "runs", "not a file of runs"),
+    "large saved runs": ("a.json", lambda: b"[" + b"[]," * 20_000_000 + b"[]]", "runs", "at most 8 MB are read"),
     "a line of numbers": ("a.vec.gz", lambda: gzip.compress(b"w" + b" 0" * 20_000_000, 1), "vectors", "1,048,576"),
 }
 

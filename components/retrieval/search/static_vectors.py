@@ -43,6 +43,7 @@ MAX_VECTOR_BYTES = 512 << 20  # that are kept: 200,000 words with 671 numbers
 LINES_PER_WORD = 10  # that are read for each word of the limit; of a good file each line is a word
 _READ_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
+_WORD_BYTES = 200  # of an entry of a mapping from a word to its row
 _BLOCK = 4_096  # texts encoded together
 
 
@@ -54,6 +55,11 @@ class StaticVectors:
     rows: Mapping[str, int]  # word to row of the matrix
     matrix: Float32  # [word, dim]
     bad_lines: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory of the vectors and the words, about."""
+        return self.matrix.nbytes + _WORD_BYTES * len(self.rows)
 
     def find(self, word: str) -> int | None:
         """The row of a word as typed, else in lower case; None for an unknown word."""

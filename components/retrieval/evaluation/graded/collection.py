@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from sys import getsizeof
 from types import MappingProxyType
 
 from components.errors import InputError
@@ -38,6 +39,7 @@ from components.retrieval.evaluation.graded.files import (
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
 _COMMAND = "evaluate FOLDER"
+_NUMBER_BYTES = 32  # of the number of a document; grades are small numbers, which exist once
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,12 @@ class GradedSet:
     @cached_property
     def query_texts(self) -> Texts:
         return Texts(f"queries of {self.name}", self.queries)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of memory of the texts and the grades, about."""
+        grades = sum(map(getsizeof, map(dict, self.grades))) + _NUMBER_BYTES * sum(map(len, self.grades))
+        return self.document_texts.nbytes + self.query_texts.nbytes + grades
 
     @cached_property
     def content_hash(self) -> str:

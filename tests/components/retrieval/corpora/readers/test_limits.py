@@ -381,6 +381,16 @@ def test_every_reader_ends_when_it_is_stopped(read: Callable[[Callable[[], bool]
         read(is_third)
 
 
+def test_what_was_read_says_how_much_memory_it_takes() -> None:
+    """A bounded cache asks for it: more than the characters or numbers alone, and less than four times as much."""
+    corpus = read_corpus(b"text,n\n" + rows(1_000, lambda n: b"%0200d,%0100d\n" % (n, n)), "a.csv")
+    assert 300_000 < corpus.nbytes < 600_000
+    graded = read_graded(GRADED)
+    assert 50_000 * (4 + 8) < graded.nbytes < 50_000 * 300
+    vectors = read_static_vectors(VECTORS, "a.vec")
+    assert vectors.matrix.nbytes + 200_000 * 100 < vectors.nbytes < vectors.matrix.nbytes + 200_000 * 400
+
+
 @pytest.mark.parametrize("limits", [None, Limits(1_000_000, 20 * MB)])
 def test_whether_a_column_is_of_bytes_is_decided_by_its_first_rows_with_values(limits: Limits | None) -> None:
     """Although the first batch may be one row: here rows of 5 MB, most of which a picture takes."""

@@ -5,18 +5,25 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from components.errors import UserError
 from components.retrieval.corpora.corpus import columns_of, read_corpus
+from components.retrieval.corpora.readers.files import read_table
+from components.retrieval.corpora.readers.limits import Limits
 from components.retrieval.corpora.senses import read_senses
 from components.retrieval.evaluation.graded.collection import read_graded
 from components.retrieval.evaluation.run_record import Run, RunData, read_runs, write_runs
+from components.retrieval.index.folder import FORMAT, KIND, MANIFEST, open_index, read_manifest
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import state
 from dashboard.settings import PAGES, SETTINGS
@@ -117,6 +124,14 @@ SENSES: dict[str, bytes] = {
         "word,sense,sentence\n" + "\n".join(f'bank,{row["sense"]},"{row["sentence"]}"' for row in ROWS)
     ).encode(),
 }
+_sink = pa.BufferOutputStream()
+pq.write_table(
+    pa.table(
+        {"text": SENTENCES, "label": pa.array(list("aabb")).dictionary_encode(), "list": [[1, None], [], None, [2]]}
+    ),
+    _sink,
+)
+PARQUET = _sink.getvalue().to_pybytes()
 VECTORS = b"3 4\nriver 0.1 0.2 -0.3 4e-2\nbank 1 2 3 4\nship 0 0 1 1\n"
 RUNS = write_runs(
     [
@@ -137,6 +152,21 @@ FRAGMENTS = st.sampled_from(
     [b"", b"\0", b"\n", b"\r", b'"', b",", b"\t", b"{", b"}", b"[", b"]", b"NaN", b"Infinity", b"1e999", b"-", b"\xff\xfe",
      b"\xf0\x9f", b"\xed\xa0\x80", b"=1+1", b"null", b'{"a":' * 50, b"[" * 2_000, b"," * 300, b"9" * 400, b"\n" * 300]
 )  # fmt: skip
+
+
+INDEX = json.dumps(
+    {"kind": KIND, "format": FORMAT, "model": "m", "revision": "r", "dtype": "float32", "dim": 2, "sentences": 1, "tokens": 3,
+     "truncated": 0, "corpus": "c", "corpus_hash": "ab", "columns": [], "columns_hash": "", "versions": {"torch": "2"},
+     "options": {"layers": [1], "poolings": ["mean"], "max_length": 16, "precision": "float32", "prompt": ""},
+     "files": {"a.bin": 8}}
+).encode()  # fmt: skip
+
+
+def index_folder(folder: Path, manifest: bytes) -> Path:
+    """A folder with this manifest and the one file that it lists."""
+    (folder / MANIFEST).write_bytes(manifest)
+    (folder / "a.bin").write_bytes(bytes(8))
+    return folder
 
 
 @st.composite
@@ -189,19 +219,39 @@ def test_judged_collections_are_read_or_refused(data: st.DataObject) -> None:
     files = GRADED | {name: data.draw(mutated(GRADED[name]))}
     graded = refused_or(lambda: read_graded(files))
     if graded is not None:
-        assert all(grades for grades in graded.grades)
+        assert len(graded.grades) == len(graded.queries) >= 1
+        for grades in graded.grades:
+            assert grades
+            assert all(0 <= number < len(graded.documents) and grade >= 1 for number, grade in grades.items())
+
+
+@cases(150)
+@given(mutated(PARQUET))
+def test_parquet_files_are_read_or_refused(content: bytes) -> None:
+    # A damaged file that ends a process may do so only to the reader's own.
+    table = refused_or(lambda: read_table(content, "a.parquet", limits=Limits(1_000, 4 << 20)))
+    if table is not None:
+        assert all(len(values) == len(table.numbers) for values in table.columns.values())
+        assert set(table.columns).isdisjoint(table.left_out)
 
 
 @cases(500)
 @given(mutated(VECTORS))
 def test_static_vectors_are_read_or_refused(content: bytes) -> None:
-    refused_or(lambda: read_static_vectors(content, "vectors.txt"))
+    vectors = refused_or(lambda: read_static_vectors(content, "vectors.txt"))
+    if vectors is not None:
+        assert vectors.matrix.shape[0] == len(vectors.rows) >= 1
+        assert vectors.matrix.shape[1] >= 2
+        assert sorted(vectors.rows.values()) == list(range(len(vectors.rows)))
+        assert np.isfinite(vectors.matrix).all()
 
 
 @cases(400)
 @given(mutated(RUNS))
 def test_saved_runs_are_read_or_refused(content: bytes) -> None:
-    refused_or(lambda: read_runs(content, "runs.json"))
+    for run in refused_or(lambda: read_runs(content, "runs.json")) or ():
+        assert run.ranks.shape == (run.data.queries,)
+        assert 1 <= run.ranks.min() <= run.ranks.max() <= run.data.documents
 
 
 @cases(300)
@@ -209,7 +259,30 @@ def test_saved_runs_are_read_or_refused(content: bytes) -> None:
 def test_sentences_by_sense_are_read_or_refused(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(SENSES)))
     content = data.draw(mutated(SENSES[name]))
-    refused_or(lambda: read_senses(content, name))
+    file = refused_or(lambda: read_senses(content, name))
+    if file is not None:
+        assert file.rows
+        assert all(row.word.strip() and row.sense.strip() and row.sentence.strip() for row in file.rows)
+        assert all(row.index is None or 0 <= row.index < 10**9 for row in file.rows)
+
+
+def test_a_manifest_with_a_file_of_a_long_name_is_refused(tmp_path: Path) -> None:
+    manifest = INDEX.replace(b"a.bin", b"a" * 400)
+    with pytest.raises(UserError, match="has no file aaa"):
+        read_manifest(index_folder(tmp_path, manifest))
+
+
+@cases(200)
+@given(mutated(INDEX))
+def test_the_manifest_of_an_index_is_read_or_refused(content: bytes) -> None:
+    with TemporaryDirectory() as name:
+        folder = index_folder(Path(name), content)
+        info = refused_or(lambda: read_manifest(folder))
+        if info is not None:
+            assert info.options.layers
+            assert info.options.poolings
+            assert info.dtype in {"float32", "float16"}
+        refused_or(lambda: open_index(folder))
 
 
 def test_the_files_are_read_before_they_are_mutated() -> None:
@@ -220,5 +293,8 @@ def test_the_files_are_read_before_they_are_mutated() -> None:
     assert len(read_graded(GRADED).grades) == 2
     assert read_static_vectors(VECTORS, "vectors.txt") is not None
     assert len(read_runs(RUNS, "runs.json")) == 1
+    with TemporaryDirectory() as folder:
+        assert read_manifest(index_folder(Path(folder), INDEX)).dim == 2
+    assert read_table(PARQUET, "a.parquet").columns["text"] == SENTENCES
     for name, content in SENSES.items():
         assert len(read_senses(content, name).rows) == len(SENTENCES), name

@@ -19,11 +19,12 @@ from types import MappingProxyType
 from typing import Any
 
 from components.errors import InputError
+from components.jobs import IsCancelled
 from components.retrieval.corpora.columns import SAMPLE_ROWS, ColumnPreview, as_text, preview_columns
 from components.retrieval.corpora.columns import text_column as find_text_column
 from components.retrieval.corpora.readers.encoding import CleanedText, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table
-from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits
+from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.table import BadRow, BadRows, Table
 from components.retrieval.corpora.texts import Texts
 
@@ -63,35 +64,42 @@ def read_corpus(
     text_column: str | None = None,
     encoding: str | None = None,
     limits: Limits | None = BROWSER_LIMITS,
+    is_cancelled: IsCancelled = never,
 ) -> Corpus:
     """The corpus in a file, or in the several files of one large data set.
 
     `name` is the name of the corpus; for bytes its ending gives the format. With BROWSER_LIMITS the operator's limits
     apply (`browser_limits`); with None there is no limit. Raises InputError for a file in another format, one that
-    cannot be decoded, is too large or has no sentence, and for one with several columns that could be the text.
+    cannot be decoded, is too large or has no sentence, and for one with several columns that could be the text. Raises
+    Cancelled.
     """
     if limits is BROWSER_LIMITS:
         limits = browser_limits()
-    table = _joined(_tables([source] if isinstance(source, Path | bytes) else source, name, encoding, limits))
+    sources = [source] if isinstance(source, Path | bytes) else source
+    count = Count(name, limits, is_cancelled)
+    table = _joined(_tables(sources, name, encoding, limits, count))
     if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
     column = find_text_column(table.columns, name, text_column)
-    return _corpus(name, table, column, limits)
+    return _corpus(name, table, column, limits, count)
 
 
-def columns_of(source: Path | bytes, name: str, encoding: str | None = None) -> tuple[ColumnPreview, ...]:
+def columns_of(
+    source: Path | bytes, name: str, encoding: str | None = None, is_cancelled: IsCancelled = never
+) -> tuple[ColumnPreview, ...]:
     """The columns of a file, judged by its first rows, so that a person can choose the text column.
 
     One column has `is_guess` unless two are similar; a .txt file has only "text".
     """
-    table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS)
+    table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_cancelled=is_cancelled)
     return preview_columns(table.columns)
 
 
-def _tables(sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None) -> list[Table]:
+def _tables(
+    sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None, count: Count
+) -> list[Table]:
     """The table of each part. All parts together may have as many rows as one large file."""
     tables: list[Table] = []
-    count = Count(name, limits)
     for source in sources:
         tables.append(read_table(source, name, encoding, limits, count=count))
         rows = sum(len(table.numbers) for table in tables)
@@ -124,7 +132,7 @@ def _joined(tables: Sequence[Table]) -> Table:
     )
 
 
-def _corpus(name: str, table: Table, column: str, limits: Limits | None) -> Corpus:
+def _corpus(name: str, table: Table, column: str, limits: Limits | None, count: Count) -> Corpus:
     """The usable rows of a table, with `column` as the text. Its lists are unpacked where at least half of it are lists.
 
     Raises InputError where there is none, or where there are more than the limit.
@@ -140,6 +148,8 @@ def _corpus(name: str, table: Table, column: str, limits: Limits | None) -> Corp
     further: list[tuple[str, ...]] = []  # the other sentences of each list
     cleaned = 0
     for index, value in enumerate(values):
+        if index % 1_000 == 0:
+            count.check()
         parts = value if has_lists and isinstance(value, list) else [value]
         usable = _cleaned(parts, width, table.has_broken_bytes)
         if isinstance(usable, str):

@@ -14,8 +14,11 @@ from functools import cached_property
 from pathlib import Path
 
 from components.errors import InputError
+from components.jobs import IsCancelled
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.readers.limits import never
 
+_INDEX = re.compile(r"\d{1,9}")  # int() refuses texts of some thousand digits
 COLUMNS = ("word", "sense", "sentence")
 
 
@@ -47,9 +50,9 @@ class SenseFile:
         return tuple(row for row in self.rows if row.word.casefold() == word.casefold())
 
 
-def read_senses(source: Path | bytes, name: str) -> SenseFile:
-    """Read a file in any format of a corpus. Raises InputError where a column is missing."""
-    corpus = read_corpus(source, name, "sentence")
+def read_senses(source: Path | bytes, name: str, is_cancelled: IsCancelled = never) -> SenseFile:
+    """Read a file in any format of a corpus. Raises InputError where a column is missing, and Cancelled."""
+    corpus = read_corpus(source, name, "sentence", is_cancelled=is_cancelled)
     missing = [column for column in ("word", "sense") if column not in corpus.columns]
     if missing:
         raise InputError(
@@ -63,7 +66,7 @@ def read_senses(source: Path | bytes, name: str) -> SenseFile:
         corpus.texts, corpus.columns["word"], corpus.columns["sense"], indexes, strict=True
     ):
         number = index.strip().removesuffix(".0")  # tables with gaps turn whole numbers into fractions
-        if not word.strip() or not sense.strip() or (number and not number.isdecimal()):
+        if not word.strip() or not sense.strip() or (number and _INDEX.fullmatch(number) is None):
             bad += 1
             continue
         rows.append(SenseRow(word.strip(), sense.strip(), sentence, int(number) if number else None))

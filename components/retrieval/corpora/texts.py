@@ -67,8 +67,18 @@ class Texts:
         """SHA-256 of the texts with their number, order and boundaries, but not of the other columns."""
         return hash_of(self.texts)
 
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of memory of the texts and the other columns, about."""
+        return sum(map(memory_of_texts, (self.texts, *self.columns.values())))
+
     def __len__(self) -> int:
         return len(self.texts)
+
+
+def memory_of_texts(texts: Sequence[str]) -> int:
+    """Bytes of memory that texts take, those of repeated ones each time."""
+    return 8 * len(texts) + sum(map(str.__sizeof__, texts))
 
 
 def hash_of(texts: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ All measures, the curves, and the comparison query by query follow from the rank
 times can be compared with today's. Two runs are paired only if their data have the same hash: the same queries and
 documents in the same order.
 
-A file is parsed as JSON and every value is checked; nothing in it is evaluated.
+A file is parsed as JSON and every value is checked; nothing in it is evaluated. What its JSON would take in memory is limited
+before it is parsed: `[],` is three characters, and 64 bytes once it is a list.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from components.retrieval.corpora.texts import clean_text
 from components.retrieval.evaluation import metrics
 
 KIND, FORMAT = "BERT Internals runs", 1
-MOST_RUNS, MOST_RANKS = 200, 5_000_000
-MOST_BYTES = 64 << 20
+MOST_RUNS, MOST_RANKS = 200, 1_000_000
+MOST_BYTES = 8 << 20  # with MOST_RANKS, 200 runs of 5,000 queries or 27 of 36,000: such a rank takes 6 bytes
+_MOST_BRACKETS = 50 * MOST_RUNS  # a run has 6, and those in its names
+_MOST_COMMAS = 500 * MOST_RUNS  # beside those between ranks: a run has up to 150, and those in its names
 _LONGEST = 300  # characters of a name
 _MOST_WHOLE = 2**53  # whole numbers up to this are exact as float too
 
@@ -88,13 +91,15 @@ def write_runs(runs: Sequence[Run]) -> bytes:
             for run in runs
         ],
     }
-    return json.dumps(content, ensure_ascii=False).encode("utf-8")
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
 def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
     """The runs of a file. Raises InputError with the reason for a file that cannot be used."""
     if len(content) > MOST_BYTES:
         raise _refused(name, f"has {len(content) / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are read")
+    if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS or content.count(b",") > MOST_RANKS + _MOST_COMMAS:
+        raise _refused(name, f"has more values than {MOST_RUNS} runs with {MOST_RANKS:,} ranks")
     try:
         parsed = json.loads(content.decode("utf-8-sig"), parse_constant=_no_number)
         if not isinstance(parsed, dict) or parsed.get("kind") != KIND:

@@ -180,7 +180,7 @@ def _read_manifest(folder: Path) -> tuple[IndexInfo, dict[str, int], dict[str, C
         raise _refused(folder, f"has a damaged {MANIFEST} ({str(problem)[:200]})") from problem
     for name, size in files.items():
         path = folder / name
-        if Path(name).name != name or not path.is_file():
+        if Path(name).name != name or not os.path.isfile(path):  # unlike Path's, it raises nothing for a long name
             raise _refused(folder, f"has no file {Path(name).name[:80]}")
         if path.stat().st_size != size:
             raise _refused(folder, f"is damaged: {name} has {path.stat().st_size:,} bytes instead of {size:,}")

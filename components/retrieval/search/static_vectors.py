@@ -23,7 +23,14 @@ import numpy as np
 
 from components.arrays import Float32, Int64, unit
 from components.errors import InputError
-from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, check_expansion, megabytes, unreadable
+from components.jobs import Cancelled, IsCancelled
+from components.retrieval.corpora.readers.limits import (
+    MOST_ROW_CHARACTERS,
+    check_expansion,
+    megabytes,
+    never,
+    unreadable,
+)
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.words import words
 
@@ -36,6 +43,7 @@ MAX_VECTOR_BYTES = 512 << 20  # that are kept: 200,000 words with 671 numbers
 LINES_PER_WORD = 10  # that are read for each word of the limit; of a good file each line is a word
 _READ_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
+_WORD_BYTES = 200  # of an entry of a mapping from a word to its row
 _BLOCK = 4_096  # texts encoded together
 
 
@@ -47,6 +55,11 @@ class StaticVectors:
     rows: Mapping[str, int]  # word to row of the matrix
     matrix: Float32  # [word, dim]
     bad_lines: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory of the vectors and the words, about."""
+        return self.matrix.nbytes + _WORD_BYTES * len(self.rows)
 
     def find(self, word: str) -> int | None:
         """The row of a word as typed, else in lower case; None for an unknown word."""
@@ -107,12 +120,17 @@ def _direction(matrix: Float32, rows: Sequence[int]) -> Float32:
     return unit(matrix[list(rows)].mean(axis=0) if rows else np.zeros(matrix.shape[1], np.float32))
 
 
-def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WORDS) -> StaticVectors:
-    """The first `max_words` word vectors of a text file or its bytes, with or without gzip. Raises InputError."""
+def read_static_vectors(
+    source: Path | bytes, name: str, max_words: int = MAX_WORDS, is_cancelled: IsCancelled = never
+) -> StaticVectors:
+    """The first `max_words` word vectors of a text file or its bytes, with or without gzip.
+
+    Raises InputError and Cancelled.
+    """
     row_of: dict[str, int] = {}
     blocks: list[Float32] = []  # [_BLOCK, dim]; the last is filled row by row
     bad, dim, most_rows = 0, 0, max_words
-    for number, line in enumerate(_lines(source, name), start=1):
+    for number, line in enumerate(_lines(source, name, is_cancelled), start=1):
         if number > LINES_PER_WORD * max_words:
             raise _too_large(name, f"more than {LINES_PER_WORD * max_words:,} lines")
         if number == 1 and "\0" in line[:4096]:
@@ -154,8 +172,10 @@ def read_static_vectors(source: Path | bytes, name: str, max_words: int = MAX_WO
     return StaticVectors(name, row_of, np.concatenate(blocks)[: len(row_of)], bad)
 
 
-def _lines(source: Path | bytes, name: str) -> Iterator[str]:
-    """The lines of a file, decompressed a block at a time. Raises InputError above the limits of bytes."""
+def _lines(source: Path | bytes, name: str, is_cancelled: IsCancelled) -> Iterator[str]:
+    """The lines of a file, decompressed a block at a time. Raises InputError above the limits of bytes,
+    and Cancelled.
+    """
     decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
     size, rest = 0, ""
     try:
@@ -165,6 +185,8 @@ def _lines(source: Path | bytes, name: str) -> Iterator[str]:
             raw.seek(0)
             file = gzip.GzipFile(fileobj=raw) if is_packed else raw
             while block := file.read(_READ_BYTES):
+                if is_cancelled():
+                    raise Cancelled
                 size += len(block)
                 if size > MAX_BYTES:
                     raise _too_large(name, f"more than {MAX_BYTES / 1e9:,.0f} GB of text")

@@ -1,7 +1,7 @@
 """Comma, semicolon or tab separated text to a table; the first row names the columns.
 
 A row that breaks the format is reported with its number and the reason, and reading continues after it: a quote that is
-never closed, or that has more text behind it, costs only its own line and not the rest of the file.
+never closed, or that has more text after it, costs only its own line and not the rest of the file.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import InputError
+from components.jobs import IsCancelled
 from components.retrieval.corpora.readers.csv_files import column_names, read_separated
 from components.retrieval.corpora.readers.encoding import Decoded, decode
 from components.retrieval.corpora.readers.limits import (
@@ -24,6 +25,7 @@ from components.retrieval.corpora.readers.limits import (
     Count,
     Limits,
     megabytes,
+    never,
     read_bytes,
     unreadable,
 )
@@ -58,22 +60,23 @@ def read_table(
     limits: Limits | None = None,
     max_rows: int | None = None,
     count: Count | None = None,
+    is_cancelled: IsCancelled = never,
 ) -> Table:
     """The table of a file, or its first `max_rows` rows. `count` goes on from the other files of the same data set.
 
     Raises InputError for another kind of file, and for one above a limit (see components.retrieval.corpora.readers.limits)
-    except that of sentences: their number is known once bad rows are removed.
+    except that of sentences: their number is known once bad rows are removed. Raises Cancelled.
     """
     ending = format_of(source, name)
-    count = count or Count(name, limits)
+    count = count or Count(name, limits, is_cancelled)
+    count.check()
     if ending == ".parquet":
         if isinstance(source, Path):
             _check_file(source, name, limits)
         packed = not isinstance(source, Path) or source.name.lower().endswith(".gz")
-        return _named(
-            read_parquet(read_bytes(source, name, limits) if packed else source, name, limits, max_rows, count)
-        )
-    decoded = read_text(source, name, encoding, limits)
+        content = read_bytes(source, name, limits, count.is_cancelled) if packed else source
+        return _named(read_parquet(content, name, limits, max_rows, count))
+    decoded = read_text(source, name, encoding, limits, count.is_cancelled)
     if ending == ".txt":
         table = _read_lines(decoded, max_rows, count)
     elif ending in {".csv", ".tsv"}:
@@ -85,11 +88,17 @@ def read_table(
     return table
 
 
-def read_text(source: Path | bytes, name: str, encoding: str | None = None, limits: Limits | None = None) -> Decoded:
-    """The text of a file, decompressed. Raises InputError where it is not text, or too large."""
+def read_text(
+    source: Path | bytes,
+    name: str,
+    encoding: str | None = None,
+    limits: Limits | None = None,
+    is_cancelled: IsCancelled = never,
+) -> Decoded:
+    """The text of a file, decompressed. Raises InputError where it is not text, or too large, and Cancelled."""
     if isinstance(source, Path):
         _check_file(source, name, limits)
-    content = read_bytes(source, name, limits)
+    content = read_bytes(source, name, limits, is_cancelled)
     foreign = next((kind for start, kind in _FOREIGN if content.startswith(start)), None)
     if foreign is not None:
         raise InputError(
@@ -248,7 +257,7 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
 def _array_values(blocks: Iterator[str]) -> Iterator[tuple[Any, int]]:
     """The values of a JSON array one after the other, each with the number of its characters.
 
-    Raises ValueError where the text is no array, goes on behind it, or has a value of more than MOST_ROW_CHARACTERS.
+    Raises ValueError where the text is no array, continues after its end, or has a value of more than MOST_ROW_CHARACTERS.
     """
     decoder = json.JSONDecoder()
     text, position = next(blocks, ""), 0
@@ -264,13 +273,13 @@ def _array_values(blocks: Iterator[str]) -> Iterator[tuple[Any, int]]:
         return text[position]
 
     def take_value() -> tuple[Any, int]:
-        """The value that begins here, and its length. The position moves behind it."""
+        """The value that begins here, and its length. The position moves to its end."""
         nonlocal text, position
         while True:
             with suppress(ValueError):  # unless more text makes it complete
                 value, end = decoder.raw_decode(text, position)
-                behind = _SPACE.match(text, end).end()  # type: ignore[union-attr]
-                if text[behind : behind + 1] in {",", "]"}:  # else a number may go on, such as -1.5 with e10
+                after = _SPACE.match(text, end).end()  # type: ignore[union-attr]
+                if text[after : after + 1] in {",", "]"}:  # else a number may go on, such as -1.5 with e10
                     length, position = end - position, end
                     break
             more = next(blocks, None) if len(text) - position <= MOST_ROW_CHARACTERS else None
@@ -295,4 +304,4 @@ def _array_values(blocks: Iterator[str]) -> Iterator[tuple[Any, int]]:
             raise ValueError("no comma between two values")
         position += 1
     if skip_space():
-        raise ValueError("text behind the array")
+        raise ValueError("text after the array")

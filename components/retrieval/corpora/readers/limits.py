@@ -8,7 +8,10 @@ takes 56 bytes in memory. So every reader counts while it reads, and stops at a 
   MOST_FIELDS), which have limits without `Limits` too
 - the memory of the values that are kept (`Limits.memory`), by `memory_of`
 
-What is kept and what is read from together stay below three times `Limits.bytes`, besides a few blocks of a few MB.
+What is kept and what is read from together stay below three times `Limits.bytes`, besides a few blocks of a few MB. A Parquet
+file is read in a second process, which takes up to three times `Limits.bytes` and 128 MB besides, for as long as it reads.
+
+Whoever started the reading can stop it: `is_cancelled` is asked for each block of rows or bytes, and Cancelled raised.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from sys import getsizeof
 from typing import Any
 
 from components.errors import InputError
+from components.jobs import Cancelled, IsCancelled
 from components.sizes import parse_bytes
 
 SENTENCES_VARIABLE, BYTES_VARIABLE = "BERT_INTERNALS_CORPUS_SENTENCES", "BERT_INTERNALS_CORPUS_BYTES"
@@ -35,7 +39,13 @@ EXPANDED_BYTES = 16 << 20
 LONG_ROW = f"a row of more than {MOST_ROW_CHARACTERS:,} characters"
 _GZIP = b"\x1f\x8b"
 _BLOCK_BYTES = 1 << 20
+_CHECKED_ROWS = 1_000
 _SLOT, _ROW, _NUMBER = 8, 48, 96  # bytes of a reference, a row's number, and a number together with its text
+
+
+def never() -> bool:
+    """Nobody stops the work."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class Limits:
         return InputError(
             f"{name} has {size}.",
             f"At most {self.sentences:,} sentences or {megabytes(self.bytes)} were expected.",
-            f"Use the command line, which has no limit: python -m components {self.command.format(name=name)}",
+            f"Use the command line, which has no limit on size: python -m components {self.command.format(name=name)}",
         )
 
 
@@ -79,7 +89,7 @@ def browser_limits() -> Limits:
 
 def _count(text: str) -> int:
     digits = text.strip().replace(",", "").replace("_", "")
-    if digits.isdecimal() and int(digits) > 0:
+    if digits.isdecimal() and len(digits) <= 15 and int(digits) > 0:  # int() refuses some thousand digits
         return int(digits)
     raise InputError(
         f"The number of sentences {text[:40]!r} is not valid.",
@@ -89,19 +99,32 @@ def _count(text: str) -> int:
 
 
 class Count:
-    """What a reader has read and kept so far, of the file `name`. Without limits nothing is counted."""
+    """What a reader has read and kept so far, of the file `name`. Without limits nothing is refused.
 
-    def __init__(self, name: str, limits: Limits | None) -> None:
+    `is_cancelled` is asked for each block of rows or bytes.
+    """
+
+    def __init__(self, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> None:
         self._name, self._limits = name, limits
+        self.is_cancelled = is_cancelled
         self.rows = self.memory = 0
+        self._next_check = 0  # a number of rows
+
+    def check(self) -> None:
+        """Raise Cancelled if somebody stopped the work."""
+        if self.is_cancelled():
+            raise Cancelled
 
     def go_back(self, rows: int, memory: int) -> None:
         """Count from an earlier state again."""
-        self.rows, self.memory = rows, memory
+        self.rows, self.memory, self._next_check = rows, memory, rows
 
     def add_rows(self, rows: int) -> None:
-        """Count rows that were read. Raises InputError above the limit."""
+        """Count rows that were read. Raises InputError above the limit, and Cancelled."""
         self.rows += rows
+        if self.rows >= self._next_check:
+            self._next_check = self.rows + _CHECKED_ROWS
+            self.check()
         if self._limits is not None and self.rows > self._limits.rows:
             raise self._limits.exceeded(self._name, f"more than {self._limits.rows:,} rows")
 
@@ -115,7 +138,7 @@ class Count:
         self.memory += memory
         if self._limits is not None and self.memory > self._limits.memory:
             raise self._limits.exceeded(
-                self._name, f"so many values that they take more than {megabytes(self._limits.memory)} of memory"
+                self._name, f"values that take more than {megabytes(self._limits.memory)} of memory"
             )
 
 
@@ -147,23 +170,28 @@ def megabytes(size: int) -> str:
     return f"{size / (1 << 20):,.0f} MB" if size >= 1 << 20 else f"{size:,} bytes"
 
 
-def read_bytes(source: Path | bytes, name: str, limits: Limits | None) -> bytes:
-    """The bytes of a file, decompressed up to the limits. Raises InputError for a file that is larger or cannot be read."""
+def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> bytes:
+    """The bytes of a file, decompressed up to the limits.
+
+    Raises InputError for a file that is larger or cannot be read, and Cancelled.
+    """
     try:
         content = source if isinstance(source, bytes) else source.read_bytes()
     except OSError as problem:
         raise unreadable(name, problem) from problem
     if limits is not None and len(content) > limits.bytes:
         raise limits.exceeded(name, f"more than {megabytes(limits.bytes)}")
-    return decompressed(content, name, limits) if content.startswith(_GZIP) else content
+    return decompressed(content, name, limits, is_cancelled) if content.startswith(_GZIP) else content
 
 
-def decompressed(content: bytes, name: str, limits: Limits | None) -> bytes:
-    """The content of gzip's bytes, which is read no further than the limits."""
+def decompressed(content: bytes, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> bytes:
+    """The content of gzip's bytes, which is read no further than the limits. Raises InputError and Cancelled."""
     unpacked = io.BytesIO()  # its value is no copy, unlike that of joined blocks
     try:
         with gzip.open(io.BytesIO(content)) as packed:
             while block := packed.read(_BLOCK_BYTES):
+                if is_cancelled():
+                    raise Cancelled
                 size = unpacked.tell() + len(block)
                 if limits is not None and size > limits.bytes:
                     raise limits.exceeded(name, f"more than {megabytes(limits.bytes)} when decompressed")

@@ -14,28 +14,89 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-BATCH_ROWS = 1_024
-BATCH_BYTES = 8 << 20  # a batch that takes more is divided
-ROW_BYTES = 16 << 20  # a row that takes more is refused
-CPU_SECONDS = 300
+BATCH_ROWS = 4_096
+BATCH_BYTES, BATCH_VALUES = 8 << 20, 100_000  # a batch that takes more is divided
+ROW_BYTES, ROW_VALUES = 16 << 20, 200_000  # a row that takes more is refused
+CPU_SECONDS = 120
 LARGE_ROW, NO_MEMORY, DAMAGED = 3, 4, 5  # the status with which the process ends
 
 
 def batches(file: Any, columns: list[str]) -> Iterator[Any]:
-    """The rows of an open Parquet file in batches of at most 1,024 rows and 8 MB, or one row. Raises OverflowError for a
-    row that takes more than 16 MB.
+    """The rows of an open Parquet file in batches of at most 4,096 rows, 8 MB and 100,000 values, or one row. Raises
+    OverflowError for a row that takes more than 16 MB or has more than 200,000 values.
+
+    Values are counted besides bytes because a null, which takes none in a file, takes some as an object of Python.
     """
     for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
         parts = [batch]
         while parts:
-            part = parts.pop()
-            if part.nbytes <= BATCH_BYTES or part.num_rows == 1:
-                if part.nbytes > ROW_BYTES:
+            part = _without_dictionaries_of_others(parts.pop())
+            values = sum(map(_value_count, part.columns))
+            if part.num_rows <= 1 or (part.nbytes <= BATCH_BYTES and values <= BATCH_VALUES):
+                if part.nbytes > ROW_BYTES or values > ROW_VALUES:
                     raise OverflowError
                 yield part
             else:
                 half = part.num_rows // 2
                 parts += [part.slice(half), part.slice(0, half)]
+
+
+def _without_dictionaries_of_others(batch: Any) -> Any:
+    """The batch with only those texts of its categorical columns that its own rows have.
+
+    Each batch comes with the dictionary of the whole file, which would be sent and read again for every few rows.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            used = pc.unique(column.indices).drop_null()
+            texts = column.dictionary.take(used)
+            column = pa.DictionaryArray.from_arrays(pc.index_in(column.indices, used), texts)
+        elif _has_dictionary(column.type):
+            column = column.cast(_decoded(column.type))
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _has_dictionary(kind: Any) -> bool:
+    return "dictionary<" in str(kind) and kind.num_fields > 0
+
+
+def _decoded(kind: Any) -> Any:
+    """The type with texts in the place of dictionaries, which can be inside lists and records."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_decoded(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_decoded(kind.key_type), _decoded(kind.item_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_decoded(kind.value_type))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_decoded(kind.value_type), kind.list_size)
+    return pa.list_(_decoded(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def _value_count(values: Any) -> int:
+    """How many values an array holds, those inside its lists and records included."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if isinstance(values, pa.StructArray):
+        return len(values) + sum(map(_value_count, values.flatten()))
+    if isinstance(values, pa.MapArray):
+        edges = values.offsets
+        start, end = edges[0].as_py(), edges[-1].as_py()
+        return len(values) + sum(_value_count(part.slice(start, end - start)) for part in (values.keys, values.items))
+    if values.type.num_fields > 0 and hasattr(values, "flatten"):  # lists of any kind
+        return len(values) + _value_count(values.flatten())
+    return len(values)
 
 
 def readable_columns(schema: Any, most: int) -> list[str]:
@@ -88,8 +149,9 @@ def main(path: str, memory: int, most_columns: int) -> int:
                 if writer is None:
                     writer = pa.ipc.new_stream(sys.stdout.buffer, batch.schema)
                 writer.write_batch(batch)
-            if writer is not None:
-                writer.close()
+            # Without rows an empty stream follows, so that a stream that is missing is always an error.
+            (writer or pa.ipc.new_stream(sys.stdout.buffer, pa.schema([]))).close()
+            sys.stdout.buffer.flush()
     except OverflowError:
         return LARGE_ROW
     except (MemoryError, pa.ArrowMemoryError):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Generator
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +21,31 @@ from components.retrieval.corpora.readers.limits import Count, Limits, megabytes
 from components.retrieval.corpora.readers.table import MOST_COLUMNS, Table
 
 WORKING_MEMORY = 128 << 20  # bytes that the process takes beside the file's values
+MOST_SECONDS = 120.0  # that a file may take; one of 200 MB takes about ten
+WATCH_SECONDS = 0.1  # how often the process is stopped if somebody asks for it
+JUDGED_VALUES, JUDGED_BYTES = 10, 256 << 10  # the first values of a column show whether they are texts
+# Windows has neither signal.
+_KILLED, _TIME = getattr(signal, "SIGKILL", 9), getattr(signal, "SIGXCPU", 24)
+log = logging.getLogger(__name__)
 
 
 def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_rows: int | None, count: Count) -> Table:
     """The table of a parquet file, or its first `max_rows` rows. Columns of bytes other than text are left out.
 
-    Raises InputError for a file that is damaged or above a limit.
+    Raises InputError for a file that is damaged or above a limit, and Cancelled.
     """
     import pyarrow as pa
 
     rows = 0
     try:
-        with closing(_rows_here(source, name) if limits is None else _rows_of_child(source, name, limits)) as parts:
+        with closing(
+            _rows_here(source, name) if limits is None else _rows_of_child(source, name, limits, count)
+        ) as parts:
             every_column: list[str] = next(parts)
-            columns: dict[str, list[Any]] = {}
+            columns = _Columns(count)
             for batch in parts:
-                if rows == 0:
-                    columns = {column: [] for column in batch.schema.names}
                 count.add_rows(batch.num_rows)
-                values_of = {column: _values(batch.column(column), pa) for column in columns}
-                for column, values in values_of.items():
-                    # Bytes that are not text: pictures, sounds, hashes.
-                    if rows == 0 and 2 * sum(isinstance(value, bytes) for value in values) > len(values):
-                        del columns[column]
-                    else:
-                        columns[column] += values
-                count.add_values(*(values_of[column] for column in columns))
+                columns.add({column: _values(batch.column(column), pa) for column in batch.schema.names})
                 rows += batch.num_rows
                 if max_rows is not None and rows >= max_rows:
                     break
@@ -49,9 +53,62 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError) as problem:  # a damaged file can raise any of these
         raise unreadable(name, problem) from problem
-    left_out = tuple(column for column in every_column if column not in columns)
+    kept = columns.finish()
+    left_out = tuple(column for column in every_column if column not in kept)
     rows = min(rows, max_rows or rows)
-    return Table({key: values[:rows] for key, values in columns.items()}, range(1, rows + 1), left_out=left_out)
+    return Table({key: values[:rows] for key, values in kept.items()}, range(1, rows + 1), left_out=left_out)
+
+
+@dataclass
+class _Column:
+    """The values of a column so far, and the first ones' kinds: most of them decide whether it is one of bytes."""
+
+    values: list[Any] = field(default_factory=list)
+    is_judged: bool = False
+    present: int = 0  # values that are not missing
+    files: int = 0  # of them bytes that are not text
+    size: int = 0  # of these bytes
+
+    def judge(self, values: Sequence[Any], is_last: bool) -> bool:
+        """Whether the column stays, as far as its next values show it."""
+        self.present += sum(value is not None for value in values)
+        sizes = [len(value) for value in values if isinstance(value, bytes)]
+        self.files += len(sizes)
+        self.size += sum(sizes)
+        self.is_judged = is_last or self.present >= JUDGED_VALUES or self.size > JUDGED_BYTES
+        return not self.is_judged or 2 * self.files <= self.present
+
+
+class _Columns:
+    """The columns of a table. Those of bytes that are not text are left out: pictures, sounds, hashes."""
+
+    def __init__(self, count: Count) -> None:
+        self.columns: dict[str, _Column] | None = None
+        self._count = count
+
+    def add(self, batch: Mapping[str, list[Any]]) -> None:
+        """Add the rows of a batch. Raises InputError above the limit of memory."""
+        if self.columns is None:
+            self.columns = {name: _Column() for name in batch}
+        counted = []
+        for name, column in list(self.columns.items()):
+            values = batch[name]
+            if column.is_judged:
+                counted.append(values)
+            elif column.judge(values, is_last=False):
+                # Bytes count once it is known that they stay.
+                counted.append([None if isinstance(value, bytes) else value for value in values])
+                self._count.add_memory(column.size if column.is_judged else 0)
+            else:
+                del self.columns[name]
+                continue
+            column.values += values
+        self._count.add_values(*counted)
+
+    def finish(self) -> dict[str, list[Any]]:
+        """The values by column, those with few values judged by these."""
+        columns = self.columns or {}
+        return {name: each.values for name, each in columns.items() if each.is_judged or each.judge((), is_last=True)}
 
 
 def _rows_here(source: Path | bytes, name: str) -> Generator[Any]:
@@ -69,8 +126,8 @@ def _rows_here(source: Path | bytes, name: str) -> Generator[Any]:
             raise _large_row(name) from problem
 
 
-def _rows_of_child(source: Path | bytes, name: str, limits: Limits) -> Generator[Any]:
-    """The same, read in a process that may take no more memory than the limits allow."""
+def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count) -> Generator[Any]:
+    """The same, read in a process that may take no more memory than the limits allow, and no longer than MOST_SECONDS."""
     import pyarrow as pa
 
     path = str(source.absolute()) if isinstance(source, Path) else "-"
@@ -85,35 +142,80 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits) -> Generator
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
+    # A thread of its own, since this one waits for the process.
+    watch = _Watch(process, count)
+    watch.start()
+    pool = pa.system_memory_pool()  # gives memory back, while the others keep hundreds of MB
     try:
         with suppress(BrokenPipeError):  # it has ended, and its status says why
             if isinstance(source, bytes):
                 process.stdin.write(source)
             process.stdin.close()
+        problem: Exception | None = None
         try:
-            yield [row.as_py() for batch in pa.ipc.open_stream(process.stdout) for row in batch.column(0)]
-            yield from pa.ipc.open_stream(process.stdout)
-        except (pa.ArrowException, OSError) as problem:  # the stream breaks off
-            status, said = process.wait(), process.stderr.read().decode("utf-8", "replace")
-            if status == parquet_child.LARGE_ROW:
-                raise _large_row(name) from problem
-            if status == parquet_child.DAMAGED:
-                raise unreadable(name, OSError(said)) from problem
-            if status:
-                raise limits.exceeded(name, f"values that take more than {megabytes(memory)} of memory") from problem
+            with pa.ipc.open_stream(process.stdout, memory_pool=pool) as stream:
+                yield [row.as_py() for batch in stream for row in batch.column(0)]
+            with pa.ipc.open_stream(process.stdout, memory_pool=pool) as stream:
+                yield from stream
+        except (pa.ArrowException, OSError) as broken:  # the stream breaks off
+            problem = broken
+        # A stream can also break off between two batches, which looks like its end.
+        said = process.stderr.read().decode("utf-8", "replace")
+        status = process.wait()
+        count.check()  # that it was cancelled is why it ended
+        if problem is not None or status != 0:
+            raise _ended(name, limits, memory, -_TIME if watch.is_late else status, said) from problem
     finally:
+        watch.end.set()
         process.kill()
         process.wait()
+        watch.join()
         for stream in (process.stdin, process.stdout, process.stderr):
             with suppress(BrokenPipeError):
                 stream.close()
 
 
+class _Watch(threading.Thread):
+    """Ends a process that takes too long, and one whose work is cancelled."""
+
+    def __init__(self, process: subprocess.Popen[bytes], count: Count) -> None:
+        super().__init__(name="parquet watch", daemon=True)
+        self.end = threading.Event()
+        self.is_late = False
+        self._process, self._count = process, count
+
+    def run(self) -> None:
+        last = time.monotonic() + MOST_SECONDS
+        while not self.end.wait(WATCH_SECONDS):
+            self.is_late = time.monotonic() > last
+            if self.is_late or self._count.is_cancelled():
+                self._process.kill()
+                return
+
+
+def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> InputError:
+    """The error for a process that ended with a status (-N for signal N), and what it wrote to the standard error."""
+    if status == parquet_child.LARGE_ROW:
+        return _large_row(name)
+    if status == parquet_child.DAMAGED:
+        return unreadable(name, OSError(said))
+    if status in {parquet_child.NO_MEMORY, -signal.SIGABRT, -_KILLED}:
+        return limits.exceeded(name, f"values that take more than {megabytes(memory)} of memory")
+    if status == -_TIME:
+        return InputError(
+            f"{name} takes more than {MOST_SECONDS:,.0f} seconds to read.",
+            "A file whose values can be unpacked in that time was expected.",
+            "Export the sentences as .csv or .txt, or divide the file.",
+        )
+    log.error("The process that read a Parquet file ended with status %d: %s", status, said[-2_000:])
+    return unreadable(name, OSError(f"the process that read it ended with status {status}"))
+
+
 def _large_row(name: str) -> InputError:
     most = megabytes(parquet_child.ROW_BYTES)
     return InputError(
-        f"{name} has a row of more than {most}.",
-        f"Rows of at most {most} were expected.",
+        f"{name} has a row of more than {most} or {parquet_child.ROW_VALUES:,} values.",
+        f"Rows of at most {most} and {parquet_child.ROW_VALUES:,} values, those in lists and records included, were expected.",
         "Leave out the long values, or export the sentences as .csv or .txt.",
     )
 
@@ -127,6 +229,8 @@ def _values(column: Any, pa: Any) -> list[Any]:
         values = column.to_pylist()
     except UnicodeDecodeError:
         values = column.cast(pa.binary()).to_pylist()
+    if not any(isinstance(value, bytes) for value in values):
+        return values
     return [_as_text(value) if isinstance(value, bytes) else value for value in values]
 
 

@@ -19,11 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from sys import getsizeof
 from types import MappingProxyType
 
 from components.errors import InputError
+from components.jobs import IsCancelled
 from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits, browser_limits, unreadable
+from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits, browser_limits, never, unreadable
 from components.retrieval.corpora.texts import Texts, hash_of
 from components.retrieval.evaluation.graded.files import (
     Entries,
@@ -37,6 +39,7 @@ from components.retrieval.evaluation.graded.files import (
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
 _COMMAND = "evaluate FOLDER"
+_NUMBER_BYTES = 32  # of the number of a document; grades are small numbers, which exist once
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,12 @@ class GradedSet:
         return Texts(f"queries of {self.name}", self.queries)
 
     @cached_property
+    def nbytes(self) -> int:
+        """Bytes of memory of the texts and the grades, about."""
+        grades = sum(map(getsizeof, map(dict, self.grades))) + _NUMBER_BYTES * sum(map(len, self.grades))
+        return self.document_texts.nbytes + self.query_texts.nbytes + grades
+
+    @cached_property
     def content_hash(self) -> str:
         """SHA-256 of texts and grades with their number, order and boundaries, but not of the name."""
         grades = [sorted(each.items()) for each in self.grades]
@@ -100,14 +109,17 @@ class GradedSet:
 
 
 def read_graded(
-    files: Mapping[str, Source], name: str = "Uploaded files", limits: Limits | None = BROWSER_LIMITS
+    files: Mapping[str, Source],
+    name: str = "Uploaded files",
+    limits: Limits | None = BROWSER_LIMITS,
+    is_cancelled: IsCancelled = never,
 ) -> GradedSet:
     """The collection of three files, given by name as bytes or paths, in BEIR's or TREC's format, with or without gzip.
 
     With BROWSER_LIMITS the operator's limits apply to each file (`browser_limits`); with None there is no limit. Raises
-    InputError for files that are missing, ambiguous, unreadable, too large, or do not belong together.
+    InputError for files that are missing, ambiguous, unreadable, too large, or do not belong together. Raises Cancelled.
     """
-    return _read(files, name, None, limits)
+    return _read(files, name, None, limits, is_cancelled)
 
 
 def read_graded_folder(path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS) -> GradedSet:
@@ -159,13 +171,19 @@ def demo_graded(corpus: Corpus) -> GradedSet:
     return GradedSet(corpus.name, corpus.texts, queries, tuple(grades), report)
 
 
-def _read(sources: Mapping[str, Source], name: str, split: str | None, limits: Limits | None) -> GradedSet:
+def _read(
+    sources: Mapping[str, Source],
+    name: str,
+    split: str | None,
+    limits: Limits | None,
+    is_cancelled: IsCancelled = never,
+) -> GradedSet:
     if limits is not None:
         limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, command=_COMMAND)
     parts = find_parts(sources, split)
-    judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits)
-    queries = read_entries(sources[parts["queries"]], parts["queries"], limits)
-    corpus = read_entries(sources[parts["corpus"]], parts["corpus"], limits)
+    judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits, is_cancelled)
+    queries = read_entries(sources[parts["queries"]], parts["queries"], limits, is_cancelled)
+    corpus = read_entries(sources[parts["corpus"]], parts["corpus"], limits, is_cancelled)
     return _matched(name, corpus, queries, judgements, parts)
 
 

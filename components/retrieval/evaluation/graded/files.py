@@ -17,10 +17,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from components.errors import InputError
+from components.jobs import IsCancelled
 from components.retrieval.corpora.columns import as_text
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table, read_text
-from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, memory_of
+from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, memory_of, never
 from components.retrieval.corpora.readers.table import BadRows, Table
 
 Part = Literal["corpus", "queries", "judgements"]
@@ -72,9 +73,11 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[
     return {part: names[0] for part, names in names_of.items()}
 
 
-def read_entries(source: Source, name: str, limits: Limits | None = None) -> Entries:
-    """The texts of a corpus or of queries. Raises InputError for a file without ids or texts, or with too many."""
-    table = (_read_lines if _ending(name) in _LINES else _read_objects)(source, name, limits)
+def read_entries(source: Source, name: str, limits: Limits | None = None, is_cancelled: IsCancelled = never) -> Entries:
+    """The texts of a corpus or of queries. Raises InputError for a file without ids or texts, or with too
+    many, and Cancelled.
+    """
+    table = (_read_lines if _ending(name) in _LINES else _read_objects)(source, name, limits, is_cancelled)
     bad = BadRows()
     texts: dict[str, str] = {}
     for row, number in enumerate(table.numbers):
@@ -101,13 +104,15 @@ def read_entries(source: Source, name: str, limits: Limits | None = None) -> Ent
     return Entries(texts, bad)
 
 
-def read_judgements(source: Source, name: str, limits: Limits | None = None) -> Judgements:
-    """The judgements of a file, with or without a header. Raises InputError where no line is a judgement."""
-    decoded = read_text(source, name, None, limits)
+def read_judgements(
+    source: Source, name: str, limits: Limits | None = None, is_cancelled: IsCancelled = never
+) -> Judgements:
+    """The judgements of a file, with or without a header. Raises InputError where no line is one, and Cancelled."""
+    decoded = read_text(source, name, None, limits, is_cancelled)
     grades: dict[tuple[str, str], int] = {}
     lines = duplicates = 0
     bad = BadRows()
-    count = Count(name, limits)
+    count = Count(name, limits, is_cancelled)
     for number, line in enumerate(decoded.lines(), start=1):
         count.add_rows(1)
         if len(line) > MOST_ROW_CHARACTERS:
@@ -140,7 +145,7 @@ def read_judgements(source: Source, name: str, limits: Limits | None = None) -> 
     return Judgements(grades, lines, duplicates, bad)
 
 
-def _read_objects(source: Source, name: str, limits: Limits | None) -> Table:
+def _read_objects(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
     """The table of a .jsonl file with _id and text. Raises InputError for any other file."""
     if _ending(name) != ".jsonl":
         raise InputError(
@@ -149,7 +154,7 @@ def _read_objects(source: Source, name: str, limits: Limits | None) -> Table:
             "(.tsv), were expected.",
             "Export it in one of these formats.",
         )
-    table = read_table(source, name, limits=limits)
+    table = read_table(source, name, limits=limits, is_cancelled=is_cancelled)
     if table.columns and not {"_id", "text"} <= set(table.columns):
         raise InputError(
             f"{name} has the columns {', '.join(table.columns)[:300]}.",
@@ -159,10 +164,10 @@ def _read_objects(source: Source, name: str, limits: Limits | None) -> Table:
     return table
 
 
-def _read_lines(source: Source, name: str, limits: Limits | None) -> Table:
+def _read_lines(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
     """The table of lines of an id, a tab and a text."""
-    decoded = read_text(source, name, None, limits)
-    count, bad = Count(name, limits), BadRows()
+    decoded = read_text(source, name, None, limits, is_cancelled)
+    count, bad = Count(name, limits, is_cancelled), BadRows()
     keys: list[str] = []
     texts: list[str] = []
     numbers: list[int] = []

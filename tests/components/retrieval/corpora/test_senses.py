@@ -26,6 +26,15 @@ def test_rows_of_a_csv_and_of_jsonl_are_the_same():
         assert found.bad_rows == 0
 
 
+def test_an_index_of_thousands_of_digits_is_a_bad_row():
+    content = "word,sense,sentence,index\nbank,a,A bank.,1\n" + "".join(
+        f"bank,b,B bank.,{'9' * digits}\n" for digits in (9, 10, 5_000)
+    )
+    file = read_senses(content.encode(), "a.csv")
+    assert [row.index for row in file.rows] == [1, 999_999_999]
+    assert file.bad_rows == 2
+
+
 def test_rows_without_a_sense_or_with_a_bad_index_are_counted():
     found = read_senses(
         b"word,sense,sentence,index\nbank,,x bank,\nbank,a,y bank,two\nbank,a,z bank,0\n,a,w,\n", "a.csv"

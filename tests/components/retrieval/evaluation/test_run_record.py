@@ -70,7 +70,8 @@ def test_the_measures_stand_in_the_file_for_others_and_are_not_believed():
         (b"{", "damaged"),
         (b"\xff\xfe", "damaged"),
         (b"sentence,compressed\na,b\n", "damaged"),
-        (b"[" * 100_000, "damaged"),
+        (b"[" * 9_000, "damaged"),
+        (b"[" * 100_000, "has more values than 200 runs"),
         (b"9" * 5_000, "damaged"),
         (b"[]", "is not a file of runs"),
         (b"null", "is not a file of runs"),
@@ -197,3 +198,13 @@ def test_the_key_tells_outcomes_and_systems_apart_and_nothing_else():
         replace(RUN, data=replace(RUN.data, content_hash="cd" * 32)),
     ]
     assert len({RUN.key, *(run.key for run in others)}) == 5
+
+
+def test_as_many_runs_as_are_kept_are_read_again():
+    """200 runs of 5,000 queries among 36,000 documents, with names as long as they may be, fit the limits of a file."""
+    ranks = np.arange(31_000, 36_000)
+    data = RunData("pairs", 36_000, 5_000, "ab" * 32)
+    settings = {f"setting {number}": number for number in range(20)}
+    run = Run("n" * 300, {"kind": "encoder", "model": "m" * 100}, data, settings, {"torch": "2"}, ranks)
+    content = write_runs([run] * run_record.MOST_RUNS)
+    assert len(read_runs(content, "runs.json")) == run_record.MOST_RUNS

@@ -10,6 +10,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,11 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.errors import InputError
-from components.retrieval.corpora.corpus import read_corpus
+from components.jobs import Cancelled
+from components.retrieval.corpora.corpus import columns_of, read_corpus
 from components.retrieval.corpora.readers import encoding, parquet_files
 from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, MOST_ROW_CHARACTERS, Limits, memory_of_all
 from components.retrieval.corpora.readers.table import BadRows
+from components.retrieval.corpora.senses import read_senses
+from components.retrieval.evaluation.graded.collection import read_graded
 from components.retrieval.search.static_vectors import read_static_vectors
 from tests.places import ROOT
 
@@ -38,6 +43,7 @@ from pathlib import Path
 import numpy, pyarrow.parquet
 from components.errors import InputError
 from components.retrieval.corpora import corpus
+from components.retrieval.evaluation import run_record
 from components.retrieval.evaluation.graded import files as graded
 from components.retrieval.search import static_vectors
 from components.retrieval.corpora.readers.limits import Limits
@@ -50,6 +56,7 @@ readers = {{
     "corpus": lambda *given: corpus.read_corpus(*given[:2], limits=given[2]),
     "columns": lambda path, name, limits: corpus.columns_of(path, name),
     "entries": graded.read_entries, "judgements": graded.read_judgements, "vectors": vectors,
+    "runs": lambda path, name, limits: run_record.read_runs(path.read_bytes(), name),
 }}
 path, limits = Path(sys.argv[2]), Limits({SENTENCES}, {LIMIT})
 used = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmData:"))
@@ -95,6 +102,11 @@ def parquet(**columns: object) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def categories(rows: int, texts: list[str]) -> pa.DictionaryArray:
+    """A categorical column that has its texts in turn."""
+    return pa.DictionaryArray.from_arrays(pa.array([row % len(texts) for row in range(rows)], pa.int32()), texts)
+
+
 NUMBERS = rows(1_500, lambda n: b"w%d" % n + b" 0" * 4_000 + b"\n")  # of word vectors
 # A file's name, its content, the reader, and what is said. Those with .gz are small, those without take no unpacking.
 HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
@@ -123,6 +135,44 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
         "corpus",
         MEMORY,
     ),
+    "a long list of nothing": (
+        "a.parquet",
+        lambda: parquet(
+            text=["One."],
+            n=pa.ListArray.from_arrays(
+                [0, 3_000_000], pa.StructArray.from_arrays([pa.nulls(3_000_000, pa.int8())], ["a"])
+            ),
+        ),
+        "corpus",
+        "200,000 values",
+    ),
+    "lists of nothing": (
+        "a.parquet",
+        lambda: parquet(
+            n=pa.ListArray.from_arrays(
+                pa.array(range(0, 5_000_001, 1_000), pa.int32()),
+                pa.StructArray.from_arrays([pa.nulls(5_000_000, pa.int8())], ["a"]),
+            )
+        ),
+        "corpus",
+        MEMORY,
+    ),
+    "a large dictionary": (
+        "a.parquet",
+        lambda: parquet(text=categories(100_000, [f"{n} " + "x" * 400 for n in range(100_000)])),
+        "corpus",
+        MEMORY + "|of memory",
+    ),
+    "a dictionary inside lists": (
+        "a.parquet",
+        lambda: parquet(
+            text=pa.ListArray.from_arrays(
+                pa.array(range(100_001), pa.int32()), categories(100_000, [f"{n} " + "x" * 400 for n in range(100_000)])
+            )
+        ),
+        "corpus",
+        MEMORY + "|of memory",
+    ),
     "one long list": (
         "a.parquet",
         lambda: parquet(text=[["x"] * 10_000_000]),
@@ -132,6 +182,10 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
     "judgements": ("a.tsv", lambda: rows(700_000, lambda n: b"q%d\td%d\t1\n" % (n, n)), "judgements", MEMORY),
     "documents": ("a.tsv", lambda: rows(1_000_000, lambda n: b"d%d\ttext\n" % n), "entries", MEMORY + "|" + ROWS),
     "word vectors": ("a.vec", lambda: NUMBERS, "vectors", "vectors of 4,000 numbers that take more than 16 MB"),
+    "lists instead of runs": ("a.json", lambda: b"[" + b"[]," * 2_700_000 + b"[]]", "runs", "more values than"),
+    "runs of texts": ("a.json", lambda: b'{"runs":[' + b'"ab",' * 1_600_000 + b"1]}", "runs", "more values than"),
+    "as many ranks as are read": ("a.json", lambda: b"[" + b"30000," * 1_000_000 + b"1]", "runs", "not a file of runs"),
+    "large saved runs": ("a.json", lambda: b"[" + b"[]," * 20_000_000 + b"[]]", "runs", "at most 8 MB are read"),
     "a line of numbers": ("a.vec.gz", lambda: gzip.compress(b"w" + b" 0" * 20_000_000, 1), "vectors", "1,048,576"),
 }
 
@@ -230,7 +284,7 @@ def test_text_is_the_same_in_blocks_of_any_size(name: str, monkeypatch: pytest.M
 
 
 def test_a_parquet_process_that_ends_is_an_error_and_not_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(parquet(text=["One.", "Two."], picture=[b"\xff", b"\xfe"]))
@@ -238,7 +292,130 @@ def test_a_parquet_process_that_ends_is_an_error_and_not_the_end(
     assert table.columns == {"text": ["One.", "Two."]}
     assert table.left_out == ("picture",)
     script = tmp_path / "ends.py"
-    script.write_text("import os; os.abort()")
     monkeypatch.setattr(parquet_files.parquet_child, "__file__", str(script))
-    with pytest.raises(InputError, match="MB of memory"):
-        read_table(path, "a.parquet", limits=Limits(10, 1_000_000))
+    stream = (
+        "import os, resource, signal, sys, pyarrow as pa\n"
+        "def send(*rows):\n"
+        "    writer = pa.ipc.new_stream(sys.stdout.buffer, pa.schema([('name', pa.string())]))\n"
+        "    writer.write_batch(pa.record_batch([pa.array(rows)], names=['name']))\n"
+        "    sys.stdout.buffer.flush()\n"
+        "    return writer\n"
+    )
+    for end, said in {
+        "import os; os.abort()": "MB of memory",
+        "import sys; sys.exit(4)": "MB of memory",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "MB of memory",
+        "import os, signal; os.kill(os.getpid(), signal.SIGXCPU)": "more than 120 seconds to read",
+        "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": "could not be read: .* ended with status -11",
+        "import sys; sys.exit('no such module')": "could not be read: .* ended with status 1",
+        "": "could not be read",
+        # It ends between two batches, where the stream could also be complete.
+        stream + "send('text').close(); send('One.'); os.abort()": "MB of memory",
+        stream + "send('text').close(); send('One.'); sys.exit(1)": "could not be read",
+        stream + "send('text').close()": "could not be read",
+    }.items():
+        script.write_text(end)
+        with pytest.raises(InputError, match=said):
+            read_table(path, "a.parquet", limits=Limits(10, 1_000_000))
+    assert "no such module" in caplog.text
+
+
+def test_a_parquet_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "sleeps.py"
+    script.write_text("import time; time.sleep(60)")
+    monkeypatch.setattr(parquet_files.parquet_child, "__file__", str(script))
+    monkeypatch.setattr(parquet_files, "MOST_SECONDS", 0.5)
+    began = time.monotonic()
+    for source in (parquet(text=["One."]), parquet(text=["One."]) * 1_000):  # the second is more than a pipe holds
+        with pytest.raises(InputError, match="seconds to read"):
+            read_table(source, "a.parquet", limits=Limits(10, 10_000_000))
+    assert time.monotonic() - began < 20
+
+
+def test_a_stop_ends_the_parquet_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "sleeps.py"
+    script.write_text("import time; time.sleep(60)")
+    monkeypatch.setattr(parquet_files.parquet_child, "__file__", str(script))
+    stopped = threading.Event()
+    threading.Timer(1, stopped.set).start()
+    began = time.monotonic()
+    with pytest.raises(Cancelled):
+        read_corpus(parquet(text=["One."]), "a.parquet", is_cancelled=stopped.is_set)
+    assert time.monotonic() - began < 20
+
+
+VECTORS = b"".join(b"w%d 1 2 3\n" % n for n in range(200_000))
+GRADED = {
+    "corpus.tsv": rows(50_000, lambda n: b"d%d\ttext\n" % n),
+    "queries.tsv": b"q1\ttext\n",
+    "qrels.tsv": rows(50_000, lambda n: b"q1\td%d\t1\n" % n),
+}
+SENSES = b"word,sense,sentence\n" + b"bank,river,A bank.\n" * 20_000
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda stop: read_corpus(b"text\n" + b"One.\n" * 50_000, "a.csv", is_cancelled=stop),
+        lambda stop: read_corpus(b"One.\n" * 500_000, "a.txt", is_cancelled=stop),
+        lambda stop: read_corpus(b'{"a": "b"}\n' * 50_000, "a.jsonl", is_cancelled=stop),
+        lambda stop: read_corpus(gzip.compress(b"One two %d.\n" * 500_000), "a.txt.gz", is_cancelled=stop),
+        lambda stop: read_corpus(parquet(text=["One."] * 20_000), "a.parquet", is_cancelled=stop),
+        lambda stop: columns_of(parquet(text=["One."] * 20_000), "a.parquet", is_cancelled=stop),
+        lambda stop: read_graded(GRADED, is_cancelled=stop),
+        lambda stop: read_senses(SENSES, "a.csv", is_cancelled=stop),
+        lambda stop: read_static_vectors(VECTORS, "a.vec", is_cancelled=stop),
+    ],
+)
+def test_every_reader_ends_when_it_is_stopped(read: Callable[[Callable[[], bool]], object]) -> None:
+    with pytest.raises(Cancelled):
+        read(lambda: True)
+    asked = 0
+
+    def is_third() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked >= 3
+
+    with pytest.raises(Cancelled):  # while it reads, and not only before
+        read(is_third)
+
+
+def test_what_was_read_says_how_much_memory_it_takes() -> None:
+    """A bounded cache asks for it: more than the characters or numbers alone, and less than four times as much."""
+    corpus = read_corpus(b"text,n\n" + rows(1_000, lambda n: b"%0200d,%0100d\n" % (n, n)), "a.csv")
+    assert 300_000 < corpus.nbytes < 600_000
+    graded = read_graded(GRADED)
+    assert 50_000 * (4 + 8) < graded.nbytes < 50_000 * 300
+    vectors = read_static_vectors(VECTORS, "a.vec")
+    assert vectors.matrix.nbytes + 200_000 * 100 < vectors.nbytes < vectors.matrix.nbytes + 200_000 * 400
+
+
+@pytest.mark.parametrize("limits", [None, Limits(1_000_000, 20 * MB)])
+def test_whether_a_column_is_of_bytes_is_decided_by_its_first_rows_with_values(limits: Limits | None) -> None:
+    """Although the first batch may be one row: here rows of 5 MB, most of which a picture takes."""
+    big = [bytes([0xFF]) * (5 * MB // 10 if row < 3 else 10) for row in range(30)]
+    texts = [b"\xff", *(b"Sentence %d." % row for row in range(29))]
+    late = [None] * 20 + [b"\xff\xfe"] * 10
+    few = [None] * 28 + [b"\xff", None]
+    content = parquet(text=texts, picture=big, late=late, few=few, names=["a"] * 30)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(parquet_files.parquet_child, "BATCH_ROWS", 1)
+        table = read_table(content, "a.parquet", limits=limits)
+    assert list(table.columns) == ["text", "names"]
+    assert table.left_out == ("picture", "late", "few")
+    assert table.columns["text"] == [b"\xff", *(f"Sentence {row}." for row in range(29))]
+
+
+def test_categorical_columns_are_the_same_in_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["a", None, "b", "a", "c", None, "b"] * 500
+    labels = pa.array(texts).dictionary_encode()
+    lists = pa.ListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int32()), labels)
+    maps = pa.array([[("k", 1)], [], None, [("x", 2), ("y", 3)]] * 875, pa.map_(pa.string(), pa.int64()))
+    content = parquet(label=labels, list=lists, map=maps)
+    for size in (1_000, 10):
+        monkeypatch.setattr(parquet_files.parquet_child, "BATCH_VALUES", size)
+        table = read_table(content, "a.parquet")
+        assert table.columns["label"] == texts
+        assert table.columns["list"] == [[text] for text in texts]
+        assert table.columns["map"] == maps.to_pylist()

@@ -159,7 +159,9 @@ def _read(source: _Source, is_upload: bool) -> Corpus | None:
     corpus = uploads.read_once(
         caching.read_corpora(),
         key,
-        lambda is_cancelled: reading.read_corpus(source.content(), source.name, column, encoding),
+        lambda is_cancelled: reading.read_corpus(
+            source.content(), source.name, column, encoding, is_cancelled=is_cancelled
+        ),
     )
     if is_upload:
         st.session_state[f"_{UPLOAD}"] = key
@@ -168,4 +170,6 @@ def _read(source: _Source, is_upload: bool) -> Corpus | None:
 
 def _preview(source: _Source, encoding: str | None, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
     content = source.content()
-    return reading.columns_of(content[0] if isinstance(content, tuple) else content, source.name, encoding)
+    return reading.columns_of(
+        content[0] if isinstance(content, tuple) else content, source.name, encoding, is_cancelled
+    )

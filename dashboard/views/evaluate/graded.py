@@ -148,7 +148,10 @@ def _collection(source: str) -> GradedSet | None:
     if st.session_state.get("_graded_path") != key:
         return None
     return uploads.read_once(
-        caching.graded_sets(), key, lambda is_cancelled: collection.read_graded_folder(path), anew=is_asked
+        caching.graded_sets(),
+        key,
+        lambda is_cancelled: collection.read_graded_folder(path, is_cancelled=is_cancelled),
+        anew=is_asked,
     )
 
 
@@ -165,7 +168,9 @@ def _uploaded() -> GradedSet | None:
         "graded",
         caching.graded_sets(),
         files,
-        lambda files, is_cancelled: collection.read_graded({file.name: file.getvalue() for file in files}),
+        lambda files, is_cancelled: collection.read_graded(
+            {file.name: file.getvalue() for file in files}, is_cancelled=is_cancelled
+        ),
     )
     if graded is None:
         st.caption("Choose all three together. Their names say which is which.")

@@ -90,7 +90,9 @@ def _upload() -> ScoredPairs | None:
         "sts",
         caching.scored_pairs(),
         file,
-        lambda file, is_cancelled: sts.scored_pairs(read_corpus(file.getvalue(), file.name, "sentence1"), MOST_PAIRS),
+        lambda file, is_cancelled: sts.scored_pairs(
+            read_corpus(file.getvalue(), file.name, "sentence1", is_cancelled=is_cancelled), MOST_PAIRS
+        ),
     )
     if pairs is None:
         st.caption("Scores may have any range: only agreement counts. Files of the STS benchmark work.")

@@ -117,7 +117,7 @@ def _upload() -> SenseFile | None:
         "senses",
         caching.sense_files(),
         file,
-        lambda file, is_cancelled: reading.read_senses(file.getvalue(), file.name),
+        lambda file, is_cancelled: reading.read_senses(file.getvalue(), file.name, is_cancelled),
     )
     if labelled is None:
         st.caption("Each line is one sentence with an ambiguous word and the sense of the word in this sentence.")

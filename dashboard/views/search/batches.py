@@ -95,7 +95,9 @@ def _queries() -> tuple[str, ...]:
 
 def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, ...]:
     """Read like a corpus of lines, so that the encoding is detected in the same way."""
-    return _few_enough([text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt").texts])
+    return _few_enough(
+        [text.strip() for text in reading.read_corpus(file.getvalue(), "queries.txt", is_cancelled=is_cancelled).texts]
+    )
 
 
 def _few_enough(lines: Sequence[str]) -> tuple[str, ...]:

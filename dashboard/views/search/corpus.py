@@ -112,7 +112,7 @@ def _storage() -> None:
             "static",
             caching.static_vectors(),
             file,
-            lambda file, is_cancelled: read_static_vectors(file.getvalue(), file.name),
+            lambda file, is_cancelled: read_static_vectors(file.getvalue(), file.name, is_cancelled=is_cancelled),
         )
         if vectors is not None:
             st.caption(

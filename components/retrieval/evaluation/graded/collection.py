@@ -122,11 +122,13 @@ def read_graded(
     return _read(files, name, None, limits, is_cancelled)
 
 
-def read_graded_folder(path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS) -> GradedSet:
+def read_graded_folder(
+    path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS, is_cancelled: IsCancelled = never
+) -> GradedSet:
     """The collection in a folder: BEIR's (corpus.jsonl, queries.jsonl, qrels/test.tsv) or three files in TREC's format.
 
-    Of several files with judgements (or queries) the one with `split` in its name is read. Raises InputError as
-    `read_graded` does.
+    Of several files with judgements (or queries) the one with `split` in its name is read. Raises InputError and
+    Cancelled as `read_graded` does.
     """
     try:
         if not path.is_dir():
@@ -140,7 +142,7 @@ def read_graded_folder(path: Path, split: str = "test", limits: Limits | None = 
         }
     except OSError as problem:
         raise unreadable(str(path), problem) from problem
-    return _read(sources, path.resolve().name, split, limits)
+    return _read(sources, path.resolve().name, split, limits, is_cancelled)
 
 
 def demo_graded(corpus: Corpus) -> GradedSet:

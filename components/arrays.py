@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +18,20 @@ def read_only(array: np.ndarray) -> np.ndarray:
     """Mark an array as not writeable and return it; sharing it between sessions is then safe."""
     array.flags.writeable = False
     return array
+
+
+def mapped_array(path: Path) -> np.ndarray:
+    """The array in a .npy file, read-only and mapped into memory. Raises OSError, or ValueError for any other content.
+
+    Nothing is unpickled. Mapping takes no memory before the shape is compared with the size of the file.
+    """
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except OSError:
+        raise
+    except Exception as problem:  # the header is parsed as Python, so a damaged one fails in many ways
+        reason = (str(problem).splitlines() or [""])[0][:100] or type(problem).__name__
+        raise ValueError(f"{path.name} is no array that can be read ({reason})") from problem
 
 
 def arrays_of(*records: object) -> list[np.ndarray]:

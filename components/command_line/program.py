@@ -92,7 +92,10 @@ def _explained(problem: BaseException) -> int:
             f"This is an error in the program: {type(problem).__name__}: {problem}. "
             f"Run the command with --debug to see where it happened, and report it."
         )
-    line = " ".join(line.split())
+    # Names and messages can hold what a terminal obeys: such characters are written as their codes.
+    line = "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in " ".join(line.split())
+    )
     with suppress(OSError):  # nobody reads standard error
         sys.stderr.write(
             line
@@ -161,6 +164,8 @@ def _check_target(path: Path) -> None:
     try:
         if path.is_dir():
             raise _not_writable(str(path), "it is a folder")
+        if path.exists() and not path.is_file():
+            raise _not_writable(str(path), "it is a pipe, a socket or a device")
         if not path.parent.is_dir():
             raise _not_writable(str(path), "its folder does not exist")
     except OSError as problem:  # a name that is too long

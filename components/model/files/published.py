@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+MOST_JSON_BYTES = 8 << 20  # read in a second whatever is in it; configurations have some thousand bytes
 # The modes of Pooling, in the order in which sentence-transformers joins several of them.
 _OLD_FLAGS = {
     "pooling_mode_cls_token": "cls",
@@ -76,9 +77,11 @@ def is_inside(path: str) -> bool:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file; None for a file that is missing or not JSON."""
+    """The content of a JSON file; None for a file that is missing, not JSON, or larger than MOST_JSON_BYTES."""
     try:
         # A pipe or a device under this name would keep its reader waiting for ever.
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        if not path.is_file() or path.stat().st_size > MOST_JSON_BYTES:
+            return None
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None

@@ -14,7 +14,7 @@ from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.catalog import EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
 from components.model.files import hub
-from components.model.files.published import is_inside, read_modules
+from components.model.files.published import MOST_JSON_BYTES, is_inside, read_modules
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,13 @@ class ModelFiles:
 
 
 _READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read from a folder
+MOST_TOKENIZER_BYTES = 64 << 20  # of a file of the tokenizer; those of 250,000 pieces have 20 MB
+_LISTS = {
+    "modules.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    hub.WEIGHT_INDEX,
+}  # besides the configurations
 log = logging.getLogger(__name__)
 _checked_lock = threading.Lock()
 _checked: set[tuple[str, int, int]] = set()
@@ -115,6 +122,14 @@ def _checked_folder(folder: Path) -> ModelFiles:
                 "A folder with ordinary files was expected: reading anything else may never end.",
                 "Remove it, or choose another folder.",
             )
+        most = _most_bytes(path.name)
+        if most is not None and path.is_file() and path.stat().st_size > most:
+            raise ModelError(
+                "unsupported",
+                f"{path} has {path.stat().st_size:,} bytes.",
+                f"At most {most:,} bytes were expected in this file of a model.",
+                "Check that it belongs to the model, save the model again, or choose another folder.",
+            )
     if not (folder / "config.json").is_file() or not hub.has_tokenizer(folder):
         raise ModelError(
             "unsupported",
@@ -125,6 +140,13 @@ def _checked_folder(folder: Path) -> ModelFiles:
     if not hub.has_weights(folder):
         raise hub.no_safetensors(str(folder))
     return ModelFiles(folder, _fingerprint(folder))
+
+
+def _most_bytes(name: str) -> int | None:
+    """How large a file may be that is read whole; None for weights and for files that no part of a model reads."""
+    if name in hub.TOKENIZER_FILES:
+        return MOST_TOKENIZER_BYTES
+    return MOST_JSON_BYTES if name in _LISTS or (name.endswith(".json") and "config" in name) else None
 
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
@@ -150,15 +172,17 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _fingerprint(folder: Path) -> str:
-    """A revision for a folder: small files by content, weights by size and modification time."""
+    """A revision for a folder: small files by content, weights and other large files by size and modification time."""
     digest = hashlib.sha256()
     for path in _files(folder):
         name = path.relative_to(folder).as_posix()
-        if path.is_dir():
+        if path.is_dir() or path.suffix not in _READ:
             continue
-        if path.suffix in {".json", ".txt", ".model"}:
-            digest.update(name.encode() + path.read_bytes())
-        elif path.suffix == ".safetensors":
-            status = path.stat()
+        status = path.stat()
+        if path.suffix != ".safetensors" and status.st_size <= MOST_TOKENIZER_BYTES:
+            digest.update(name.encode())
+            with path.open("rb") as file:
+                hashlib.file_digest(file, lambda: digest)  # adds the content, a block at a time
+        else:
             digest.update(f"{name} {status.st_size} {status.st_mtime_ns}".encode())
     return f"folder:{digest.hexdigest()[:12]}"

@@ -15,6 +15,7 @@ from typing import overload
 
 import numpy as np
 
+from components.arrays import mapped_array
 from components.errors import InputError
 from components.model.tokenization import clean_text
 
@@ -89,21 +90,28 @@ def hash_of(texts: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
+def text_files(stem: Path) -> tuple[Path, Path]:
+    """The files that `write_texts` writes: the characters of all texts, and the offset of each."""
+    return Path(f"{stem}.utf8"), Path(f"{stem}.offsets.npy")
+
+
 def write_texts(stem: Path, texts: Iterable[str]) -> None:
     """Write `stem`.utf8 and `stem`.offsets.npy. Invalid characters become U+FFFD."""
+    path, offsets_path = text_files(stem)
     offsets = [0]
-    with Path(f"{stem}.utf8").open("wb") as file:
+    with path.open("wb") as file:
         for text in texts:
             offsets.append(offsets[-1] + file.write(clean_text(text).encode("utf-8")))
-    np.save(f"{stem}.offsets.npy", np.array(offsets, np.int64))
+    np.save(offsets_path, np.array(offsets, np.int64))
 
 
 def open_texts(stem: Path) -> StoredTexts:
     """The texts that `write_texts` wrote. Raises ValueError (or OSError) for files that do not belong together."""
-    offsets = np.load(f"{stem}.offsets.npy", mmap_mode="r", allow_pickle=False)
-    path = Path(f"{stem}.utf8")
+    path, offsets_path = text_files(stem)
+    offsets = mapped_array(offsets_path)
     characters = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
-    is_whole = offsets.ndim == 1 and len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(characters)
+    is_list = offsets.ndim == 1 and offsets.dtype == np.int64 and len(offsets) > 0
+    is_whole = is_list and offsets[0] == 0 and offsets[-1] == len(characters)
     if not is_whole or (offsets[1:] < offsets[:-1]).any():
         raise ValueError(f"{path.name} and its offsets do not belong together")
     return StoredTexts(characters, offsets)

@@ -20,17 +20,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from components.arrays import mapped_array
 from components.errors import InputError
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import EVERY_POOLING, Pooling
-from components.retrieval.corpora.texts import StoredTexts, open_texts
+from components.retrieval.corpora.texts import StoredTexts, open_texts, text_files
 from components.retrieval.index.checksums import Checksum, checksum_of, first_damaged
 from components.retrieval.search.exact import ExactSearch
 
@@ -38,7 +40,7 @@ FORMAT = 2
 KIND = "BERT Internals index"
 MANIFEST = "manifest.json"
 DType = Literal["float32", "float16"]
-MOST_MANIFEST_BYTES = 16 << 20
+MOST_MANIFEST_BYTES = 6 << 20  # 10,000 columns take 5 MB; each file takes 250 bytes
 FLOAT32_BYTES = 2 << 30  # "auto" stores float32 up to here
 
 
@@ -157,6 +159,8 @@ def _read_manifest(folder: Path) -> tuple[IndexInfo, dict[str, int], dict[str, C
         raise _refused(folder, "does not exist" if not folder.exists() else "is a file")
     path = folder / MANIFEST
     try:
+        if not path.is_file():  # a pipe or a device may keep its reader waiting for ever
+            raise FileNotFoundError(path)
         if path.stat().st_size > MOST_MANIFEST_BYTES:
             raise ValueError(f"more than {MOST_MANIFEST_BYTES:,} bytes")
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
@@ -236,9 +240,20 @@ def check_index(folder: Path) -> CheckedIndex:
     return CheckedIndex(len(files), sum(files.values()), bool(checksums))
 
 
+def _files_of(info: IndexInfo) -> Iterator[str]:
+    """The names of the files that are opened."""
+    stems = ("texts", *(f"column-{number}" for number in range(len(info.columns))))
+    yield from (path.name for stem in stems for path in text_files(Path(stem)))
+    for cell in product(info.options.layers, info.options.poolings):
+        yield from (vector_file(*cell), norm_file(*cell))
+
+
 def _open(folder: Path, is_quick: bool) -> tuple[VectorIndex, dict[str, int], dict[str, Checksum]]:
     """The index, and the size and checksum of each file."""
     info, files, checksums = _read_manifest(folder)
+    for name in _files_of(info):
+        if name not in files:  # so that only files are opened whose kind and size were checked
+            raise _refused(folder, f"has a damaged {MANIFEST} (it does not list {name[:80]})")
     try:
         damaged = first_damaged(folder, checksums, is_quick)
         if damaged is not None:
@@ -248,13 +263,13 @@ def _open(folder: Path, is_quick: bool) -> tuple[VectorIndex, dict[str, int], di
         engines = {}
         for layer in info.options.layers:
             for pooling in info.options.poolings:
-                vectors = np.load(folder / vector_file(layer, pooling), mmap_mode="r", allow_pickle=False)
-                norms = np.load(folder / norm_file(layer, pooling), allow_pickle=False)
+                vectors = mapped_array(folder / vector_file(layer, pooling))
+                norms = mapped_array(folder / norm_file(layer, pooling))
                 if vectors.shape != (info.sentences, info.dim) or str(vectors.dtype) != info.dtype:
                     raise ValueError(f"{vector_file(layer, pooling)} does not match the manifest")
                 if norms.shape != (info.sentences,) or norms.dtype != np.float32:
                     raise ValueError(f"{norm_file(layer, pooling)} does not match the manifest")
-                engines[layer, pooling] = ExactSearch(vectors, norms)
+                engines[layer, pooling] = ExactSearch(vectors, np.array(norms))
     except (OSError, ValueError) as problem:
         raise _refused(folder, f"is damaged: {problem}") from problem
     if any(len(column) != info.sentences for column in (texts, *columns.values())):

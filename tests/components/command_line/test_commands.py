@@ -332,7 +332,25 @@ def test_what_nobody_foresaw_is_one_line_and_a_traceback_only_if_asked_for(probl
 
 def test_a_json_file_that_cannot_be_written_is_refused_before_the_work(folder, monkeypatch):
     monkeypatch.setattr(cache, "run", lambda options: pytest.fail("it worked first"))
-    for target in (str(folder), "/no/such/folder/x.json", "x" * 5_000):
+    for target in (str(folder), "/no/such/folder/x.json", "x" * 5_000, "/dev/full", "/dev/null"):
         done = run("cache", "--json", target)
         assert done.returncode == 2
         assert "could not be written" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["a\x1b]0;title\x07", "a\x1b[31mred", "a\u202eb", "a\x9b2J"])
+def test_what_a_terminal_would_obey_is_written_as_its_code(name, tmp_path, capsys):
+    assert main(["check", str(tmp_path / name)]) == 2
+    said = capsys.readouterr().err
+    assert "does not exist" in said
+    assert said.removesuffix("\n").isprintable()
+    assert ascii(name)[1:-1] in said
+
+
+def test_an_error_never_lists_a_folder(tmp_path, capsys):
+    for name in ("secret.txt", "corpus.jsonl", "corpus.private.jsonl"):
+        (tmp_path / name).write_text("{}\n")
+    assert main(["evaluate", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "Among the files of the folder: the corpus could be 2 files" in said
+    assert not any(word in said for word in ("secret", "private"))

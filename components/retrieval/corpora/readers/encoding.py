@@ -44,6 +44,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _NOT_FOR_TEXTS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}  # for names or source code
+# UTF-7 keeps an unfinished run of letters and decodes it again with each block, which takes hours for some files. HZ and
+# ISO-2022, which also switch their meaning in mid-text, keep only their state and take a time in proportion to the size.
+_NOT_IN_BLOCKS = {"utf-7"}
 _BROKEN_BYTE = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of a byte that is not UTF-8
 _WHOLE_CHARACTERS = re.compile("[^\x00-\x7f\udc80-\udcff]+")
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]+")
@@ -148,13 +151,21 @@ def _first_invalid(content: bytes, encoding: str) -> int | None:
 
 
 def _checked(content: bytes, name: str, encoding: str, guessed: bool = False) -> Decoded:
-    """The text in this encoding. Raises InputError where it is no encoding of texts, or a byte is invalid in it."""
+    """The text in this encoding. Raises InputError where it is not available, or a byte is invalid in it."""
     try:
+        if codecs.lookup(encoding).name in _NOT_IN_BLOCKS:
+            raise InputError(
+                f"The encoding {encoding[:40]!r} is not available.",
+                "A name such as utf-8, cp1252, latin-1, utf-16 or shift-jis was expected.",
+                "Save the file as UTF-8 with another program, or leave the encoding to be detected.",
+            )
         if codecs.lookup(encoding).name in _NOT_FOR_TEXTS:
             raise LookupError(encoding)
         with suppress(UnicodeDecodeError):  # two bytes may be half a character
             b"  ".decode(encoding)  # which refuses codecs that are not for texts, such as zlib
         invalid = _first_invalid(content, encoding)
+    except InputError:
+        raise
     except (LookupError, ValueError) as problem:  # no such encoding, or one that is not for texts
         raise InputError(
             f"There is no text encoding {encoding[:40]!r}.",

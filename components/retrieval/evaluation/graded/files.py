@@ -62,7 +62,8 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[
 
     The file's name decides, else the name of its nearest folder ("qrels/dev.tsv"; BEIR's qrels are recognised without
     their folder too, as a browser uploads them). Of several files of a part the one with `split` in its name is taken.
-    Raises InputError that names the missing and the ambiguous parts.
+    Raises InputError that names the missing and the ambiguous parts, and the files only without `split`: a folder on the
+    server, which is read with one, is not listed.
     """
     names_of: dict[Part, list[str]] = {part: [name for name in sources if _part_of(name) == part] for part in PARTS}
     for part, names in names_of.items():
@@ -205,13 +206,16 @@ def _ending(name: str) -> str:
 
 
 def _unclear(names: Sequence[str], names_of: Mapping[Part, Sequence[str]], split: str | None) -> InputError:
-    """The error for missing parts, and for parts that could be several files."""
+    """The error for missing parts, and for parts that could be several files. With a split it names no file."""
     titles = {"corpus": "the corpus", "queries": "the queries", "judgements": "the judgements (qrels)"}
     ambiguous = {part: files for part, files in names_of.items() if len(files) > 1}
-    wrong = [f"{titles[part]} could be {' or '.join(files)}" for part, files in ambiguous.items()]
+    listed = "the files of the folder" if split is not None else ", ".join(names)[:500]
+    wrong = []
+    for part, files in ambiguous.items():
+        wrong.append(f"{titles[part]} could be {' or '.join(files) if split is None else f'{len(files)} files'}")
     wrong += [f"{titles[part]} cannot be found" for part, files in names_of.items() if not files]
     return InputError(
-        f"Among {', '.join(names)[:500] or 'no files'}: {'; '.join(wrong)}.",
+        f"Among {listed if names else 'no files'}: {'; '.join(wrong)}.",
         "Three files were expected: documents, queries, and judgements.",
         "Name one file of each after its content, such as corpus.jsonl, queries.jsonl and qrels.tsv"
         + (f"; or choose another split than {split} (--split on the command line)." if split and ambiguous else "."),

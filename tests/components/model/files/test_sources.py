@@ -17,6 +17,7 @@ from components.errors import ModelError
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_SHA256, catalog_spec, parse_model
 from components.model.files import sources
+from components.model.files.published import read_json
 from components.model.files.sources import find_files, verify_checksum
 from components.model.loading import from_pretrained
 
@@ -181,6 +182,46 @@ def test_the_revision_of_a_folder_changes_with_its_files(folder, name):
     path.write_bytes(content[:-1] + (b" " if content[-1:] != b" " else b"\n"))  # the length stays
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
     assert find_files(parse_model(str(folder))).revision != before
+
+
+def test_the_revision_is_that_of_names_contents_and_weights(folder):
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        status = path.stat()
+        if path.suffix in {".json", ".txt", ".model"}:
+            digest.update(path.name.encode() + path.read_bytes())
+        elif path.suffix == ".safetensors":
+            digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    assert sources._fingerprint(folder) == f"folder:{digest.hexdigest()[:12]}"
+
+
+def test_a_huge_file_that_no_part_reads_is_not_read_for_the_revision(folder):
+    with (folder / "notes.txt").open("wb") as file:
+        file.truncate(20 << 30)  # of zeros that take no room
+    before = find_files(parse_model(str(folder))).revision
+    os.utime(folder / "notes.txt", ns=(0, 1))
+    assert find_files(parse_model(str(folder))).revision != before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "config.json",
+        "modules.json",
+        "tokenizer_config.json",
+        "tokenizer.json",
+        "vocab.txt",
+        "model.safetensors.index.json",
+    ],
+)
+def test_a_file_far_too_large_for_its_kind_is_refused_unread(folder, name, monkeypatch):
+    with (folder / name).open("ab") as file:
+        file.truncate(180 << 20)
+    monkeypatch.setattr(sources, "_fingerprint", None)
+    problem = refusal(folder)
+    assert (problem.kind, name in problem.problem) == ("unsupported", True)
+    assert "188,743,680 bytes" in problem.problem
+    assert read_json(folder / name) is None
 
 
 def test_the_revision_of_a_folder_is_that_of_its_content_not_of_its_place(folder, tmp_path):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -131,9 +133,93 @@ def test_pickles_are_never_read(backend, options, tmp_path):
     build_index(backend, sentences(8), tmp_path / "x", options)
     path = tmp_path / "x" / "layer-00-mean.norms.npy"
     np.save(path, np.array([{"a": 1}] * 8, dtype=object), allow_pickle=True)
-    _edit(tmp_path / "x", files={path.name: path.stat().st_size}, checksums={})
-    with pytest.raises(InputError, match="allow_pickle"):
+    _forget_checksums(tmp_path / "x")
+    with pytest.raises(InputError, match="Python objects"):
         open_index(tmp_path / "x")
+
+
+def _forget_checksums(folder: Path) -> None:
+    """Let the manifest fit the files as they are, as that of an earlier version without checksums."""
+    names = json.loads((folder / MANIFEST).read_text())["files"]
+    _edit(folder, files={name: (folder / name).stat().st_size for name in names}, checksums={})
+
+
+def _header(text: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def _shape(shape: str) -> bytes:
+    return _header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n") + bytes(64)
+
+
+def _zip() -> bytes:
+    packed = io.BytesIO()
+    np.savez(packed, a=np.zeros(8))
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("name", ["layer-00-mean.npy", "layer-00-mean.norms.npy", "texts.offsets.npy"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        _zip(),
+        b"",
+        _header("(" * 8999),
+        _shape("(-3, 384)"),
+        _shape("(300_000_000_000,)"),
+        _shape("(8, -1)"),
+        b"PK\x03\x04",
+    ],
+    ids=["zip", "empty", "brackets", "negative", "huge", "minus one", "broken zip"],
+)
+def test_a_file_that_is_no_array_is_said_in_one_line(backend, options, tmp_path, name, content, capsys):
+    folder = tmp_path / "x"
+    build_index(backend, sentences(8), folder, options)
+    (folder / name).write_bytes(content)
+    _forget_checksums(folder)
+    assert main(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert f"{name} is no array that can be read" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "layer-00-mean.npy", "texts.offsets.npy", "texts.utf8", "column-0.utf8"])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_pipe_in_an_index_is_never_opened(backend, options, tmp_path, name, is_listed):
+    folder = tmp_path / "x"
+    build_index(backend, sentences(8), folder, options)
+    content = json.loads((folder / MANIFEST).read_text())
+    if not is_listed:
+        files = {other: size for other, size in content["files"].items() if other != name}
+        _edit(folder, files=files, checksums={})
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    command = "import sys, pathlib; from components.retrieval.index import folder; folder.open_index(pathlib.Path(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", command, str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert "InputError" in done.stderr
+    assert name in done.stderr.splitlines()[-1]
+
+
+def test_every_file_of_an_index_is_listed_in_its_manifest(backend, options, tmp_path):
+    folder = tmp_path / "x"
+    build_index(backend, sentences(8), folder, options)
+    listed = json.loads((folder / MANIFEST).read_text())["files"]
+    for name in listed:
+        _edit(folder, files={other: size for other, size in listed.items() if other != name}, checksums={})
+        with pytest.raises(InputError, match=f"does not list {re.escape(name)}"):
+            open_index(folder)
+
+
+def test_a_manifest_of_many_megabytes_is_refused_unread(backend, options, tmp_path):
+    folder = tmp_path / "x"
+    build_index(backend, sentences(8), folder, options)
+    (folder / MANIFEST).write_text("[" + "[]," * 5_000_000 + "[]]")
+    begun = time.monotonic()
+    with pytest.raises(InputError, match="more than 6,291,456 bytes"):
+        open_index(folder)
+    assert time.monotonic() - begun < 2
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.corpus import BadRow, read_corpus
+from components.retrieval.corpora.readers import encoding as encoding_module
 from components.retrieval.corpora.readers.encoding import clean, decode
 
 GERMAN = "Die Größe der Häuser überrascht.\nGrüße aus München und Österreich.\nEr weiß, dass es später wird.\n"
@@ -84,6 +85,19 @@ def test_a_named_encoding_that_does_not_fit_says_where():
 def test_a_name_of_no_text_encoding_is_refused(encoding):
     with pytest.raises(InputError, match="There is no text encoding"):
         read_corpus(b"text", "a.txt", encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "UTF7", "U7", "unicode-1-1-utf-7"])
+def test_an_encoding_whose_time_grows_with_the_square_is_refused(encoding):
+    with pytest.raises(InputError, match="is not available"):
+        read_corpus(b"text", "a.txt", encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["hz", "iso2022_jp", "iso2022_kr"])
+def test_encodings_that_switch_in_mid_text_are_read_across_blocks(encoding, monkeypatch):
+    monkeypatch.setattr(encoding_module, "BLOCK_BYTES", 3)
+    text = "\u4e2d\u6587 and \u4e2d"
+    assert read_corpus(text.encode(encoding), "a.txt", encoding=encoding).texts == (text,)
 
 
 def test_bytes_that_are_no_text_are_refused():

@@ -24,6 +24,7 @@ from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import metrics, pair_runs
+from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.search.lexical import TITLES, make_ranker
@@ -973,3 +974,18 @@ def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_rep
     starred = [(row, column) for row in range(2) for column in range(2) if "★" in texts_of_cells[row][column]]
     assert starred == [(0, 1)]
     assert "at **layer 0, Max** ★" in texts(app)
+
+
+def test_the_first_line_names_what_the_view_measures(open_page: Open) -> None:
+    table = "text,topic,headline\nA cat slept on the mat.,cats,Cat sleeps\nShips sailed home.,ships,Ships return\n"
+    own = read_corpus(table.encode(), "mine.csv", "text")
+    caching.corpora().put(current.key_of(own), own)
+
+    def first_line(view: str) -> str:
+        app = open_page("evaluate", view=view, corpus=current.key_of(own))
+        return next(item.value for item in app.markdown if item.value.startswith(":material/database:"))
+
+    assert "mine.csv** · 2 sentences" in first_line("pairs")
+    assert f"Ready-made pairs** · {len(sts.demo_pairs().first)} pairs" in first_line("similarity")
+    graded = collection.demo_graded(current.demo())
+    assert f"{graded.name}** · {len(graded.documents)} documents" in first_line("graded")

@@ -441,8 +441,10 @@ def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open)
 
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
     app = open_page("tokens", s=["one two three four five six"], len="5")
-    assert "3 tokens were truncated, all after the first 14 characters" in texts(app)
+    assert "**3 tokens are truncated** of sentence 1" in texts(app)
+    assert "all after the first 14 characters" in texts(app)
     assert "four five six" in [item.value for item in app.text]
+    assert app.get("popover")  # the text does not move the figure down
 
 
 # --- Model
@@ -815,7 +817,11 @@ def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:
     app = open_page("tokens")
     type_sentences(app, "\n".join(f"sentence number {n} " * 8 for n in range(60)))
     raw = next(item.proto.json for item in app.get("bidi_component") if "Copy link" in item.proto.json)
-    assert json.loads(raw)["link"]["enabled"] is False
+    tools = json.loads(raw)
+    assert tools["link"]["enabled"] is False
+    assert tools["theme"].get("enabled", True)  # a reload loses no sentence: the browser keeps them
+    assert tools["theme"]["longText"].startswith("sentence number 0")
+    assert not {"s", "t"} & {key for key, _ in tools["theme"]["carried"]}
     assert "s" not in app.query_params
 
 
@@ -860,3 +866,10 @@ def test_an_older_link_with_sentences_is_taken_without_a_word(open_page: Open) -
     assert app.session_state["sentences"] == ("a river bank",)
     (notice,) = open_page("search", s=["x"] * 65).warning  # a bad value is said on every page
     assert "“s”" in notice.value
+
+
+def test_chips_stand_in_the_direction_of_their_text(open_page: Open) -> None:
+    app = open_page("tokens", s=["A bank.", "البنك هنا", "123 שלום"])
+    assert [row["direction"] for row in chips(app)["rows"]] == ["ltr", "rtl", "rtl"]
+    script = (ready_made.ASSETS / "web" / "chips.js").read_text(encoding="utf-8")
+    assert "flow.dir = row.direction" in script

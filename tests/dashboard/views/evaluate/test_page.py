@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import defaultdict
@@ -969,6 +970,9 @@ def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_rep
     app = ready(open_page("evaluate"))  # the model's own pooling is the mean
     assert not app.exception
     assert not app.error
+    assert " 1 other cell is in this interval: the best may be luck." in texts(app)
+    message = next(item.value for item in app.markdown if "Best Recall@1" in item.value)
+    assert len(re.sub(r":material/[^:]*:|[*]", "", message).strip()) <= 126  # one line beside the sidebar
     assert app.button_group(key="w_pooling").value == "cls"
     texts_of_cells = figures(app)[0]["data"][0]["text"]
     starred = [(row, column) for row in range(2) for column in range(2) if "★" in texts_of_cells[row][column]]

@@ -48,7 +48,7 @@ class View(NamedTuple):
 
     label: str  # in the choice of views
     question: str  # the page's title while this view is open
-    intro: str  # one line on what the first figure shows
+    intro: str | Callable[[], str]  # one line on what the first figure shows; a function if it depends on settings
 
 
 def show(
@@ -81,7 +81,8 @@ def show(
         )
         with header:
             st.title(views[view].question, anchor=False)
-            st.caption(views[view].intro)
+            intro = views[view].intro
+            st.caption(intro if isinstance(intro, str) else intro())
         refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.

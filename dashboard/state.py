@@ -19,6 +19,7 @@ from components.errors import UserError
 from dashboard.settings import SETTINGS
 
 NOTICE_SECONDS = 8.0
+OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -108,7 +109,7 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
                 address[setting.short] = texts
     if size_of([(key, text) for key, texts in address.items() for text in texts]) <= ADDRESS_LIMIT:
         return address, True
-    return {key: texts for key, texts in address.items() if key not in {"s", "t"}}, False
+    return {key: texts for key, texts in address.items() if key not in OF_SENTENCES}, False
 
 
 def size_of(items: list[tuple[str, str]]) -> int:

@@ -17,6 +17,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     line.append(number);
     const flow = document.createElement("div");
     flow.className = "flow";
+    flow.dir = row.direction; // "auto" would follow [CLS]
     row.words.forEach((word) => {
       const group = document.createElement("span");
       group.className = `word tint${word.tint}`;

@@ -6,6 +6,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const field = root.querySelector("textarea");
   root.querySelector("span").textContent = data.label;
   root.querySelector("small").textContent = data.hint;
+  field.dir = "auto"; // Arabic and Hebrew begin at the right
   field.placeholder = data.placeholder;
   field.style.height = `${data.height}px`;
   const kept = (root.kept ??= { sent: null, timer: 0, version: null });
@@ -32,5 +33,11 @@ export default function ({ data, parentElement, setStateValue }) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
     event.stopPropagation(); // "r" and "c" are shortcuts of the app
   };
+  const carried = window.sessionStorage.getItem("bertInternalsText"); // over a reload: see tools.js
+  if (carried !== null) {
+    window.sessionStorage.removeItem("bertInternalsText");
+    field.value = carried;
+    send();
+  }
   return send; // what was typed in the last half second is not lost when the field leaves the page
 }

@@ -16,10 +16,13 @@ export default function ({ data, parentElement }) {
     text.textContent = (await copied(window.location.href)) ? "Copied" : "Use the address bar";
     setTimeout(() => (text.textContent = data.link.label), 2500);
   };
-  theme.disabled = !data.theme.enabled;
-  theme.title = data.theme.hint;
+  theme.title = data.theme.label;
   theme.setAttribute("aria-label", data.theme.label);
-  theme.onclick = () => changeTheme(data.theme.other, data.theme.carried);
+  theme.onclick = () => {
+    // Sentences that are too long for the address: editor.js takes them after the reload.
+    if (data.theme.longText !== null) window.sessionStorage.setItem("bertInternalsText", data.theme.longText);
+    changeTheme(data.theme.other, data.theme.carried);
+  };
 }
 
 // Over plain http from another machine browsers have no clipboard, so a selection is copied instead.

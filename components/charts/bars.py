@@ -72,7 +72,7 @@ def part_norm_bars(
     points, because it has no zero from which a bar could begin.
     """
     labels = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
-    colours = {**_PART_COLOURS, "sum": theme.ORANGE, "layer 0": theme.GREY}
+    colours = {**_PART_COLOURS, "sum": theme.ORANGE}
     figure = go.Figure()
     for name, row in zip(names, values, strict=True):
         shared = {

@@ -6,6 +6,7 @@ Their content is sent as data and set as text, never as markup.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -135,7 +136,18 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
                 "picked": picked,
             }
         )
-    return {"index": row.index, "number": row.index + 1, "words": words}
+    return {
+        "index": row.index,
+        "number": row.index + 1,
+        "direction": _direction(row.sentence.text),
+        "words": words,
+    }
+
+
+def _direction(text: str) -> str:
+    """The direction in which a text is written, as HTML names it: that of its first letter."""
+    first = next((kind for kind in map(unicodedata.bidirectional, text) if kind in {"L", "R", "AL"}), "L")
+    return "ltr" if first == "L" else "rtl"
 
 
 def editor(key: str, *, label: str, text: str, version: int, hint: str, placeholder: str, rows: int) -> None:
@@ -170,11 +182,13 @@ def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
     )
 
 
-def tools(key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[str, str]], can_reload: bool) -> None:
+def tools(
+    key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[str, str]], long_text: str | None = None
+) -> None:
     """The buttons that copy the page's address, and that change between light and dark.
 
-    They are disabled if the sentences are too long for an address: the colours change by a reload of the page, with
-    the `carried` keys and texts added to its address.
+    The colours change by a reload of the page, with the `carried` keys and texts added to its address. The browser keeps
+    `long_text`, the sentences if they are too long for an address, until the editor takes them (see editor.js).
     """
     link_hint = "Copies an address that restores the model and the settings of this page"
     if not can_link:
@@ -186,12 +200,9 @@ def tools(key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[st
             "link": {"label": "Copy link", "enabled": can_link, "hint": link_hint},
             "theme": {
                 "label": f"{other} colours",
-                "enabled": can_reload,
-                "hint": f"{other} colours"
-                if can_reload
-                else "The sentences are too long for the page's address, and a reload would lose them",
                 "other": other,
                 "carried": list(carried),
+                "longText": long_text,
             },
         },
         width="content",

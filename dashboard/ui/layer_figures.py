@@ -92,7 +92,7 @@ class _Panel:
         st.plotly_chart(figures.sized(self.chart(None, limits)), key=f"{self.key}_first", alt=alt)
 
     def draw(self, band: BandData | None, limits: tuple[float, float]) -> None:
-        message = summary(self.curves)
+        message = summary(self.curves, band)
         figures.figure(
             self.chart(band, limits),
             key=self.key,
@@ -275,8 +275,8 @@ def _wait_for_baselines(models: Sequence[Compared]) -> None:
     note.empty()
 
 
-def summary(curves: LayerCurves) -> str:
-    """The figure's message in a sentence, from its numbers."""
+def summary(curves: LayerCurves, band: BandData | None = None) -> str:
+    """The figure's message from its numbers; of a single pair, whether the baseline `band` reaches its highest value."""
     last = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
     if not len(last) or np.isnan(last).all():
         return "There is no value to show."
@@ -285,10 +285,13 @@ def summary(curves: LayerCurves) -> str:
         return f"After the last block all pairs are equally similar ({last[most]:.3f})."
     if most == least:
         low, high = int(curves.lowest[most]), int(curves.highest[most])
-        return (
+        text = (
             f"The two are most similar at layer {high} ({curves.values[most, high]:.3f}) and least similar at layer "
             f"{low} ({curves.values[most, low]:.3f})."
         )
+        if band is not None and curves.values[most, high] <= band.high[high]:
+            text += f" That is no more than {band.name} can be."
+        return text
     return (
         f"Most similar after the last block: {curves.labels[most]} ({last[most]:.3f}); least similar: "
         f"{curves.labels[least]} ({last[least]:.3f})."

@@ -159,18 +159,23 @@ def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = Non
 
 
 def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:
-    """Show exactly which text did not reach the model; `model` is its name if there are two models."""
+    """Say in a line what did not reach the model, with the text in a popover; `model` is its name if there are two."""
     whose = f"{escape(model)}'s" if model else "the chosen" if state.get("max_length") else "the model's"
     for number, sentence in enumerate(sentences, start=1):
         for item in sentence.dropped:
-            with st.container(border=True):
-                text_name = "The second text" if item.of_pair else f"Sentence {number}"
+            text_name = "the second text" if item.of_pair else f"sentence {number}"
+            verb = " is" if item.tokens == 1 else "s are"
+            with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(
-                    f":orange[:material/content_cut:] **{text_name} is longer than {whose} maximum length:** {item.tokens:,} "
-                    f"token{' was' if item.tokens == 1 else 's were'} truncated, all after the first {item.start:,} "
-                    "characters. The model did not see this text:"
+                    f":orange[:material/content_cut:] **{item.tokens:,} token{verb} truncated** of {text_name}: it is longer "
+                    f"than {whose} maximum length.",
+                    width="content",
                 )
-                st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
+                with st.popover("Truncated text", width="content"):
+                    st.caption(
+                        f"The model did not see this text, all after the first {item.start:,} characters of {text_name}:"
+                    )
+                    st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 
 
 def truncations(models: Sequence[Backend], traces: Sequence[Trace]) -> None:

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
 
 
+_SLOT = "_data_line"  # the session's place for the name of what a page measures
+
+
 def draw(page: str, corpus: Corpus) -> None:
-    """Draw the line; `corpus` is the session's."""
+    """Draw the line; `corpus` is the session's, which a page uses unless it calls `measures`."""
     address, has_room = state.address_of(page)
     carried = state.carried(page)
     items = [(key, text) for key, texts in address.items() for text in texts]
@@ -23,12 +26,13 @@ def draw(page: str, corpus: Corpus) -> None:
             sentence_bar.draw(page)
         else:
             _corpus(page, corpus)
+        can_carry = has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT
         browser.tools(
             "page_tools",
             can_link=has_room,
             is_dark=st.context.theme.type == "dark",
-            carried=carried,
-            can_reload=has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT,
+            carried=carried if can_carry else [item for item in carried if item[0] not in state.OF_SENTENCES],
+            long_text=None if can_carry else "\n".join(state.get("sentences")),
         )
         is_on = state.get("projector")
         st.button(
@@ -48,6 +52,20 @@ def _corpus(page: str, corpus: Corpus) -> None:
     if not state.is_used("corpus", page):
         st.space("stretch")
         return
-    count = wording.counted(len(corpus), "sentence")
     with st.container(key="corpus_line"):
-        st.markdown(f":material/database: **{messages.escape(corpus.name[:60])}** · {count}")
+        st.session_state[_SLOT] = st.empty()
+    measures_corpus(corpus)
+
+
+def measures_corpus(corpus: Corpus) -> None:
+    """Name a corpus in the line."""
+    measures(corpus.name, wording.counted(len(corpus), "sentence"))
+
+
+def measures(name: str, size: str = "") -> None:
+    """Name in the line what the open view measures, and its size in words, in place of the name before.
+
+    A view calls it, which is drawn again without the rest of the page: so the line's place is kept in the session.
+    """
+    size = f" · {size}" if size else ""
+    st.session_state[_SLOT].markdown(f":material/database: **{messages.escape(name[:60])}**{size}")

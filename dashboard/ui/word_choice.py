@@ -16,6 +16,7 @@ import streamlit as st
 
 from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import default_positions, neighbour_words, position_at, shared_word
+from components.function_words import FUNCTION_WORDS
 from dashboard import ready_made, state
 from dashboard.ui import controls
 
@@ -99,7 +100,7 @@ def default_choice(sentences: Sequence[TokenizedSentence], focus: Sequence[str] 
     positions = default_positions(sentences, focus)
     if len(sentences) > 1:
         return Choice("across", tuple(enumerate(positions)), None, whole_word=True)
-    second = _longest_other(sentences[0], positions[0], whole=True)
+    second = _default_other(sentences[0], positions[0], whole=True)
     return Choice("within", ((0, positions[0]), (0, second)), None, whole_word=True)
 
 
@@ -157,17 +158,24 @@ def _others(sentence: TokenizedSentence, first: int, whole: bool) -> list[int]:
 
 
 def _second(sentence: TokenizedSentence, first: int, whole: bool) -> int:
-    """The position of the second token: the chosen one, else the longest other word."""
+    """The position of the second token: the chosen one, else `_default_other`."""
     chosen = state.get("second_token")
     if chosen is not None and 0 <= chosen < len(sentence) and chosen not in _same_word(sentence, first, whole):
         return int(chosen)
-    return _longest_other(sentence, first, whole)
+    return _default_other(sentence, first, whole)
 
 
-def _longest_other(sentence: TokenizedSentence, first: int, whole: bool) -> int:
-    """The position of the longest other word, else of a special token."""
+def _default_other(sentence: TokenizedSentence, first: int, whole: bool) -> int:
+    """The position of the content word before the first token, or after it; else the longest word, or a special token."""
     others = _others(sentence, first, whole)
     words = [position for position in others if not sentence.tokens[position].special] or others
+    texts = {position: sentence.word_text(position).lower() for position in words}
+    content = [
+        position for position, text in texts.items() if text not in FUNCTION_WORDS and any(map(str.isalnum, text))
+    ]
+    before = [position for position in content if position < first]
+    if content:
+        return before[-1] if before else content[0]
     return max(words, key=lambda position: len(sentence.word_text(position)), default=first)
 
 

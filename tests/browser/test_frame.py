@@ -266,3 +266,17 @@ def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:
     page.reload()
     expect(page.get_by_text("No sentence yet.")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")
+
+
+def test_sentences_too_long_for_an_address_survive_the_change_of_colours(visit: Visit) -> None:
+    page = visit("/tokens")
+    page.locator(".st-key-sentence_bar summary").click()
+    field = page.locator(".st-key-sentence_editor textarea")
+    field.fill("\n".join(f"sentence number {number} " * 8 for number in range(60)))
+    field.blur()
+    expect(page.get_by_role("button", name="Copy link")).to_be_disabled()
+    settle(page)
+    page.get_by_role("button", name="Dark colours").click()
+    expect(page.get_by_role("button", name="Light colours")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Copy link")).to_be_disabled(timeout=60_000)
+    assert field.input_value().startswith("sentence number 0")

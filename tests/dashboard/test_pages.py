@@ -14,11 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from components import VERSION
 from components.analysis.pooling import pool
+from components.analysis.similarity import cosines
 from components.arrays import cosine
+from components.charts import curves
 from dashboard import caching, ready_made, settings
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
+from dashboard.views.tokens import sections
 from tests.dashboard.conftest import Open, chips, figures, plain_table, texts, traces, type_sentences
 from tests.tiny import save_tiny
 
@@ -130,6 +133,14 @@ def test_two_tokens_of_one_sentence(open_page: Open) -> None:
     trace = backend().trace(BANK)
     expected = cosine(trace.token_vectors(0, [5])[:, 0], trace.token_vectors(0, [3])[:, 0])
     np.testing.assert_allclose(traces(app)["bank – rob"], expected, atol=1e-6)
+    assert set(traces(open_page("layers", cmp="within"))) >= {"bank – rob"}  # the default: two content words
+
+
+def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
+    pair = cosines.pair_curves(np.array([[[1.0, 0], [1, 1]], [[1, 0], [1, 3]]], np.float32), ["a", "b"])
+    for high, is_within in ((0.8, True), (0.6, False)):  # the cosine at layer 0 is 0.71
+        band = curves.BandData(np.zeros(2), np.zeros(2), np.full(2, high), "two unrelated tokens")
+        assert ("no more than two unrelated tokens can be" in layer_figures.summary(pair, band)) is is_within
 
 
 def test_one_token_against_all_others(open_page: Open) -> None:
@@ -441,8 +452,10 @@ def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open)
 
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:
     app = open_page("tokens", s=["one two three four five six"], len="5")
-    assert "3 tokens were truncated, all after the first 14 characters" in texts(app)
+    assert "**3 tokens are truncated** of sentence 1" in texts(app)
+    assert "all after the first 14 characters" in texts(app)
     assert "four five six" in [item.value for item in app.text]
+    assert app.get("popover")  # the text does not move the figure down
 
 
 # --- Model
@@ -532,11 +545,14 @@ def test_the_baseline_says_what_it_compares() -> None:
 
 def test_layer_zero_parts(open_page: Open) -> None:
     app = open_page("model", view="zero")
-    norms, cosines = figures(app)
+    norms, similar = figures(app)
     parts = backend().trace(BANK).embedding_parts
     by_name = {trace["name"]: trace["y"] for trace in norms["data"]}
     np.testing.assert_allclose(by_name["position"], np.linalg.norm(parts.position[0, :10], axis=-1), rtol=1e-5)
-    first_pair = dict(zip(cosines["data"][0]["x"], cosines["data"][0]["y"], strict=True))
+    assert list(by_name) == ["word", "position", "segment", "sum"]  # of one size, unlike layer 0
+    lengths = np.linalg.norm(backend().trace(BANK).hidden_states[0, 0, :10], axis=-1)
+    assert f"have lengths from {lengths.min():.1f} to {lengths.max():.1f}" in texts(app)
+    first_pair = dict(zip(similar["data"][0]["x"], similar["data"][0]["y"], strict=True))
     assert first_pair["word"] == pytest.approx(1, abs=1e-6)
     assert first_pair["position"] < 0.9
     assert 0.95 < first_pair["layer 0"] < 1
@@ -815,7 +831,11 @@ def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:
     app = open_page("tokens")
     type_sentences(app, "\n".join(f"sentence number {n} " * 8 for n in range(60)))
     raw = next(item.proto.json for item in app.get("bidi_component") if "Copy link" in item.proto.json)
-    assert json.loads(raw)["link"]["enabled"] is False
+    tools = json.loads(raw)
+    assert tools["link"]["enabled"] is False
+    assert tools["theme"].get("enabled", True)  # a reload loses no sentence: the browser keeps them
+    assert tools["theme"]["longText"].startswith("sentence number 0")
+    assert not {"s", "t"} & {key for key, _ in tools["theme"]["carried"]}
     assert "s" not in app.query_params
 
 
@@ -860,3 +880,24 @@ def test_an_older_link_with_sentences_is_taken_without_a_word(open_page: Open) -
     assert app.session_state["sentences"] == ("a river bank",)
     (notice,) = open_page("search", s=["x"] * 65).warning  # a bad value is said on every page
     assert "“s”" in notice.value
+
+
+def test_chips_stand_in_the_direction_of_their_text(open_page: Open) -> None:
+    app = open_page("tokens", s=["A bank.", "البنك هنا", "123 שלום"])
+    assert [row["direction"] for row in chips(app)["rows"]] == ["ltr", "rtl", "rtl"]
+    script = (ready_made.ASSETS / "web" / "chips.js").read_text(encoding="utf-8")
+    assert "flow.dir = row.direction" in script
+
+
+def test_the_role_of_a_special_token_does_not_repeat_its_name(open_page: Open) -> None:
+    app = open_page("tokens", view="decoding")
+    tables = (plain_table(app, number) for number in range(len(app.table)))
+    table = next(table for table in tables if "role" in table)
+    roles = dict(zip(table["token"], table["role"], strict=True))
+    assert roles["[CLS]"].startswith("starts the input")
+    assert sections._role("cls", "<s>").startswith("CLS: ")
+
+
+def test_pairs_of_layers_say_what_a_cell_is(open_page: Open) -> None:
+    app = open_page("heatmaps", view="layers")
+    assert app.caption[0].value.startswith("Each cell compares two layers.")

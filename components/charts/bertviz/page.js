@@ -303,6 +303,7 @@
   function dressNeurons() {
     find("#leftText .token").forEach((text) => fit(text, sizes.token - 34)); // room for the plus sign
     find("#rightText .token").forEach((text) => fit(text, sizes.token - 12));
+    find("#heading > text")[4].textContent = "attention"; // bertviz names it after the last step, the softmax
     if (isNarrow) narrowHeadings();
     hintAtPlus();
     const tokens = { expanded: find("#expanded #leftText > g"), collapsed: find("#collapsed #leftText > g") };
@@ -325,10 +326,9 @@
     const left = (selector) => Math.min(...find(selector).map((item) => +item.getAttribute("x")));
     const columns = ["#queries", "#keys", "#product"].map((id) => left(`${id} .vectorborder`) + sizes.vector / 2);
     const centres = [...columns, left(".dotproduct") + sizes.row / 2];
-    ["query q", "key k", "q × k", "q · k", "attention"].forEach((name, i) => {
+    ["query q", "key k", "q × k", "q · k"].forEach((name, i) => {
       const heading = find("#heading > text")[i];
       heading.textContent = name;
-      if (i === 4) return;
       heading.setAttribute("x", centres[i]);
       heading.style.textAnchor = "middle";
     });

@@ -78,10 +78,11 @@ def token_vectors(
         _CorpusTokens.of(model, texts, is_cancelled) if word is None else _occurrences(model, texts, word, is_cancelled)
     )
     if not len(candidates):
+        count = f"{len(texts):,} sentence{'s' * (len(texts) != 1)}"
         raise InputError(
-            f"No token was found{f' for the word {word!r}' if word else ''} in {len(texts):,} sentences.",
-            "At least one occurrence was expected.",
-            "Choose another word or corpus.",
+            f"“{word}” does not occur in the {count}." if word else f"There is no token in the {count}.",
+            "At least one occurrence is needed, in the same form of the word." if word else "At least one is needed.",
+            "Type another word or choose another corpus." if word else "Choose another corpus.",
         )
     order = np.arange(len(candidates))
     if len(candidates) > max_tokens:

@@ -89,9 +89,12 @@ def columns_of(
 ) -> tuple[ColumnPreview, ...]:
     """The columns of a file, judged by its first rows, so that a person can choose the text column.
 
-    One column has `is_guess` unless two are similar; a .txt file has only "text".
+    One column has `is_guess` unless two are similar; a .txt file has only "text". Raises InputError for a file without
+    rows, and Cancelled.
     """
     table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_cancelled=is_cancelled)
+    if not any(len(values) for values in table.columns.values()):
+        raise _nothing(name, table.bad)
     return preview_columns(table.columns)
 
 
@@ -223,7 +226,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
 def _nothing(name: str, bad: BadRows) -> InputError:
     why = (
         "; ".join(f"{count:,} rows: {reason}" for reason, count in bad.reasons.most_common(3))
-        or "it has no rows with text"
+        or "the file is empty: it has no rows with text"
     )
     return InputError(
         f"{name} has no sentence that can be read ({why}).",

@@ -88,6 +88,8 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     height = FRAME_HEIGHT + (60 if view == "model" and scale > 1 else 0)  # on a projector, without the row of patterns
     zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, height)
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
+    if view == "neuron":
+        st.markdown(f":material/insights: {_opened_pair(model_input)}")
     left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
     with left:
         st.iframe(
@@ -99,13 +101,18 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
         is_part = view == "model" and len(blocks) < n_blocks
         if is_part or (view != "neuron" and len(heads) < n_heads):
             st.info(
-                f"{n_tokens} tokens are too many to draw everything at once. This view draws only block {blocks[0]} to "
-                f"{blocks[-1]} with heads {heads[0]} to {heads[-1]}, because at most 8 MB are sent to the browser.",
+                f"{n_tokens} tokens are too many to draw everything at once. This view draws only "
+                f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MB are sent to the browser.",
                 icon=":material/unfold_more:",
             )
         if view != "model":
             say_pattern(model_input)
         figures.reading(HOW_TO[view], NOT_SHOWN, stacked=view == "head")
+
+
+def _range(noun: str, numbers: range) -> str:
+    """Numbers in words: block 0, or blocks 0 to 3."""
+    return f"{noun} {numbers[0]}" if len(numbers) == 1 else f"{noun}s {numbers[0]} to {numbers[-1]}"
 
 
 def _sent(model_input: AttentionInput, view: View) -> tuple[int, int] | None:
@@ -123,6 +130,22 @@ def _sent(model_input: AttentionInput, view: View) -> tuple[int, int] | None:
     if not heads:
         return None
     return (next(count for count in range(n_blocks, 0, -1) if fits(count, heads)) if view == "model" else 1), heads
+
+
+def _opened_pair(model_input: AttentionInput) -> str:
+    """What the neuron view shows when it opens: the query of its second token, and the key to which most attention goes."""
+    block, head = model_input.block, model_input.head
+    second = analysis.second_text(model_input.sentence)
+    part = analysis.select_pair(model_input.attentions[block, head], second, model_input.direction)
+    if not part.matrix.size:
+        return "One of the texts has no tokens of its own."
+    row = min(1, len(part.queries) - 1)  # as page.js
+    query, keys, inside = part.queries[row], list(part.keys), model_input.inside()
+    products = inside.keys[block, head][keys] @ inside.queries[block, head][query]
+    most = int(np.argmax(part.matrix[row]))
+    names = [f"“{messages.escape(model_input.pieces[position])}”" for position in (query, keys[most])]
+    reason = "the largest product, so most attention" if most == int(np.argmax(products)) else "most attention"
+    return f"The query of {names[0]} times the key of {names[1]}: {reason} ({part.matrix[row, most]:.2f})."
 
 
 def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int], zoom: float) -> str:

@@ -209,7 +209,7 @@ def flow(model_input: AttentionInput, row: Any) -> None:
     if not special:
         values, second = without_special(values, model_input.special), second[~model_input.special]
         positions = positions[~model_input.special]
-        not_shown += " Special tokens are left out (see Options), so rows no longer have their whole sum."
+        not_shown += " Special tokens are left out (see Options), so rows sum to less than 1."
     part = select_pair(values, second, model_input.direction)
     if not part.matrix.size:
         st.info("There is nothing to show: one of the texts has no tokens of its own.")
@@ -317,7 +317,8 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
     if len(others):
         most = others[np.argmax(angles[others])]
         message = (
-            f"The vector of “{messages.escape(pieces[most])}” depends most on “{name}”: it turns by {angles[most]:.0f}°. "
+            f"Of the words, “{messages.escape(pieces[most])}” depends most on “{name}”: its vector turns by "
+            f"{angles[most]:.0f}°. "
             f"{message}"
         )
     last = len(kept.tokens) - 1

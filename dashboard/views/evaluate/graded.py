@@ -22,7 +22,7 @@ from dashboard import access, caching
 from dashboard.corpora import current, uploads
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, run_table
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
@@ -55,9 +55,11 @@ def relevance(backend: Backend) -> None:
         with controls.options():
             source = _source()
             run_table.all_measures()
+    page_header.measures("No collection yet")
     graded = _collection(source)
     if graded is None:
         return
+    page_header.measures(graded.name, counted(len(graded.documents), "document"))
     with measure_slot:
         measure = CODES[controls.pick("graded_measure", "Measure", CODES, MEASURE_HELP)]
     request = choices.run_request(backend, len(graded.queries), panel)

@@ -63,8 +63,8 @@ def grid(backend: Backend) -> None:
         f"{len(pairs):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first block; "
         "the band is the 95 % bootstrap interval over queries.",
         "Whether another sentence would be an equally good answer: only the query's correct answer counts, and ties count "
-        "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). A cell that is the best here does a "
-        "little worse on new queries.",
+        "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). The best cell here will "
+        "usually do a little worse on new queries.",
     )
     st.markdown(
         f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % bootstrap intervals"
@@ -78,11 +78,11 @@ def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
     estimate = metrics.interval(metrics.MEASURES[measure](ranks.of(layer, pooling)))
     text = (
         f":material/insights: Best {measure}: **{100 * estimate.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** "
-        f"★ (95 % interval {100 * estimate.low:.1f} to {100 * estimate.high:.1f})."
+        f"★ (95 % interval {100 * estimate.low:.1f}–{100 * estimate.high:.1f})."
     )
     within = int(np.count_nonzero(values.values >= 100 * estimate.low)) - 1
     if within:
-        text += f" {within} other cell{' lies' if within == 1 else 's lie'} within it: the best may be chance."
+        text += f" {within} other cell{' is' if within == 1 else 's are'} in this interval: the best may be luck."
     st.markdown(text)
 
 

@@ -61,6 +61,10 @@ removes what all sentences share. PCA and whitening are fitted on the sentences 
 """
 
 
+IN_SHORT = (
+    "By rarity: rare pieces count more. PCA keeps the directions in which the sentences vary most; whitened, all of them "
+    "vary equally."
+)
 DIMENSIONS, FEWEST_PAIRS = 128, 3
 DIMENSIONS_HELP = "How many numbers (dimensions) of each vector the three projections keep."
 UNITS = 10_000  # in which a job of several phases reports its progress
@@ -305,6 +309,7 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int) 
     )
     fewer = {POOLINGS[p]: by_name[p, "pca"].dims for p in POOLINGS if by_name[p, "pca"].dims < dims}
     kept = f"{min(fewer.values())}–{dims}" if fewer else str(dims)
+    st.caption(IN_SHORT)
     _heatmaps(layer, recall, spearman, cells)
     if fewer:
         counts = ", ".join(f"{name} {count}" for name, count in fewer.items())

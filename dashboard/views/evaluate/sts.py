@@ -23,7 +23,7 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.rankers import WordRanking
 from dashboard.ready_made import ASSETS
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, published
 
@@ -53,9 +53,11 @@ def similarity(backend: Backend) -> None:
             "Spearman compares the order of the pairs; Pearson measures how well a straight line fits. 1: full agreement, "
             "0: none.",
         )
+    page_header.measures(SOURCES[source])
     pairs = demo_pairs() if source == "demo" else _upload()
     if pairs is None:
         return
+    page_header.measures(SOURCES[source], counted(len(pairs.first), "pair"))
     grid = _grid(backend, pairs)
     figure_slot = st.container()  # above the progress of the word rankings
     words = _word_scores(backend, pairs)

@@ -30,7 +30,7 @@ VIEWS = {
     "layers": navigation.View(
         "Pairs of layers",
         "Which layers give similar vectors?",
-        "Bright cells: tokens that are similar to each other at one layer are similar at the other layer too.",
+        "Each cell compares two layers. Bright: tokens that are similar at one layer are similar at the other layer too.",
     ),
     "sentences": navigation.View(
         "Pairs of sentences",

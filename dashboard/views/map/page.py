@@ -19,7 +19,7 @@ VIEWS = {
     "senses": navigation.View(
         "Word senses",
         "Does the model separate the senses of a word?",
-        "Each point is the word in one sentence; its colour is the sense.",
+        senses.intro,
     ),
 }
 DRAW = {"ends": pictures.ends, "through": pictures.through, "senses": senses.senses}

@@ -33,12 +33,13 @@ READ_3D = (
     "picture. There is no lasso in three dimensions: mark words above instead."
 )
 MISLEAD = (
-    "Directions and axes have no meaning. **UMAP distances mislead**, and so do those of t-SNE: distances between groups, "
+    "Directions and axes have no meaning. **Distances in UMAP and t-SNE maps can mislead**: distances between groups, "
     "their sizes and densities, and gaps can come from the method. Select a token to see its true neighbours."
 )
 SHADOW = (
-    "PCA is a shadow of hundreds of dimensions: points that are far apart in the model's space may overlap here. Select a "
-    "token to see its true neighbours. (**UMAP distances mislead** in another way: it keeps neighbours and distorts the rest.)"
+    "PCA shows only two (in 3-D, three) of hundreds of directions: points that are far apart in the model's space may overlap "
+    "here. Select a token to see its true neighbours. (**Distances in UMAP and t-SNE maps can mislead** in another way: they "
+    "keep neighbours and distort the rest.)"
 )
 MOVES_IN_PCA = (
     "A token can move although its neighbours in the model stay, since each layer's PCA shows the directions in which that "

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
+GROUP = "A group holds sentences in which the model gives the word similar vectors. It need not be a sense."
 HEIGHT, PROJECTED = 520, 470  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
 
@@ -42,6 +43,12 @@ HEIGHT, PROJECTED = 520, 470  # of the map in pixels, so that it is whole on the
 def demo_senses() -> SenseFile:
     """The ambiguous words that come with the dashboard."""
     return reading.read_senses(ASSETS / "senses.jsonl", "senses.jsonl")
+
+
+def intro() -> str:
+    """What a point and its colour are. A corpus has no senses: there the colours are groups."""
+    colour = "a group that the computer found" if state.get("sense_source") == "corpus" else "the sense"
+    return f"Each point is the word in one sentence; its colour is {colour}."
 
 
 def senses(backend: Backend) -> None:
@@ -175,7 +182,7 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
         "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
         "well separated and 0 if they overlap.",
         not_shown=f"That the model uses these senses. One of {len(labels)} sentences changes the share by "
-        f"{100 / len(labels):.0f} points, so small differences between layers mean nothing. People chose the labels.",
+        f"{100 / len(labels):.0f} points, so small differences between layers mean nothing. People assigned the sense labels.",
         table=lambda: pd.DataFrame(
             {
                 "layer": range(layers),
@@ -274,7 +281,7 @@ def _unlabelled(backend: Backend, place: Row) -> None:
     grouped = replace(
         occurrences, labels={"group": [names.get(row, "no group yet") for row in range(len(occurrences))]}
     )
-    _map(backend, grouped, place, "group", word, backend.facts.layers)
+    _map(backend, grouped, place, "group", word, backend.facts.layers, message=GROUP)
     if not progress.ready(
         caching.sense_jobs(),
         job,

@@ -218,13 +218,18 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     row = controls.sentence(trace.sentences)
     chosen = controls.positions(trace.sentences, backend.spec.key)
     norms = parts_analysis.part_norms(trace, row)
+    lengths = dict(zip(norms.names, norms.values, strict=True))
+    normalised = lengths.pop("layer 0")  # often ten times as long: beside it the parts could not be compared
     figures.part_bars(
-        dict(zip(norms.names, norms.values, strict=True)),
+        lengths,
         [token.piece for token in trace.sentences[row].tokens],
         f"Length of each part, sentence {row + 1}",
         key="part_norms",
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
-        read="Each group of bars is a token. A long part has a large effect on the direction of the sum.",
+        message=f"LayerNorm brings every sum to nearly the same length: the vectors of layer 0 have lengths from "
+        f"{normalised.min():.1f} to {normalised.max():.1f}.",
+        read="Each group of bars is a token: its parts and their sum, before LayerNorm. A long part has a large effect on the "
+        "direction of the sum.",
         not_shown="Directions: two long parts can still cancel each other.",
     )
     st.markdown(

@@ -226,11 +226,16 @@ def special_tokens(backend: Backend) -> None:
     figures.plain_table(
         pd.DataFrame(
             [
-                {"token": piece, "id": number, "role": f"{role.upper()}: {ROLES[role]}"}
+                {"token": piece, "id": number, "role": _role(role, piece)}
                 for role, (piece, number) in backend.tokenization.special_tokens.items()
             ]
         )
     )
+
+
+def _role(role: str, piece: str) -> str:
+    """What a special token does, after the name of its role unless the piece already says it."""
+    return ROLES[role] if role.upper() in piece.upper() else f"{role.upper()}: {ROLES[role]}"
 
 
 def vocabulary(backend: Backend) -> None:

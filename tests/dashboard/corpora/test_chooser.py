@@ -93,6 +93,14 @@ def test_an_upload_that_is_not_in_use_is_returned_and_stays_when_the_view_is_lef
     assert "Looked at: None; in use: mine.csv" in texts(app)
 
 
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"first,second\n"])
+def test_an_empty_file_is_said_to_be_empty(content: bytes) -> None:
+    app = chooser("upload")
+    app.file_uploader(key="corpus_file").upload("empty.csv", content).run()
+    assert "Several columns" not in texts(app)
+    assert "the file is empty" in texts(app)
+
+
 def test_a_file_with_two_possible_texts_asks_for_the_column() -> None:
     app = chooser("upload")
     table = "first,second\nA cat slept here.,Ships sailed home.\nRain fell today.,Nothing else was said.\n"

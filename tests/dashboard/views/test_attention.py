@@ -13,6 +13,7 @@ from components.analysis.attention import flow as attention_flow
 from components.analysis.attention.weights import merge_words
 from components.arrays import cosine
 from dashboard import ready_made
+from dashboard.views.attention import single_heads
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import BANK, backend
 from tests.tiny import save_tiny_masked_lm
@@ -244,7 +245,7 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     assert np.isnan(np.delete(hidden["y"], 5)).all()
     most = 1 + int(np.argmax(np.delete(angles, 5)[1:-1]))
     piece = model.tokenize([BANK[0]])[0].tokens[most + (most >= 5)].piece
-    assert f"The vector of “{piece}” depends most on “bank”" in texts(app)
+    assert f"Of the words, “{piece}” depends most on “bank”" in texts(app)
     assert "was published without one" in texts(app)
     assert [box for box in app.selectbox if box.label == "Sentence B"]
     app.button(key="see_models").click().run()
@@ -397,3 +398,24 @@ def test_long_words_are_truncated_in_messages_and_on_axes(open_page: Open) -> No
     app = open_page("attention", view="matrix", s=[f"the {word} met"], word="1")
     assert word.lower() not in texts(app).lower()
     assert max(map(len, figures(app)[0]["layout"]["xaxis"]["ticktext"])) <= 14
+
+
+def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> None:
+    app = open_page("attention", view="neuron", l="2", h="3")
+    model = backend()
+    weights = model.trace([BANK[0]], attentions=True).attentions[2, 0, 3, 1]  # of "we"
+    inside = model.inside(BANK[0], None)
+    products = inside.keys[2, 3] @ inside.queries[2, 3, 1]
+    most = int(np.argmax(weights))
+    assert most == np.argmax(products)
+    piece = model.tokenize([BANK[0]])[0].tokens[most].piece
+    said = texts(app).replace("\\", "")
+    assert (
+        f"The query of “we” times the key of “{piece}”: the largest product, so most attention ({weights[most]:.2f})"
+        in said
+    )
+
+
+def test_few_blocks_are_named_in_plain_words() -> None:
+    assert single_heads._range("block", range(1)) == "block 0"
+    assert single_heads._range("head", range(12)) == "heads 0 to 11"

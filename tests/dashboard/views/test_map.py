@@ -73,7 +73,7 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         assert f"Trustworthiness {trust.trustworthiness:.3f}" in texts(app)
     for figure in (left, right):  # one colour for each sentence
         assert [trace["name"] for trace in figure["data"]] == ["1", "2", "3"]
-    assert "UMAP distances mislead" in texts(app)
+    assert "Distances in UMAP and t-SNE maps can mislead" in texts(app)
 
 
 def test_umap_is_the_default_and_pca_stands_in_until_it_is_there(open_page: Open, bank_tokens: Any) -> None:
@@ -354,10 +354,14 @@ def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
     assert not app.error
     assert "occurrences in" in texts(app)
     assert "Group 1" in texts(app)
+    assert "its colour is a group that the computer found" in texts(app)
+    assert "A group holds sentences" in texts(app)
+    assert figures(app)[0]["layout"]["legend"]["title"]["text"].strip() == "group"
     app = open_page("map", view="senses", ws="corpus")
     assert "No word yet" in texts(app)
     app = open_page("map", view="senses", ws="corpus", w="qqqq")
-    assert any("No token was found" in error.value for error in app.error)
+    assert any("“qqqq” does not occur in the" in error.value for error in app.error)
+    assert any("Type another word" in error.value for error in app.error)
 
 
 def test_no_sentence_is_the_empty_state(open_page: Open) -> None:

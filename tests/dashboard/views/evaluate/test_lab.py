@@ -136,6 +136,7 @@ def test_it_shows_what_the_lab_gives(lab: AppTest) -> None:
         "Agreement with people, Mean",
     ]
     assert "few dimensions" not in texts(lab)
+    assert "By rarity: rare pieces count more." in texts(lab)
 
 
 def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:

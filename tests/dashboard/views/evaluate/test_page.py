@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import defaultdict
@@ -999,8 +1000,26 @@ def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_rep
     app = ready(open_page("evaluate"))  # the model's own pooling is the mean
     assert not app.exception
     assert not app.error
+    assert " 1 other cell is in this interval: the best may be luck." in texts(app)
+    message = next(item.value for item in app.markdown if "Best Recall@1" in item.value)
+    assert len(re.sub(r":material/[^:]*:|[*]", "", message).strip()) <= 126  # one line beside the sidebar
     assert app.button_group(key="w_pooling").value == "cls"
     texts_of_cells = figures(app)[0]["data"][0]["text"]
     starred = [(row, column) for row in range(2) for column in range(2) if "★" in texts_of_cells[row][column]]
     assert starred == [(0, 1)]
     assert "at **layer 0, Max** ★" in texts(app)
+
+
+def test_the_first_line_names_what_the_view_measures(open_page: Open) -> None:
+    table = "text,topic,headline\nA cat slept on the mat.,cats,Cat sleeps\nShips sailed home.,ships,Ships return\n"
+    own = read_corpus(table.encode(), "mine.csv", "text")
+    caching.corpora().put(current.key_of(own), own)
+
+    def first_line(view: str) -> str:
+        app = open_page("evaluate", view=view, corpus=current.key_of(own))
+        return next(item.value for item in app.markdown if item.value.startswith(":material/database:"))
+
+    assert "mine.csv** · 2 sentences" in first_line("pairs")
+    assert f"Ready-made pairs** · {len(sts.demo_pairs().first)} pairs" in first_line("similarity")
+    graded = collection.demo_graded(current.demo())
+    assert f"{graded.name}** · {len(graded.documents)} documents" in first_line("graded")

@@ -88,8 +88,6 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     height = FRAME_HEIGHT + (60 if view == "model" and scale > 1 else 0)  # on a projector, without the row of patterns
     zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, height)
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
-    if view == "neuron":
-        st.markdown(f":material/insights: {_opened_pair(model_input)}")
     left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
     with left:
         st.iframe(
@@ -105,6 +103,8 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
                 f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MB are sent to the browser.",
                 icon=":material/unfold_more:",
             )
+        if view == "neuron":
+            st.markdown(f":material/insights: {_opened_pair(model_input)}")
         if view != "model":
             say_pattern(model_input)
         figures.reading(HOW_TO[view], NOT_SHOWN, stacked=view == "head")
@@ -145,7 +145,7 @@ def _opened_pair(model_input: AttentionInput) -> str:
     most = int(np.argmax(part.matrix[row]))
     names = [f"“{messages.escape(model_input.pieces[position])}”" for position in (query, keys[most])]
     reason = "the largest product, so most attention" if most == int(np.argmax(products)) else "most attention"
-    return f"The query of {names[0]} times the key of {names[1]}: {reason} ({part.matrix[row, most]:.2f})."
+    return f"At first: the query of {names[0]} times the key of {names[1]}, {reason} ({part.matrix[row, most]:.2f})."
 
 
 def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int], zoom: float) -> str:

@@ -153,10 +153,11 @@ class UploadLimit:
         self._arriving: Counter[tuple[str, str]] = Counter()  # bytes by session and file; only the event loop's thread
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        *path, session, file = scope.get("path", "").split("/")[-4:]
-        if scope.get("method") != "PUT" or path != UPLOADS:
+        path = scope["path"].split("/")[-4:] if scope["type"] == "http" else []
+        if path[:2] != UPLOADS or len(path) < 4 or scope["method"] != "PUT":
             await self.app(scope, receive, send)
             return
+        session, file = path[2:]
         arrived = claimed = 0
 
         def is_allowed(size: int) -> bool:
@@ -184,9 +185,8 @@ class UploadLimit:
         finally:
             self._arriving[session, file] -= claimed
             self._arriving += Counter()  # without those that are 0
-            if not runtime.get_instance().is_active_session(
-                session
-            ):  # it ended meanwhile, and its other files are gone
+            # Where the session ended meanwhile, its other files are gone.
+            if not runtime.get_instance().is_active_session(session):
                 uploaded_files().remove_file(session, file)
 
     def _bytes_of(self, session: str) -> int:

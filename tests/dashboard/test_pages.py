@@ -223,7 +223,7 @@ def test_home_draws_sentences_that_share_no_word(open_page: Open) -> None:
 
 def test_home_draws_one_sentence_and_the_first_of_many(open_page: Open) -> None:
     app = open_page("home", s=["Thunder rolled over the mountains."])
-    assert figures(app)[0]["layout"]["title"]["text"] == "“Thunder” and “mountains” in one sentence"
+    assert figures(app)[0]["layout"]["title"]["text"] == "“Thunder” and “rolled” in one sentence"
     many = [f"This is sentence number {number}." for number in range(10)]
     app = open_page("home", s=many)
     assert "The first 8 of 10 sentences." in texts(app)

@@ -329,9 +329,9 @@ def test_the_map_of_a_corpus_word_is_drawn_before_its_groups(open_page: Open, mo
     )
     assert job.finished.wait(60)
 
-    def paused(vectors: Any) -> Any:
+    def paused(vectors: Any, **named: Any) -> Any:
         assert go_on.wait(60)
-        return group(vectors)
+        return group(vectors, **named)
 
     monkeypatch.setattr(word_senses, "clusters", paused)
     app = open_page("map", view="senses", ws="corpus", w="fire", by="pca")

@@ -321,7 +321,9 @@ def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
 ) -> None:
     reads = []
     read = batches.reading.read_corpus
-    monkeypatch.setattr(batches.reading, "read_corpus", lambda *given: reads.append(given) or read(*given))
+    monkeypatch.setattr(
+        batches.reading, "read_corpus", lambda *given, **named: reads.append(given) or read(*given, **named)
+    )
     caching._few.clear()
     for _ in range(2):
         app = open_page("search", view="queries")

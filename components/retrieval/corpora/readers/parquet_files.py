@@ -51,7 +51,8 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
                     break
     except InputError:
         raise
-    except (pa.ArrowException, OSError, ValueError, LookupError) as problem:  # a damaged file can raise any of these
+    # A damaged file can raise any of these; dates and times that Python's cannot hold raise the last.
+    except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as problem:
         raise unreadable(name, problem) from problem
     kept = columns.finish()
     left_out = tuple(column for column in every_column if column not in kept)

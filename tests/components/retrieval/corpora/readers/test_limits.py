@@ -320,6 +320,13 @@ def test_a_parquet_process_that_ends_is_an_error_and_not_the_end(
     assert "no such module" in caplog.text
 
 
+@pytest.mark.parametrize("limits", [None, Limits(10, 1_000_000)])
+def test_dates_beyond_the_calendar_are_an_error_for_people(limits: Limits | None) -> None:
+    days = pa.array([0, 2**31 - 5], pa.int32()).cast(pa.date32())
+    with pytest.raises(InputError, match=r"a\.parquet could not be read"):
+        read_table(parquet(text=["One.", "Two."], day=days), "a.parquet", limits=limits)
+
+
 def test_a_parquet_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "sleeps.py"
     script.write_text("import time; time.sleep(60)")

@@ -20,7 +20,11 @@ export default function ({ data, parentElement }) {
   theme.setAttribute("aria-label", data.theme.label);
   theme.onclick = () => {
     // Sentences that are too long for the address: editor.js takes them after the reload.
-    if (data.theme.longText !== null) window.sessionStorage.setItem("bertInternalsText", data.theme.longText);
+    try {
+      if (data.theme.longText !== null) window.sessionStorage.setItem("bertInternalsText", data.theme.longText);
+    } catch (problem) {
+      console.info("This browser allows no storage: sentences that are too long for the address are not kept.");
+    }
     changeTheme(data.theme.other, data.theme.carried);
   };
 }

@@ -55,7 +55,9 @@ def first_figure(page: Page, selector: str) -> dict[str, float]:
     page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000)
     settle(page)
     page.wait_for_timeout(300)
-    return page.evaluate(BOX, selector)
+    # A view that draws its first results while the rest goes on replaces the figure: look when one is there.
+    page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000)
+    return page.wait_for_function(f"({BOX})({selector!r})", timeout=120_000).json_value()
 
 
 @pytest.mark.parametrize("path", VIEWS)

@@ -8,6 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.errors import first_line
+
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -30,8 +32,7 @@ def mapped_array(path: Path) -> np.ndarray:
     except OSError:
         raise
     except Exception as problem:  # the header is parsed as Python, so a damaged one fails in many ways
-        reason = (str(problem).splitlines() or [""])[0][:100] or type(problem).__name__
-        raise ValueError(f"{path.name} is no array that can be read ({reason})") from problem
+        raise ValueError(f"{path.name} is no array that can be read ({first_line(problem, most=100)})") from problem
 
 
 def arrays_of(*records: object) -> list[np.ndarray]:

@@ -23,6 +23,12 @@ ModelErrorKind = Literal[
 ]
 
 
+def first_line(problem: BaseException, most: int = 200) -> str:
+    """What a library says of a failure, in one line of at most `most` characters; the name of its type if it says nothing."""
+    lines = str(problem).strip().splitlines()
+    return (lines[0][:most].rstrip(".") if lines else "") or type(problem).__name__
+
+
 class UserError(ValueError):
     """A problem that a person can fix. `problem`, `expected` and `fix` are whole sentences."""
 

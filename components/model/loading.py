@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from components.errors import ModelError
+from components.errors import ModelError, first_line
 from components.model import architecture
 from components.model.files import hub
 
@@ -53,10 +53,9 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
 
 def unusable(name: str, problem: BaseException) -> ModelError:
     """The error of a model that a library cannot load or run."""
-    first_line = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
     return ModelError(
         "damaged",
-        f"{name} could not be loaded: {first_line}",
+        f"{name} could not be loaded: {first_line(problem)}.",
         "A complete set of files was expected: config.json, a tokenizer, and model.safetensors.",
         "Download or save the model again, or pick another one.",
     )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from components.arrays import Int64
-from components.errors import InputError, ModelError
+from components.errors import InputError, ModelError, first_line
 from components.model.trace import Dropped, Token, TokenizedSentence
 
 MAX_SENTENCES = 64  # of a trace
@@ -256,9 +256,8 @@ def _explained() -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as problem:
-        first_line = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
         raise InputError(
-            f"The model's tokenizer failed on a text: {first_line}.",
+            f"The model's tokenizer failed on a text: {first_line(problem)}.",
             "A tokenizer that can split every text was expected.",
             "Change the text, or pick another model.",
         ) from problem

@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
+from components.retrieval.corpora.readers.limits import browser_limits
 from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import progress
@@ -114,7 +115,7 @@ def _dataset() -> _Source | None:
             jobs.forget(before, person)
     if st.session_state.get("_dataset") != name:
         return None
-    limits = reading.browser_limits()
+    limits = browser_limits()
 
     def download(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Path, ...]:
         return hub_datasets.fetch_dataset(name, progress=report_progress, is_cancelled=is_cancelled, limits=limits)

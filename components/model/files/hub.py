@@ -25,7 +25,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, Literal
 
-from components.errors import ModelError, UserError
+from components.errors import ModelError, UserError, first_line
 from components.jobs import IsCancelled, ReportProgress
 from components.model.files.published import read_json, read_modules
 
@@ -434,10 +434,9 @@ def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelEr
             "A complete answer from the hub was expected.",
             f"Check the network and {kind.again}, or continue with {kind.instead}.",
         )
-    first_line = (text.splitlines() or [type(problem).__name__])[0][:200]
     return kind.error(
         "failed",
-        f"{title} could not be downloaded: {first_line}",
+        f"{title} could not be downloaded: {first_line(problem)}.",
         "A download into the hub's cache folder was expected.",
         f"Check the network and the cache folder's permissions, then {kind.again}; the server's log has details.",
     )

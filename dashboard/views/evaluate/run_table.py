@@ -181,7 +181,8 @@ def legend(measure: str, rest: str) -> None:
 
 def name_column(names: Sequence[str]) -> Any:
     """The column of the runs' names: it stays in view, and is as wide as they need."""
-    return st.column_config.TextColumn(pinned=True, width=150 if max(map(len, names)) <= SHORT_NAME else 230)
+    width = 150 if max(map(len, names)) <= SHORT_NAME else 230
+    return st.column_config.TextColumn(pinned=True, width=round(width * controls.scale()))
 
 
 def exports(runs: Sequence[Run], table: pd.DataFrame) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from sys import getsizeof
 from typing import Any
 
-from components.errors import InputError
+from components.errors import InputError, first_line
 from components.jobs import Cancelled, IsCancelled
 from components.sizes import parse_bytes
 
@@ -215,9 +215,8 @@ def check_expansion(decompressed_bytes: int, compressed_bytes: int, name: str) -
 
 def unreadable(name: str, problem: Exception) -> InputError:
     """The error for a file that the system or a library cannot read."""
-    first_line = (str(problem).splitlines() or [type(problem).__name__])[0][:200].rstrip(".")
     return InputError(
-        f"{name} could not be read: {first_line}.",
+        f"{name} could not be read: {first_line(problem)}.",
         "A complete and undamaged file was expected.",
         "Check that it is complete and that this program may read it, or download or export it again.",
     )

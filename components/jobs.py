@@ -77,15 +77,15 @@ class Stoppable(Sequence[Value]):
         return len(self._items)
 
     @overload
-    def __getitem__(self, place: int) -> Value: ...
+    def __getitem__(self, position: int) -> Value: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Value]: ...
+    def __getitem__(self, position: slice) -> Sequence[Value]: ...
 
-    def __getitem__(self, place: int | slice) -> Value | Sequence[Value]:
+    def __getitem__(self, position: int | slice) -> Value | Sequence[Value]:
         if self._is_cancelled():
             raise Cancelled
-        return self._items[place]
+        return self._items[position]
 
 
 @dataclass(eq=False)

@@ -11,9 +11,6 @@ A file is read a block at a time and no further than its limits, which are below
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +20,8 @@ import numpy as np
 
 from components.arrays import Float32, Int64, unit
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled
-from components.retrieval.corpora.readers.limits import (
-    MOST_ROW_CHARACTERS,
-    check_expansion,
-    megabytes,
-    never,
-    unreadable,
-)
+from components.jobs import IsCancelled
+from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, content_blocks, megabytes, never
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.words import words
 
@@ -42,8 +33,6 @@ MAX_BYTES = 2 << 30  # decompressed; they are not kept
 MAX_VECTOR_BYTES = 512 << 20  # that are kept: 200,000 words with 671 numbers
 MOST_NUMBERS = 4_096  # of a vector; published ones have 50 to 1,024
 LINES_PER_WORD = 10  # that are read for each word of the limit; of a good file each line is a word
-_READ_BYTES = 1 << 20
-_GZIP = b"\x1f\x8b"
 _WORD_BYTES = 200  # of an entry of a mapping from a word to its row
 _BLOCK = 4_096  # texts encoded together
 _BLOCK_BYTES = 1 << 20  # vectors read together
@@ -192,32 +181,20 @@ def _joined(blocks: list[Float32], rows: int) -> Float32:
 
 
 def _lines(source: Path | bytes, name: str, is_cancelled: IsCancelled) -> Iterator[str]:
-    """The lines of a file, decompressed a block at a time. Raises InputError above the limits of bytes,
-    and Cancelled.
-    """
+    """The lines of a file, decompressed a block at a time. Raises InputError above the limits of bytes, and Cancelled."""
+
+    def check_size(size: int) -> None:
+        if size > MAX_BYTES:
+            raise _too_large(name, f"more than {MAX_BYTES / 1e9:,.0f} GB of text")
+
     decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
-    size, rest = 0, ""
-    try:
-        compressed = len(source) if isinstance(source, bytes) else source.stat().st_size
-        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as raw:
-            is_packed = raw.read(2) == _GZIP
-            raw.seek(0)
-            file = gzip.GzipFile(fileobj=raw) if is_packed else raw
-            while block := file.read(_READ_BYTES):
-                if is_cancelled():
-                    raise Cancelled
-                size += len(block)
-                if size > MAX_BYTES:
-                    raise _too_large(name, f"more than {MAX_BYTES / 1e9:,.0f} GB of text")
-                if is_packed:
-                    check_expansion(size, compressed, name)
-                lines = (rest + decoder.decode(block)).split("\n")
-                rest = lines.pop()
-                if len(rest) > MOST_ROW_CHARACTERS:
-                    raise _too_large(name, f"a line of more than {MOST_ROW_CHARACTERS:,} characters")
-                yield from lines
-    except (OSError, EOFError, zlib.error) as problem:
-        raise unreadable(name, problem) from problem
+    rest = ""
+    for block in content_blocks(source, name, check_size, is_cancelled):
+        lines = (rest + decoder.decode(block)).split("\n")
+        rest = lines.pop()
+        if len(rest) > MOST_ROW_CHARACTERS:
+            raise _too_large(name, f"a line of more than {MOST_ROW_CHARACTERS:,} characters")
+        yield from lines
     yield rest + decoder.decode(b"", final=True)
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from components.errors import InputError
+from components.errors import InputError, first_line
 from components.jobs import IsCancelled
 from components.retrieval.corpora.readers.csv_files import column_names, read_separated
 from components.retrieval.corpora.readers.encoding import Decoded, decode
@@ -51,6 +50,7 @@ _FOREIGN = (
     (b"\x80\x04\x95", "a pickle (which can run code when it is read)"),
 )
 _SPACE = re.compile(r"[ \t\n\r]*")
+_LONG_VALUE = f"A value of more than {MOST_ROW_CHARACTERS:,} characters"
 
 
 def read_table(
@@ -215,21 +215,23 @@ class _JsonColumns:
 
 
 def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, count: Count) -> Table:
+    """The table of an array, where `is_array` allows one, or of one value per line."""
+    columns = _JsonColumns(count)
     if is_array:
-        columns = _JsonColumns(count)
         before = count.rows, count.memory
+        array = _JsonArray(text.blocks())
         try:
-            for number, (value, characters) in enumerate(_array_values(text.blocks()), start=1):
+            for number, (value, characters) in enumerate(array.values(), start=1):
                 count.add_rows(1)
                 columns.add(number, value, characters)
                 if number == max_rows:
                     break
             return columns.table()
-        except InputError:
-            raise
-        except (ValueError, RecursionError):  # many .json files hold one object per line
+        except _LinesOfJson:  # many .json files hold one value per line
             count.go_back(*before)
-    columns = _JsonColumns(count)
+            columns = _JsonColumns(count)
+        except _BrokenJson as problem:
+            raise _no_json(name, f": {problem} (line {array.line:,}, column {array.column:,})") from problem
     for number, line in enumerate(text.lines(), start=1):
         count.add_rows(1)
         if not line or line.isspace():
@@ -246,62 +248,115 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
             if max_rows is not None and number - len(columns.bad) >= max_rows:
                 break
     if is_array and not columns.numbers:
-        raise InputError(
-            f"{name} could not be read as JSON.",
-            f"An array of objects was expected, or one object per line, each of at most {MOST_ROW_CHARACTERS:,} characters.",
-            "Check it with a JSON validator, or export the sentences as .csv or .txt.",
-        )
+        raise _no_json(name)
     return columns.table()
 
 
-def _array_values(blocks: Iterator[str]) -> Iterator[tuple[Any, int]]:
-    """The values of a JSON array one after the other, each with the number of its characters.
+def _no_json(name: str, reason: str = "") -> InputError:
+    return InputError(
+        f"{name} could not be read as JSON{reason}.",
+        f"An array of objects was expected, or one object per line, each of at most {MOST_ROW_CHARACTERS:,} characters.",
+        "Check it with a JSON validator, or export the sentences as .csv or .txt.",
+    )
 
-    Raises ValueError where the text is no array, continues after its end, or has a value of more than MOST_ROW_CHARACTERS.
-    """
-    decoder = json.JSONDecoder()
-    text, position = next(blocks, ""), 0
 
-    def skip_space() -> str:
+class _LinesOfJson(Exception):
+    """The text does not begin with an array, or goes on after an array that takes no more than its first line."""
+
+
+class _BrokenJson(Exception):
+    """The text begins as an array and has an error: its message says which, and the position where."""
+
+
+class _JsonArray:
+    """The values of a JSON array, read one after the other. `line` and `column` count from 1: how far it has been read."""
+
+    def __init__(self, blocks: Iterator[str]) -> None:
+        self._blocks = blocks
+        self._decoder = json.JSONDecoder()
+        self._text, self._position = next(blocks, ""), 0  # the text at hand, and how much of it has been read
+        self._lines_before, self._column_before = (
+            0,
+            0,
+        )  # line breaks before the text at hand, and characters after the last
+
+    @property
+    def line(self) -> int:
+        return 1 + self._lines_before + self._text.count("\n", 0, self._position)
+
+    @property
+    def column(self) -> int:
+        start = self._text.rfind("\n", 0, self._position)
+        return self._column_before + self._position + 1 if start < 0 else self._position - start
+
+    def values(self) -> Iterator[tuple[Any, int]]:
+        """Each value with the number of its characters.
+
+        Raises _LinesOfJson, or _BrokenJson for a value of more than MOST_ROW_CHARACTERS too.
+        """
+        if self._skip_space() != "[":
+            raise _LinesOfJson
+        first_line = self.line
+        self._position += 1
+        mark = self._skip_space()
+        if mark == "]":
+            self._position += 1
+        while mark != "]":
+            self._skip_space()
+            yield self._take_value()
+            mark = self._skip_space()
+            if mark not in {"]", ","}:
+                raise _BrokenJson("Expecting ',' delimiter")
+            self._position += 1
+        last_line = self.line
+        if self._skip_space():
+            if first_line == last_line:
+                raise _LinesOfJson
+            raise _BrokenJson("Text after the array")
+
+    def _go_on(self) -> bool:
+        """Read a further block behind the text that has not been read; False at the end."""
+        more = next(self._blocks, None)
+        if more is None:
+            return False
+        self._column_before = self.column - 1
+        self._lines_before = self.line - 1
+        self._text, self._position = self._text[self._position :] + more, 0
+        return True
+
+    def _skip_space(self) -> str:
         """Move to the next character that is no space, and return it; "" at the end."""
-        nonlocal text, position
-        while (position := _SPACE.match(text, position).end()) == len(text):  # type: ignore[union-attr]
-            more = next(blocks, None)
-            if more is None:
-                return ""
-            text, position = more, 0
-        return text[position]
-
-    def take_value() -> tuple[Any, int]:
-        """The value that begins here, and its length. The position moves to its end."""
-        nonlocal text, position
         while True:
-            with suppress(ValueError):  # unless more text makes it complete
-                value, end = decoder.raw_decode(text, position)
-                after = _SPACE.match(text, end).end()  # type: ignore[union-attr]
-                if text[after : after + 1] in {",", "]"}:  # else a number may go on, such as -1.5 with e10
-                    length, position = end - position, end
-                    break
-            more = next(blocks, None) if len(text) - position <= MOST_ROW_CHARACTERS else None
-            if more is None:
-                raise ValueError("no complete value")
-            text, position = text[position:] + more, 0
-        if length > MOST_ROW_CHARACTERS:
-            raise ValueError(LONG_ROW)
-        return value, length
+            self._position = _SPACE.match(self._text, self._position).end()  # type: ignore[union-attr]
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if not self._go_on():
+                return ""
 
-    if skip_space() != "[":
-        raise ValueError("no array")
-    position += 1
-    mark = skip_space()
-    if mark == "]":
-        position += 1
-    while mark != "]":
-        skip_space()
-        yield take_value()
-        mark = skip_space()
-        if mark not in {"]", ","}:
-            raise ValueError("no comma between two values")
-        position += 1
-    if skip_space():
-        raise ValueError("text after the array")
+    def _take_value(self) -> tuple[Any, int]:
+        """The value that begins here, and its length. The position moves to its end."""
+        while True:
+            reason, error = "Expecting ',' delimiter", self._position
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._position)
+            except RecursionError as problem:
+                raise _BrokenJson("A value is nested too deeply") from problem
+            except json.JSONDecodeError as problem:  # more text may make the value complete
+                reason, error = problem.msg, problem.pos
+            except ValueError as problem:  # a number with more digits than Python reads
+                raise _BrokenJson(first_line(problem)) from problem
+            else:
+                error = _SPACE.match(self._text, end).end()  # type: ignore[union-attr]
+                if self._text[error : error + 1] in {",", "]"}:  # else a number may go on, such as -1.5 with e10
+                    break
+            is_long = len(self._text) - self._position > MOST_ROW_CHARACTERS
+            if is_long and (error >= len(self._text) or reason.startswith("Unterminated")):
+                raise _BrokenJson(_LONG_VALUE)
+            if is_long or not self._go_on():
+                self._position = error
+                raise _BrokenJson(reason)
+        length, self._position = end - self._position, end
+        if length > MOST_ROW_CHARACTERS:
+            self._position -= length
+            raise _BrokenJson(_LONG_VALUE)
+        return value, length

@@ -20,7 +20,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sys import getsizeof
@@ -186,24 +186,46 @@ def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_cancel
 
 def decompressed(content: bytes, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> bytes:
     """The content of gzip's bytes, which is read no further than the limits. Raises InputError and Cancelled."""
+
+    def check_size(size: int) -> None:
+        if limits is not None and size > limits.bytes:
+            raise limits.exceeded(name, f"more than {megabytes(limits.bytes)} when decompressed")
+
     unpacked = io.BytesIO()  # its value is no copy, unlike that of joined blocks
-    try:
-        with gzip.open(io.BytesIO(content)) as packed:
-            while block := packed.read(_BLOCK_BYTES):
-                if is_cancelled():
-                    raise Cancelled
-                size = unpacked.tell() + len(block)
-                if limits is not None and size > limits.bytes:
-                    raise limits.exceeded(name, f"more than {megabytes(limits.bytes)} when decompressed")
-                if limits is not None:
-                    check_expansion(size, len(content), name)
-                unpacked.write(block)
-    except (OSError, EOFError, zlib.error) as problem:
-        raise unreadable(name, problem) from problem
+    for block in content_blocks(content, name, None if limits is None else check_size, is_cancelled):
+        unpacked.write(block)
     return unpacked.getvalue()
 
 
-def check_expansion(decompressed_bytes: int, compressed_bytes: int, name: str) -> None:
+def content_blocks(
+    source: Path | bytes, name: str, check_size: Callable[[int], None] | None, is_cancelled: IsCancelled = never
+) -> Iterator[bytes]:
+    """The content of a file a block at a time, decompressed if gzip packed it.
+
+    `check_size` gets the number of bytes so far, and raises an error where there are too many; without it, neither their
+    number nor how far they expand has a limit. Raises InputError for a file that cannot be read or expands far more than
+    text does, and Cancelled.
+    """
+    size = 0
+    try:
+        compressed = len(source) if isinstance(source, bytes) else source.stat().st_size
+        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as raw:
+            is_packed = raw.read(len(_GZIP)) == _GZIP
+            raw.seek(0)
+            file = gzip.GzipFile(fileobj=raw) if is_packed else raw
+            while block := file.read(_BLOCK_BYTES):
+                if is_cancelled():
+                    raise Cancelled
+                size += len(block)
+                if check_size is not None:
+                    check_size(size)
+                    _check_expansion(size, compressed, name)
+                yield block
+    except (OSError, EOFError, zlib.error) as problem:
+        raise unreadable(name, problem) from problem
+
+
+def _check_expansion(decompressed_bytes: int, compressed_bytes: int, name: str) -> None:
     """Raise InputError where a file expands far more than text does."""
     if decompressed_bytes > max(EXPANDED_BYTES, MOST_EXPANSION * compressed_bytes):
         raise InputError(

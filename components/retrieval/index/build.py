@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import product
@@ -29,6 +27,7 @@ from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
+from components.model.files.published import read_json
 from components.retrieval.corpora.texts import Texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
@@ -164,7 +163,9 @@ def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:
 def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
     """Keep the unfinished folder of an earlier build of the same index, or create a new one."""
     if part.exists():
-        if _read(part / JOB).get("job") == info.identity and (part / DONE).exists():
+        is_same_job = _read(part / JOB).get("job") == info.identity and (part / DONE).exists()
+        # A pipe or a device among the files would keep the build waiting for ever.
+        if is_same_job and all(path.is_file() for path in part.iterdir()):
             return
         if not (part / JOB).exists() and any(part.iterdir()):
             raise InputError(
@@ -238,11 +239,8 @@ def _embed(
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(content, dict):
-            return content
-    return {}
+    content = read_json(path)
+    return content if isinstance(content, dict) else {}
 
 
 def _bytes_of(info: IndexInfo) -> int:

@@ -3,15 +3,18 @@
 Offsets that are exchanged give wrong sentences, and a changed byte of a vector gives wrong hits, without any error. When an
 index is complete, the SHA-256 of each file goes into its manifest, and for files above 1 MB that of a sample: 16 blocks of
 64 KB at equal distances. Opening an index reads its files whole, the smallest first, up to 64 MB together, and of the
-others the samples: damage between the blocks of a large file is found by `python -m components check` alone.
+others the samples: damage between the blocks of a large file is found by `python -m components check` alone. The manifest
+has a checksum of its own content.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SAMPLED_BYTES = 1 << 20  # files above have a sample
 BLOCKS, BLOCK_BYTES = 16, 64 << 10
@@ -29,6 +32,11 @@ class Checksum:
 def checksum_of(path: Path) -> Checksum:
     """The checksum of a file, which is read whole."""
     return Checksum(_whole(path), _sample(path) if path.stat().st_size > SAMPLED_BYTES else None)
+
+
+def checksum_of_json(content: Any) -> str:
+    """SHA-256 of a JSON value in hexadecimal digits, whatever the order of its keys and its spaces."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def first_damaged(folder: Path, checksums: Mapping[str, Checksum], is_quick: bool) -> str | None:

@@ -1,6 +1,6 @@
 """The index: a folder with the vectors of a corpus by layer and pooling, its texts, and a manifest.
 
-    manifest.json            model, revision, options, versions, corpus, sizes and checksums of all files
+    manifest.json            model, revision, options, versions, corpus, sizes and checksums of all files and of itself
     layer-06-mean.npy        vectors [sentence, dim], float32 or float16, mapped into memory when opened
     layer-06-mean.norms.npy  their lengths, float32 [sentence]: cosine and dot product from one set of vectors
     texts.utf8, texts.offsets.npy, column-0.utf8, ...   the sentences and the other columns of the corpus
@@ -11,8 +11,8 @@ embedded in float32: those of low layers differ by less than float16 can hold.
 
 A folder is opened only if every file has the size given in its manifest, and its content as far as that is checked quickly
 (see components.retrieval.index.checksums): a damaged, unfinished or other folder is refused with the reason. Indexes of
-earlier versions have no checksums: of these only the sizes, the shapes and the order of the offsets are checked. Nothing
-is ever unpickled.
+earlier versions have no checksums, or none of the manifest: of the first only the sizes, the shapes and the order of the
+offsets are checked. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from components.errors import InputError
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import EVERY_POOLING, Pooling
 from components.retrieval.corpora.texts import StoredTexts, open_texts, text_files
-from components.retrieval.index.checksums import Checksum, checksum_of, first_damaged
+from components.retrieval.index.checksums import Checksum, checksum_of, checksum_of_json, first_damaged
 from components.retrieval.search.exact import ExactSearch
 
 FORMAT = 2
 KIND = "BERT Internals index"
 MANIFEST = "manifest.json"
+OWN_CHECKSUM = "manifest_checksum"  # the key of the manifest's own checksum in it
 DType = Literal["float32", "float16"]
 MOST_MANIFEST_BYTES = 6 << 20  # 10,000 columns take 5 MB; each file takes 250 bytes
 FLOAT32_BYTES = 2 << 30  # "auto" stores float32 up to here
@@ -135,7 +136,7 @@ def write_manifest(folder: Path, info: IndexInfo, leave_out: Sequence[str] = ())
         "files": {path.name: path.stat().st_size for path in paths},
         "checksums": {path.name: asdict(checksum_of(path)) for path in paths},
     }
-    write_json(folder / MANIFEST, content)
+    write_json(folder / MANIFEST, {**content, OWN_CHECKSUM: checksum_of_json(content)})
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -168,6 +169,9 @@ def _read_manifest(folder: Path) -> tuple[IndexInfo, dict[str, int], dict[str, C
             raise _refused(folder, "is not an index: its manifest has other content")
         if content.get("format") != FORMAT:
             raise _refused(folder, f"has format {content.get('format')!r:.40}; this program reads format {FORMAT}")
+        own_checksum = content.pop(OWN_CHECKSUM, None)
+        if own_checksum is not None and own_checksum != checksum_of_json(content):
+            raise ValueError("it has other content than when the index was written")
         info = _info(content)
         files = {name: int(size) for name, size in content["files"].items()}
         checksums = {

@@ -29,7 +29,14 @@ from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.index import build, cache, checksums
 from components.retrieval.index.build import build_index, needed_bytes
 from components.retrieval.index.cache import IndexCache, cache_folder, cache_limit
-from components.retrieval.index.folder import MANIFEST, check_index, open_index, read_manifest, resolve_dtype
+from components.retrieval.index.folder import (
+    MANIFEST,
+    OWN_CHECKSUM,
+    check_index,
+    open_index,
+    read_manifest,
+    resolve_dtype,
+)
 from components.retrieval.search.query import query_vectors
 from tests.places import ROOT
 from tests.tiny import WORDS, save_tiny
@@ -125,7 +132,9 @@ def test_a_damaged_or_foreign_folder_is_refused_with_the_reason(backend, options
 
 
 def _edit(folder: Path, **changes: object) -> None:
+    """Change the manifest, as that of an earlier version without a checksum of its own."""
     content = json.loads((folder / MANIFEST).read_text())
+    content.pop(OWN_CHECKSUM, None)
     (folder / MANIFEST).write_text(json.dumps({**content, **changes}))
 
 
@@ -297,6 +306,16 @@ def test_a_build_killed_while_it_prepares_is_begun_anew(backend, options, tmp_pa
         build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
     (tmp_path / "x.part" / "done.json").unlink()
     (tmp_path / "x.part" / "layer-02-cls.npy").unlink()
+    assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["job.json", "done.json", "layer-02-cls.npy"])
+def test_an_unfinished_build_with_a_pipe_is_begun_anew(backend, options, tmp_path, name):
+    with pytest.raises(Cancelled):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    (tmp_path / "x.part" / name).unlink()
+    os.mkfifo(tmp_path / "x.part" / name)
     assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
 
 
@@ -701,6 +720,9 @@ def test_an_index_of_an_earlier_version_opens_and_check_says_so(backend, options
     folder = tmp_path / "x"
     built = build_index(backend, sentences(8), folder, options)
     content = json.loads((folder / MANIFEST).read_text())
+    del content[OWN_CHECKSUM]
+    (folder / MANIFEST).write_text(json.dumps(content))
+    assert list(open_index(folder).texts) == list(built.texts)
     del content["checksums"]
     (folder / MANIFEST).write_text(json.dumps(content))
     assert list(open_index(folder).texts) == list(built.texts)
@@ -711,6 +733,28 @@ def test_an_index_of_an_earlier_version_opens_and_check_says_so(backend, options
         list(open_index(folder).texts)
     _swap_offsets(folder)
     with pytest.raises(InputError, match="do not belong together"):
+        open_index(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"corpus": "', '"corpus": "another '),
+        lambda text: text.replace('"truncated": 0', '"truncated": 5'),
+        lambda text: text.replace('"columns_hash": "', '"columns_hash": "0'),
+    ],
+)
+def test_a_manifest_with_other_content_is_refused(backend, options, tmp_path, change):
+    """It would still be valid, and its numbers would reach the pages."""
+    folder = tmp_path / "x"
+    built = build_index(backend, sentences(8), folder, options)
+    text = (folder / MANIFEST).read_text()
+    (folder / MANIFEST).write_text(json.dumps(json.loads(text)))  # other spaces say the same
+    assert open_index(folder).info == built.info
+    (folder / MANIFEST).write_text(change(text))
+    with pytest.raises(
+        InputError, match=r"damaged manifest\.json \(it has other content than when the index was written\)"
+    ):
         open_index(folder)
 
 

@@ -27,17 +27,15 @@ from typing import Any, Literal
 
 from components.errors import ModelError, UserError, first_line
 from components.jobs import IsCancelled, ReportProgress
-from components.model.files.published import read_json, read_modules
+from components.model.files.published import TOKENIZER_FILES, WEIGHT_INDEX, check_file, read_json, read_modules
 
 PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
 # The files of an encoder: configuration, tokenizer, weights. None of them can be code.
 PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model")  # and WEIGHT_FILE
 WEIGHT_FILE = re.compile(r"[\w.-]+\.safetensors", re.ASCII)
-WEIGHT_INDEX = "model.safetensors.index.json"
 # The files of a sentence encoder's further modules: 1_Pooling/config.json, 2_Dense/model.safetensors, ...
 MODULE_FILE = re.compile(r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)", re.ASCII)
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,6 +256,7 @@ def download(
     folder: Path | None = None
     with explained(repo_id):
         for name, path in fetched(repo_id, files_of_encoder, MODEL, revision, progress, is_cancelled):
+            check_file(path, f"{name} of {repo_id}")
             if name == "config.json":
                 folder = path.parent
                 _check_config(path, repo_id)

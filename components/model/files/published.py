@@ -1,4 +1,4 @@
-"""The modules a model was published with, which turn a text into a vector one after another.
+"""What a folder of published files may hold, and the modules it lists, which turn a text into a vector one after another.
 
 sentence-transformers lists them in modules.json (Reimers and Gurevych 2019, and the library's documentation): the
 encoder, then Pooling, and sometimes more, each with a config.json in its own folder. None of it is executed:
@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from components.errors import ModelError
+
 MOST_JSON_BYTES = 8 << 20  # read in a second whatever is in it; configurations have some thousand bytes
+MOST_TOKENIZER_BYTES = 64 << 20  # of a file of the tokenizer; those of 250,000 pieces have 20 MB
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
+WEIGHT_INDEX = "model.safetensors.index.json"
+_LISTS = {"modules.json", "special_tokens_map.json", "added_tokens.json", WEIGHT_INDEX}  # besides the configurations
 # The modes of Pooling, in the order in which sentence-transformers joins several of them.
 _OLD_FLAGS = {
     "pooling_mode_cls_token": "cls",
@@ -68,6 +74,35 @@ def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
         config = read_json(folder / path / "config.json") if path and is_inside(path) else None
         modules.append(PublishedModule(names[-1], names[0], path, config if isinstance(config, dict) else None))
     return tuple(modules)
+
+
+def check_file(path: Path, shown: str) -> None:
+    """Raise ModelError for a file of a model, `shown` to people, that may never end or is too large to be read whole.
+
+    Weights, and files that no part of a model reads, may have any size. A file that does not exist passes.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ModelError(
+            "unsupported",
+            f"{shown} is a pipe, a socket or a device, not a file.",
+            "A folder with ordinary files was expected: reading anything else may never end.",
+            "Remove it, or pick another model.",
+        )
+    most = _most_bytes(path.name)
+    if most is not None and path.is_file() and path.stat().st_size > most:
+        raise ModelError(
+            "unsupported",
+            f"{shown} has {path.stat().st_size:,} bytes.",
+            f"At most {most:,} bytes were expected in this file of a model.",
+            "Check that it belongs to the model, save the model again, or pick another one.",
+        )
+
+
+def _most_bytes(name: str) -> int | None:
+    """How large a file may be that is read whole; None for weights and for files that no part of a model reads."""
+    if name in TOKENIZER_FILES:
+        return MOST_TOKENIZER_BYTES
+    return MOST_JSON_BYTES if name in _LISTS or (name.endswith(".json") and "config" in name) else None
 
 
 def is_inside(path: str) -> bool:

@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.catalog import EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
 from components.model.files import hub
-from components.model.files.published import MOST_JSON_BYTES, is_inside, read_modules
+from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_modules
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,6 @@ class ModelFiles:
 
 
 _READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read from a folder
-MOST_TOKENIZER_BYTES = 64 << 20  # of a file of the tokenizer; those of 250,000 pieces have 20 MB
-_LISTS = {
-    "modules.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    hub.WEIGHT_INDEX,
-}  # besides the configurations
 log = logging.getLogger(__name__)
 _checked_lock = threading.Lock()
 _checked: set[tuple[str, int, int]] = set()
@@ -45,7 +39,8 @@ def find_files(
     if spec.source == "embedded":
         return _embedded()
     if spec.source == "folder":
-        return _folder(Path(spec.key))
+        with _readable(Path(spec.key)):
+            return _checked_folder(Path(spec.key))
     folder = hub.cached_folder(spec.key)
     if folder is None:
         folder = hub.download(spec.key, progress=progress, is_cancelled=is_cancelled)
@@ -56,6 +51,9 @@ def find_files(
             if problem.kind == "cancelled":
                 raise
             log.warning("%s is used without its Dense head: %s", spec.key, problem)
+    with _readable(folder):
+        for path in _files(folder):
+            check_file(path, f"{path.relative_to(folder).as_posix()} of {spec.key}")
     # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.
     return ModelFiles(folder, folder.name)
 
@@ -101,9 +99,11 @@ def verify_checksum(path: Path, expected: str) -> None:
         _checked.add(identity)
 
 
-def _folder(folder: Path) -> ModelFiles:
+@contextlib.contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Within it, a failure of the system becomes a ModelError of the folder."""
     try:
-        return _checked_folder(folder)
+        yield
     except OSError as problem:
         raise ModelError(
             "unsupported",
@@ -115,21 +115,7 @@ def _folder(folder: Path) -> ModelFiles:
 
 def _checked_folder(folder: Path) -> ModelFiles:
     for path in _files(folder):
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise ModelError(
-                "unsupported",
-                f"{path} is a pipe, a socket or a device, not a file.",
-                "A folder with ordinary files was expected: reading anything else may never end.",
-                "Remove it, or choose another folder.",
-            )
-        most = _most_bytes(path.name)
-        if most is not None and path.is_file() and path.stat().st_size > most:
-            raise ModelError(
-                "unsupported",
-                f"{path} has {path.stat().st_size:,} bytes.",
-                f"At most {most:,} bytes were expected in this file of a model.",
-                "Check that it belongs to the model, save the model again, or choose another folder.",
-            )
+        check_file(path, str(path))
     if not (folder / "config.json").is_file() or not hub.has_tokenizer(folder):
         raise ModelError(
             "unsupported",
@@ -140,13 +126,6 @@ def _checked_folder(folder: Path) -> ModelFiles:
     if not hub.has_weights(folder):
         raise hub.no_safetensors(str(folder))
     return ModelFiles(folder, _fingerprint(folder))
-
-
-def _most_bytes(name: str) -> int | None:
-    """How large a file may be that is read whole; None for weights and for files that no part of a model reads."""
-    if name in hub.TOKENIZER_FILES:
-        return MOST_TOKENIZER_BYTES
-    return MOST_JSON_BYTES if name in _LISTS or (name.endswith(".json") and "config" in name) else None
 
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:

@@ -214,6 +214,24 @@ def test_only_configuration_tokenizer_and_weights_are_asked_for(server, tiny_fol
     assert not any(name.endswith((".bin", ".py", ".h5")) or "/" in name for name in asked)
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+def test_a_file_far_too_large_for_its_kind_is_refused_before_the_weights(server, name):
+    with (server.repositories[TINY] / name).open("ab") as file:
+        file.write(b" " * (9 << 20))  # still JSON
+    with pytest.raises(ModelError) as caught:
+        find_files(ModelSpec(TINY, "hub", TINY))
+    assert caught.value.kind == "unsupported"
+    assert f"{name} of {TINY} has 9,4" in caught.value.problem
+    assert WEIGHTS not in server.fetched()
+
+
+def test_such_a_file_in_the_cache_is_refused_too(server):
+    path = hub.download(TINY) / "tokenizer_config.json"
+    with path.open("ab") as file:
+        file.write(b" " * (9 << 20))
+    assert problem_of(find_files, ModelSpec(TINY, "hub", TINY)) == "unsupported"
+
+
 def test_a_repository_without_a_configuration(server):
     (server.repositories[TINY] / "config.json").unlink()
     assert problem_of(hub.download, TINY) == "unsupported"

@@ -234,6 +234,7 @@ def test_the_revision_of_a_folder_is_that_of_its_content_not_of_its_place(folder
 def test_files_of_the_hub_come_from_the_cache_or_a_download(monkeypatch, tmp_path):
     spec = catalog_spec("google-bert/bert-base-uncased")
     snapshot = tmp_path / ("a" * 40)
+    snapshot.mkdir()
     monkeypatch.setattr(sources.hub, "cached_folder", lambda key: snapshot)
     monkeypatch.setattr(sources.hub, "download", pytest.fail)
     assert find_files(spec) == sources.ModelFiles(snapshot, "a" * 40)

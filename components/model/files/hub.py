@@ -27,7 +27,14 @@ from typing import Any, Literal
 
 from components.errors import ModelError, UserError, first_line
 from components.jobs import IsCancelled, ReportProgress
-from components.model.files.published import TOKENIZER_FILES, WEIGHT_INDEX, check_file, read_json, read_modules
+from components.model.files.published import (
+    TOKENIZER_FILES,
+    WEIGHT_INDEX,
+    check_file,
+    check_size,
+    read_json,
+    read_modules,
+)
 
 PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
@@ -250,13 +257,15 @@ def download(
         ]
         if not any(map(WEIGHT_FILE.fullmatch, names)):
             raise no_safetensors(repo_id)
+        for name in names:
+            check_size(name.rpartition("/")[2], sizes[name], f"{name} of {repo_id}")
         # Small files first: a repository without an encoder is recognised before its weights are downloaded.
         return sorted(names, key=lambda name: sizes[name])
 
     folder: Path | None = None
     with explained(repo_id):
         for name, path in fetched(repo_id, files_of_encoder, MODEL, revision, progress, is_cancelled):
-            check_file(path, f"{name} of {repo_id}")
+            check_file(path, f"{name} of {repo_id}")  # which may be larger than announced
             if name == "config.json":
                 folder = path.parent
                 _check_config(path, repo_id)

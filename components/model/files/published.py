@@ -88,11 +88,17 @@ def check_file(path: Path, shown: str) -> None:
             "A folder with ordinary files was expected: reading anything else may never end.",
             "Remove it, or pick another model.",
         )
-    most = _most_bytes(path.name)
-    if most is not None and path.is_file() and path.stat().st_size > most:
+    if path.is_file():
+        check_size(path.name, path.stat().st_size, shown)
+
+
+def check_size(name: str, size: int, shown: str) -> None:
+    """The same for a file of this name and size that is not here yet."""
+    most = _most_bytes(name)
+    if most is not None and size > most:
         raise ModelError(
             "unsupported",
-            f"{shown} has {path.stat().st_size:,} bytes.",
+            f"{shown} has {size:,} bytes.",
             f"At most {most:,} bytes were expected in this file of a model.",
             "Check that it belongs to the model, save the model again, or pick another one.",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Callable
@@ -67,6 +68,33 @@ def backtracking(folder: Path) -> Path:
     return folder
 
 
+def exploding(folder: Path, *steps: dict[str, Any]) -> Path:
+    """A tokenizer whose normalizer takes these steps after the others."""
+
+    def add(content: dict[str, Any]) -> None:
+        content["normalizer"] = {"type": "Sequence", "normalizers": [content["normalizer"], *steps]}
+
+    return _with_tokenizer(save_tiny(folder), add)
+
+
+def replacing(pattern: dict[str, str], content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+def charsmap(longest: str) -> dict[str, Any]:
+    """A table of sentencepiece whose replacements are an apostrophe and this text."""
+    table = bytes(8)
+    content = len(table).to_bytes(4, "little") + table + f"'\0{longest}\0".encode()
+    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(content).decode()}
+
+
+def exploding_decoder(folder: Path) -> Path:
+    steps = [replacing({"String": "a"}, "a" * 20)] * 5
+    return _with_tokenizer(
+        save_tiny(folder), lambda content: content.update(decoder={"type": "Sequence", "decoders": steps})
+    )
+
+
 def with_pipe(folder: Path, name: str) -> Path:
     save_tiny(folder)
     (folder / name).unlink(missing_ok=True)
@@ -90,6 +118,14 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "no layers": (lambda folder: with_config(folder, num_hidden_layers=0), "0 layers"),
     "layers without end": (lambda folder: with_config(folder, num_hidden_layers=10**9), "1000000000 layers"),
     "ids beyond the rows": (with_id_beyond_the_rows, "4,000,000,000"),
+    "a letter becomes a million": (
+        lambda folder: exploding(folder, *[replacing({"String": "a"}, "a" * 20)] * 7),
+        "16 times",
+    ),
+    "doubled many times": (lambda folder: exploding(folder, *[replacing({"Regex": ""}, "b")] * 20), "16 times"),
+    "a long beginning": (lambda folder: exploding(folder, {"type": "Prepend", "prepend": "a" * 10_000}), "16 times"),
+    "a table of long texts": (lambda folder: exploding(folder, charsmap("a" * 10_000)), "16 times"),
+    "a decoder that explodes": (exploding_decoder, "16 times"),
     "one position": (lambda folder: with_config(folder, max_position_embeddings=1), ""),
     "pipe as configuration": (lambda folder: with_pipe(folder, "config.json"), "pipe"),
     "pipe as list of modules": (lambda folder: with_pipe(folder, "modules.json"), "pipe"),

@@ -11,6 +11,8 @@ import torch
 from components.errors import ModelError, first_line
 from components.model import architecture
 from components.model.files import hub
+from components.model.files.published import MOST_TOKENIZER_BYTES, read_json
+from components.model.tokenization import check_growth
 
 
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
@@ -27,6 +29,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         config = AutoConfig.from_pretrained(folder, **strict)
         architecture.check_supported(config, name)
         _check_weights(folder, config, name)
+        _check_tokenizer(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
         model, report = AutoModel.from_pretrained(
             folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **strict
@@ -94,6 +97,14 @@ def _check_weights(folder: Path, config: Any, name: str) -> None:
             "Weights in model.safetensors, or in the parts named by its index, were expected.",
             "Save the model again with save_pretrained, or pick another one.",
         )
+
+
+def _check_tokenizer(folder: Path) -> None:
+    """Raise ModelError where tokenizer.json describes one that explodes: the library runs it when it reads the file."""
+    content = read_json(folder / "tokenizer.json", MOST_TOKENIZER_BYTES)
+    if isinstance(content, dict):
+        for part in ("normalizer", "decoder"):
+            check_growth(content.get(part))
 
 
 def eager_twin(model: Any) -> Any:

@@ -117,11 +117,11 @@ def is_inside(path: str) -> bool:
     return "\\" not in path and not path.startswith("/") and ".." not in parts and not Path(path).is_absolute()
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file; None for a file that is missing, not JSON, or larger than MOST_JSON_BYTES."""
+def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
+    """The content of a JSON file; None for a file that is missing, not JSON, or larger than `most_bytes`."""
     try:
         # A pipe or a device under this name would keep its reader waiting for ever.
-        if not path.is_file() or path.stat().st_size > MOST_JSON_BYTES:
+        if not path.is_file() or path.stat().st_size > most_bytes:
             return None
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from components.errors import InputError, ModelError, UserError
 from components.model.backend import Backend
+from components.model.tokenization import check_growth
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.index.build import build_index
 from tests import odd_models
@@ -49,6 +50,19 @@ def test_it_is_refused_in_words(name, tmp_path):
 
 def test_a_sound_model_passes_and_its_check_is_not_counted(tmp_path):
     assert loaded(save_tiny(tmp_path / "sound")).forward_passes == 0
+
+
+def test_the_replacements_of_published_tokenizers_are_allowed():
+    """Those of RoBERTa's relatives, ALBERT and CLIP; the charsmap's longest replacement is that of U+FDFA."""
+    spaces = odd_models.replacing({"Regex": " {2,}"}, " ")
+    quotes = [odd_models.replacing({"String": "``"}, '"'), odd_models.replacing({"String": "''"}, '"')]
+    words = {"type": "Prepend", "prepend": "▁"}
+    steps = [odd_models.charsmap("صلى الله عليه وسلم"), *quotes, spaces, spaces, words, {"type": "NFKC"}]
+    check_growth(
+        {"type": "Sequence", "normalizers": [{"type": "Sequence", "normalizers": steps}, {"type": "Lowercase"}]}
+    )
+    with pytest.raises(ModelError, match="16 times"):
+        check_growth({"type": "Sequence", "normalizers": [*steps, odd_models.replacing({"String": "a"}, "ab" * 2)]})
 
 
 def test_a_head_with_nan_is_not_applied(tmp_path):

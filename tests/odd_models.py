@@ -119,7 +119,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "layers without end": (lambda folder: with_config(folder, num_hidden_layers=10**9), "1000000000 layers"),
     "ids beyond the rows": (with_id_beyond_the_rows, "4,000,000,000"),
     "a letter becomes a million": (
-        lambda folder: exploding(folder, *[replacing({"String": "a"}, "a" * 20)] * 7),
+        lambda folder: exploding(folder, *[replacing({"String": "a"}, "a" * 20)] * 5),
         "16 times",
     ),
     "doubled many times": (lambda folder: exploding(folder, *[replacing({"Regex": ""}, "b")] * 20), "16 times"),

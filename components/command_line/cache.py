@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
+
+from components.command_line import options as shared
 
 NAME = "cache"
 HELP = "show how much disk space the dashboard's indexes take, or remove them"
@@ -22,8 +23,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     count, size = indexes.usage()
     if options.json != "-":
         if options.clear:
-            sys.stdout.write(f"{freed / 1e6:,.1f} MB freed.\n")
-        sys.stdout.write(
-            f"{count} indexes take {size / 1e6:,.1f} of at most {indexes.limit / 1e6:,.0f} MB in {indexes.folder}\n"
+            shared.say(f"{freed / 1e6:,.1f} MB freed.")
+        shared.say(
+            f"{count} indexes take {size / 1e6:,.1f} of at most {indexes.limit / 1e6:,.0f} MB in {indexes.folder}"
         )
     return {"folder": str(indexes.folder), "indexes": count, "bytes": size, "limit": indexes.limit, "freed": freed}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
+
+from components.command_line import options as shared
 
 NAME = "check"
 HELP = "compare every byte of an index with its checksums"
@@ -21,11 +22,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     checked = check_index(options.folder)
     if options.json != "-":
         size = f"{checked.files} files, {checked.nbytes / 1e6:,.1f} MB"
-        sys.stdout.write(
-            f"{options.folder} is undamaged: {size}.\n"
+        shared.say(
+            f"{options.folder} is undamaged: {size}."
             if checked.has_checksums
             else f"{options.folder} has no checksums, since an earlier version wrote it; the sizes of its files are right: "
-            f"{size}. Build it again to have them.\n"
+            f"{size}. Build it again to have them."
         )
     return {
         "folder": str(options.folder),

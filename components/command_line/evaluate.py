@@ -6,7 +6,6 @@ PAIRS is a file of pairs, where each query has one correct answer, or a folder w
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
@@ -62,7 +61,7 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     report = graded.report
     if report.left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
-        sys.stderr.write(f"Left out: {counts}.\n")
+        shared.note(f"Left out: {counts}.")
     rank = partial(vector_relevant_ranks, grades=graded.grades)
     result = _measured(options, graded.name, graded.documents, graded.queries, rank, graded_summary)
     _write_table(options, result["runs"], {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"})

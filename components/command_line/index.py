@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     report = corpus.report
     if report.bad_count:
         first = "; ".join(f"row {row.row}: {row.reason}" for row in report.bad_rows[:3])
-        sys.stderr.write(f"{report.bad_count:,} of {report.rows:,} rows cannot be used ({first}).\n")
+        shared.note(f"{report.bad_count:,} of {report.rows:,} rows cannot be used ({first}).")
     if report.duplicates:
-        sys.stderr.write(f"{report.duplicates:,} sentences occur more than once; all are kept.\n")
+        shared.note(f"{report.duplicates:,} sentences occur more than once; all are kept.")
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, "document")
     from components.retrieval.index.build import build_index
@@ -42,9 +41,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         index = build_index(backend, corpus, options.out, embed_options, options.dtype, report_progress)
     info = index.info
     size = index.nbytes
-    sys.stderr.write(
+    shared.note(
         f"{info.sentences:,} sentences, {info.tokens:,} tokens, {info.truncated:,} truncated to "
-        f"{info.options.max_length} tokens; {size / 1e6:,.1f} MB in {index.folder}\n"
+        f"{info.options.max_length} tokens; {size / 1e6:,.1f} MB in {index.folder}"
     )
     return {
         "folder": str(index.folder),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,28 @@ def embed_options(backend: Backend, options: argparse.Namespace, role: Role | No
     )
 
 
+def visible(text: str) -> str:
+    """A text with the codes of the characters that a terminal would obey, or that change the order of others.
+
+    Names and texts can hold them. Those that join letters or emoji stay.
+    """
+    return "".join(ascii(character)[1:-1] if _is_obeyed(character) else character for character in text)
+
+
+def _is_obeyed(character: str) -> bool:
+    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and character not in "\u200c\u200d"
+
+
+def say(line: str = "") -> None:
+    """Write a line of a result for people to standard output."""
+    sys.stdout.write(f"{visible(line)}\n")
+
+
+def note(line: str) -> None:
+    """Write a line to standard error, beside the result."""
+    sys.stderr.write(f"{visible(line)}\n")
+
+
 def write_table(
     options: argparse.Namespace,
     runs: Sequence[Mapping[str, Any]],
@@ -72,17 +95,17 @@ def write_table(
     """One line per run: layer, pooling, and a number for each column, "-" for None. Nothing if JSON goes to the output."""
     if options.json == "-":
         return
-    sys.stdout.write("layer pooling " + "".join(f"{title:>9}" for title in columns) + "\n")
+    say("layer pooling " + "".join(f"{title:>9}" for title in columns))
     for run in runs:
         values = [read(run) for read in columns.values()]
         numbers = "".join(f"{'-' if value is None else f'{value:.{digits}f}':>9}" for value in values)
-        sys.stdout.write(f"{run['layer']:>5} {run['pooling']:<8}{numbers}\n")
+        say(f"{run['layer']:>5} {run['pooling']:<8}{numbers}")
 
 
 def write_left_out(bad: int, kept: int) -> None:
     """Write to standard error how many rows of a file cannot be used."""
     if bad:
-        sys.stderr.write(f"{bad:,} of {bad + kept:,} rows cannot be used and are left out.\n")
+        note(f"{bad:,} of {bad + kept:,} rows cannot be used and are left out.")
 
 
 def layers(text: str, last: int) -> tuple[int, ...]:
@@ -119,7 +142,7 @@ def progress_bar(label: str, unit: str = " sentences") -> Iterator[ReportProgres
 
             # What was done before does not count for the speed.
             bar = tqdm(
-                desc=label,
+                desc=visible(label),
                 total=total,
                 initial=done,
                 unit=unit,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from components.command_line import cache, check, evaluate, index, reproduce, search, sts
+from components.command_line import options as shared
 from components.errors import InputError, UserError
 
 COMMANDS = (index, search, evaluate, sts, reproduce, check, cache)
@@ -30,6 +31,10 @@ MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 
 class Parser(argparse.ArgumentParser):
     """argparse with errors in one line, without the usage."""
+
+    def print_help(self, file: Any = None) -> None:
+        """Write the help. argparse's own says nothing where the output takes none of it, such as on a full disk."""
+        (sys.stdout if file is None else file).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         raise InputError(
@@ -92,10 +97,7 @@ def _explained(problem: BaseException) -> int:
             f"This is an error in the program: {type(problem).__name__}: {problem}. "
             f"Run the command with --debug to see where it happened, and report it."
         )
-    # Names and messages can hold what a terminal obeys: such characters are written as their codes.
-    line = "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in " ".join(line.split())
-    )
+    line = shared.visible(" ".join(line.split()))
     with suppress(OSError):  # nobody reads standard error
         sys.stderr.write(
             line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,28 +97,34 @@ def _tables(outcome: Outcome) -> None:
 
     for data in outcome.data:
         sampled = "" if data.n == data.of else f", a seeded sample of {data.of:,}"
-        sys.stdout.write(f"{_data_title(data.task, data.split)}: {data.n:,} pairs of {data.name}{sampled}\n")
+        shared.say(f"{_data_title(data.task, data.split)}: {data.n:,} pairs of {data.name}{sampled}")
     compared = [row for row in outcome.rows if row.theirs is not None]
     if compared:
-        sys.stdout.write("\nPublished values and ours (last layer, float32, points of a hundred)\n")
-        sys.stdout.write(f"{_HEAD}{'theirs':>8}{'ours':>8}{'ours - theirs':>15}  within {TOLERANCE}\n")
+        shared.say()
+        shared.say("Published values and ours (last layer, float32, points of a hundred)")
+        shared.say(f"{_HEAD}{'theirs':>8}{'ours':>8}{'ours - theirs':>15}  within {TOLERANCE}")
         for row in compared:
             verdict = {True: "yes", False: "no", None: row.note or "-"}[row.within]
             numbers = f"{_number(row.published):>8}{_number(row.ours):>8}{_number(row.difference, '+'):>15}"
-            sys.stdout.write(f"{_start(row)}{numbers}  {verdict}\n")
+            shared.say(f"{_start(row)}{numbers}  {verdict}")
         for row in {row.theirs: row for row in compared}.values():
             if row.theirs is not None:
                 remarks = "; ".join((row.theirs.source, *row.theirs.remarks))
-                sys.stdout.write(f"  {row.theirs.title}: {remarks}\n")
+                shared.say(f"  {row.theirs.title}: {remarks}")
     unpublished = [row for row in outcome.rows if row.theirs is None]
     if unpublished:
-        sys.stdout.write(f"\nOurs, without a published value\n{_HEAD}{'ours':>8}\n")
+        shared.say()
+        shared.say("Ours, without a published value")
+        shared.say(f"{_HEAD}{'ours':>8}")
         for row in unpublished:
-            sys.stdout.write(f"{_start(row)}{_number(row.ours):>8}\n")
-    sys.stdout.write("\nLeft out\n")
+            shared.say(f"{_start(row)}{_number(row.ours):>8}")
+    shared.say()
+    shared.say("Left out")
     for why, fix in dict.fromkeys((left_out.why, left_out.fix) for left_out in outcome.left_out):
         figures = [left_out.figure for left_out in outcome.left_out if (left_out.why, left_out.fix) == (why, fix)]
-        sys.stdout.write("".join(f"  {figure}\n" for figure in figures) + f"    {why} {fix}".rstrip() + "\n")
+        for figure in figures:
+            shared.say(f"  {figure}")
+        shared.say(f"    {why} {fix}".rstrip())
 
 
 _HEAD = f"{'model':<25}{'data':<18}{'pooling':<9}{'measure':<10}{'n':>7}"

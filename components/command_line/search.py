@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any, cast
 
+from components.command_line import options as shared
 from components.errors import InputError
 from components.model.trace import Pooling
 
@@ -61,10 +61,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     ]
     if options.json != "-":
         for hit in results:
-            sys.stdout.write(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}\n")
+            shared.say(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}")
     tied, shown = int(hits.tied[0]), int(hits.tied_shown[0])
     if note := tie_note(tied, shown):
-        sys.stderr.write(f"{note}\n")
+        shared.note(note)
     return {
         "query": options.query,
         "model": index.info.model,

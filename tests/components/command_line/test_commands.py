@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from components.command_line import cache
+from components.command_line.options import visible
 from components.command_line.program import main
 from tests.components.command_line.in_process import run
 from tests.places import ROOT
@@ -287,6 +289,9 @@ def test_a_full_disk_a_reader_that_ends_and_a_closed_output(folder):
     assert "No space left" in done.stderr
     done = run_shell(f"$RUN search {folder}/idx volcano | true; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")
+    for unbuffered in ("", "1"):  # argparse says nothing of a failure in mid-write
+        done = run_shell("$RUN check --help > /dev/full", PYTHONUNBUFFERED=unbuffered)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     done = run_shell(f"$RUN search {folder}/idx volcano >&-")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -345,6 +350,28 @@ def test_what_a_terminal_would_obey_is_written_as_its_code(name, tmp_path, capsy
     assert "does not exist" in said
     assert said.removesuffix("\n").isprintable()
     assert ascii(name)[1:-1] in said
+
+
+def test_names_in_a_result_are_written_so_too_and_json_holds_them_as_they_are(folder, tmp_path):
+    name = "a\x1b]0;title\x07\x9b2Jb\u202ec"
+    shutil.copytree(folder / "idx", tmp_path / name)
+    done = run("check", str(tmp_path / name))
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    assert ascii(name)[1:-1] in done.stdout
+    assert done.stdout.removesuffix("\n").isprintable()
+    done = run("check", str(tmp_path / name), "--json", "-")
+    assert json.loads(done.stdout)["folder"] == str(tmp_path / name)
+    assert "\x1b" not in done.stdout
+
+
+def test_what_joins_letters_and_wide_spaces_stay_in_a_result():
+    for text in (
+        "\U0001f469\u200d\U0001f52c",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u65e5\u3000\u672c",
+        "a\u00a0b",
+    ):
+        assert visible(text) == text
 
 
 def test_an_error_never_lists_a_folder(tmp_path, capsys):

@@ -50,6 +50,7 @@ class HubServer:
         self.break_off_once: dict[str, int] = {}  # the same, for one transfer only
         self.shortened: dict[str, int] = {}  # file -> bytes it has when fetched, fewer than was announced
         self.pause = 0.0  # seconds after each block
+        self.dripping: set[str] = set()  # files that go out a byte every tenth of a second; "list": the list of files
         self.silent = False  # take connections and never answer
         self.xet = False  # announce the weights as held in the hub's chunk store too, as real weights are
         self._hashes: dict[Path, str] = {}
@@ -166,7 +167,12 @@ def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
                     {"rfilename": path.relative_to(folder).as_posix(), "size": path.stat().st_size} for path in files
                 ],
             }
-            self._send(200, {"Content-Type": "application/json"}, json.dumps(description).encode())
+            content = json.dumps(description).encode()
+            if "list" in hub.dripping:
+                self._start(200, {"Content-Type": "application/json", "Content-Length": str(len(content))})
+                self._drip(content)
+            else:
+                self._send(200, {"Content-Type": "application/json"}, content)
 
         def _file(self, repository: str, name: str) -> None:
             folder = hub.repositories.get(repository)
@@ -200,6 +206,9 @@ def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
         def _stream(self, path: Path, name: str, start: int, end: int) -> None:
             with path.open("rb") as file:
                 file.seek(start)
+                if name in hub.dripping:
+                    self._drip(file.read(end - start))
+                    return
                 while start < end and not hub.wait_stopped(0):
                     block = file.read(min(BLOCK, end - start))
                     self.wfile.write(block)
@@ -207,6 +216,12 @@ def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
                     start += len(block)
                     if hub.pause:
                         hub.wait_stopped(hub.pause)
+
+        def _drip(self, content: bytes) -> None:
+            for position in range(len(content)):
+                self.wfile.write(content[position : position + 1])
+                if hub.wait_stopped(0.1):
+                    return
 
         def _refuse(self, refusal: Refusal, headers: Mapping[str, str] | None = None) -> None:
             code = {} if refusal.code is None else {"X-Error-Code": refusal.code, "X-Error-Message": refusal.code}

@@ -35,9 +35,11 @@ from components.model.files.published import (
     read_json,
     read_modules,
 )
+from components.model.files.slow_hub import TooSlow, limited
 
 PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
+LIST_SECONDS = 60.0  # in total, to list a repository's files
 # The files of an encoder: configuration, tokenizer, weights. None of them can be code.
 PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model")  # and WEIGHT_FILE
 WEIGHT_FILE = re.compile(r"[\w.-]+\.safetensors", re.ASCII)
@@ -301,7 +303,8 @@ def fetched(
     constants.HF_HUB_DISABLE_XET = True
     constants.HF_HUB_DISABLE_TELEMETRY = True  # otherwise the first request would be a report on this program
     api = HfApi(endpoint=endpoint())
-    info = api.repo_info(repo_id, repo_type=kind.repo_type, revision=revision, files_metadata=True, timeout=20)
+    with limited(LIST_SECONDS):
+        info = api.repo_info(repo_id, repo_type=kind.repo_type, revision=revision, files_metadata=True, timeout=20)
     sizes = {item.rfilename: item.size or 0 for item in info.siblings or []}
     names = list(choose(sizes))
     total, bytes_before = sum(sizes[name] for name in names), 0
@@ -318,15 +321,16 @@ def fetched(
 
     for name in names:
         report(0)
-        path = hf_hub_download(
-            repo_id,
-            name,
-            repo_type=kind.repo_type,
-            revision=info.sha,
-            endpoint=endpoint(),
-            cache_dir=cache_dir(),
-            tqdm_class=_progress_bar(report),
-        )
+        with limited():
+            path = hf_hub_download(
+                repo_id,
+                name,
+                repo_type=kind.repo_type,
+                revision=info.sha,
+                endpoint=endpoint(),
+                cache_dir=cache_dir(),
+                tqdm_class=_progress_bar(report),
+            )
         bytes_before += sizes[name]
         report(0)
         yield name, Path(path)
@@ -418,6 +422,13 @@ def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelEr
             + (", or not in this revision." if isinstance(problem, errors.RevisionNotFoundError) else "."),
             f"The name of a public {kind.noun} was expected, such as {kind.example}.",
             "Check the spelling: owner, a slash, and the name, with capital letters as on the hub.",
+        )
+    if isinstance(problem, TooSlow):
+        return kind.error(
+            "offline",
+            f"{title} could not be downloaded, because {endpoint()} is too slow: {problem}.",
+            "A faster answer of the hub was expected.",
+            f"Check the network and {kind.again}, or continue with {kind.instead}; complete files are kept.",
         )
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
         return kind.error(

@@ -16,8 +16,9 @@ from huggingface_hub import constants, file_download
 from components.errors import ModelError
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec
-from components.model.files import hub
+from components.model.files import hub, slow_hub
 from components.model.files.sources import find_files
+from tests import hub_server
 from tests.hub_server import HubServer, Refusal, use_hub
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
@@ -317,6 +318,41 @@ def test_a_hub_that_drips_is_given_up_in_time_and_its_connection_closed(odd_hub)
     assert not hub.is_reachable(fresh=True)
     assert time.monotonic() - started < hub.PROBE_SECONDS + 1.5
     assert server.gone.wait(10)
+
+
+@pytest.fixture
+def short_patience(monkeypatch):
+    monkeypatch.setattr(slow_hub, "STALL_SECONDS", 0.8)
+    monkeypatch.setattr(slow_hub, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(hub, "LIST_SECONDS", 0.8)
+
+
+@pytest.mark.parametrize("name", ["list", "config.json", WEIGHTS])
+def test_a_hub_that_drips_an_answer_is_given_up(server, short_patience, no_waiting, name):
+    server.dripping.add(name)
+    started = time.monotonic()
+    with pytest.raises(ModelError) as caught:
+        hub.download(TINY)
+    assert time.monotonic() - started < 10
+    assert caught.value.kind == "offline"
+    assert "is too slow: it" in caught.value.problem
+    server.dripping.clear()
+    assert (hub.download(TINY) / WEIGHTS).is_file()
+
+
+def test_a_hub_that_drips_headers_is_given_up(odd_hub, short_patience, monkeypatch):
+    server = odd_hub(b"HTTP/1.1 200 OK\r\nX: ", pause=0.1)
+    monkeypatch.setattr(hub, "is_reachable", lambda fresh: True)
+    assert problem_of(hub.download, TINY) == "offline"
+    assert server.gone.wait(10)
+
+
+def test_a_slow_hub_that_goes_on_is_waited_for(server, short_patience, monkeypatch):
+    monkeypatch.setattr(hub_server, "BLOCK", 5_000)
+    server.pause = 0.1
+    size = (server.repositories[TINY] / WEIGHTS).stat().st_size
+    assert size / 5_000 * server.pause > 2 * slow_hub.STALL_SECONDS
+    assert (hub.download(TINY) / WEIGHTS).stat().st_size == size
 
 
 def test_a_hub_that_answers_rubbish_is_out_of_reach(odd_hub):

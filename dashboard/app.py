@@ -1,4 +1,4 @@
-"""The server: `streamlit run dashboard/app.py`. It refuses strangers, foreign messages and files that are too large.
+"""The server: `streamlit run dashboard/app.py`. It refuses strangers, foreign messages and values, and files too large.
 
 Whatever passes reaches main.py, which draws the pages of each session.
 
@@ -34,6 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
 from streamlit import runtime  # noqa: E402
 from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager  # noqa: E402
+from streamlit.runtime.state.session_state import Serialized, Value, WStates  # noqa: E402
 
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
 from dashboard import access  # noqa: E402
@@ -43,6 +44,7 @@ HEALTH, METRICS = "/_stcore/health", "/_stcore/metrics"
 UPLOADS = ["_stcore", "upload_file"]  # of a path, followed by the ids of the session and of the file
 TOO_LARGE = "This file is too large, or the files of this session are too large together.\n"
 FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
+NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
 
@@ -127,6 +129,35 @@ def _is_of_a_page(content: bytes) -> bool:
     if kind == "backend_operation_request":
         return message.backend_operation_request.WhichOneof("payload") in {"deferred_file", "dataframe_chunk"}
     return kind in {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "load_git_info"}
+
+
+_read_value = WStates.__getitem__
+
+
+def _value_or_default(values: WStates, widget: str) -> Any:
+    """The value of a widget as Streamlit reads it; the widget's default if a message held what no page sends.
+
+    Streamlit reads what was sent when a run begins, and keeps it until that has worked: a number for a list of texts, or
+    broken JSON, would end this run and each later one of the session.
+    """
+    kept, widget_type = values.states.get(widget), values.widget_metadata.get(widget)
+    if not isinstance(kept, Serialized) or widget_type is None:
+        return _read_value(values, widget)
+    sent, expected = kept.value.WhichOneof("value"), widget_type.value_type
+    # No value at all is that of a field that was cleared.
+    if sent is None or expected is None or sent == expected or {sent, expected} <= NUMBERS:
+        try:
+            return _read_value(values, widget)
+        except KeyError:  # which Streamlit takes for no value
+            raise
+        except Exception as problem:  # noqa: BLE001 - each kind of widget reads its values in its own way
+            log.info("a value was dropped: %s", problem)
+    default = widget_type.deserializer(None)
+    values.states[widget] = Value(default)
+    return default
+
+
+WStates.__getitem__ = _value_or_default  # type: ignore[method-assign]
 
 
 def _with_headers(send: Send) -> Send:

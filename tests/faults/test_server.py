@@ -180,6 +180,33 @@ def test_nobody_empties_the_caches_of_all(private: Server) -> None:
         assert threads_of(private) <= before + 2  # each emptied cache left threads behind
 
 
+def values_of_other_kinds(widget: str) -> Iterator[WidgetState]:
+    """What a message can hold for a widget, whatever the widget is."""
+    for kind, value in {"int_value": 3, "double_value": 0.5, "bool_value": True, "string_value": "{", "json_value": "{",
+                        "json_trigger_value": "{", "bytes_value": b"x"}.items():  # fmt: skip
+        yield WidgetState(id=widget, **{kind: value})
+    for kind in ("int_array_value", "double_array_value", "string_array_value"):
+        state = WidgetState(id=widget)
+        getattr(state, kind).data.extend(["no option"] if "string" in kind else [7, 8, 9])
+        yield state
+    yield WidgetState(id=widget)
+
+
+def test_a_value_of_another_kind_ends_nobodys_session(private: Server) -> None:
+    """Streamlit keeps what was sent: what it cannot read would end each later run too."""
+    with opened(private.url) as session:
+        for page, query in (("search", "view=corpus"), ("attention", "")):
+            session.run(page, query)
+            widgets = [str(element.id) for element in session.elements if getattr(element, "id", "")]  # type: ignore[attr-defined]
+            assert len(widgets) > 5
+            for states in zip(*map(values_of_other_kinds, widgets), strict=True):
+                session.run(page, query, states=states)
+                session.run(page, query)
+                assert "no option" not in shown(session)
+                assert session.elements
+                assert [element for element in session.elements if type(element).__name__ == "Exception"] == []
+
+
 def test_headers_protect_every_answer(private: Server, public: Server) -> None:
     _, headers = status(private, "/")
     assert headers["content-security-policy"] == "frame-ancestors 'self'"

@@ -60,24 +60,33 @@ def environment(outside: Outside) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def private(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Iterator[Server]:
-    server = start_server(tmp_path_factory.mktemp("private") / "log.txt", **environment(outside))
-    yield server
-    stop_server(server)
+def servers(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Iterator[tuple[Server, Server]]:
+    """A private server and one that listens on all addresses, started at the same time."""
+    of_public = {
+        "STREAMLIT_SERVER_ADDRESS": "0.0.0.0",
+        "BERT_INTERNALS_METRICS": "1",
+        "BERT_INTERNALS_FRAMES": "https://course.example",
+    }
+    with ThreadPoolExecutor(2) as pool:
+        starting = [
+            pool.submit(start_server, tmp_path_factory.mktemp(name) / "log.txt", **settings, **environment(outside))
+            for name, settings in (("private", {}), ("public", of_public))
+        ]
+    private, public = (started.result() for started in starting)
+    yield private, public
+    stop_server(private)
+    stop_server(public)
 
 
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Iterator[Server]:
+def private(servers: tuple[Server, Server]) -> Server:
+    return servers[0]
+
+
+@pytest.fixture(scope="module")
+def public(servers: tuple[Server, Server]) -> Server:
     """A server that listens on all addresses."""
-    server = start_server(
-        tmp_path_factory.mktemp("public") / "log.txt",
-        STREAMLIT_SERVER_ADDRESS="0.0.0.0",
-        BERT_INTERNALS_METRICS="1",
-        BERT_INTERNALS_FRAMES="https://course.example",
-        **environment(outside),
-    )
-    yield server
-    stop_server(server)
+    return servers[1]
 
 
 def status(server: Server, path: str, host: str | None = None, **headers: str) -> tuple[int, dict[str, str]]:

@@ -1,6 +1,7 @@
 """Small files that would take gigabytes are refused in one sentence, within three times the limit of bytes.
 
-Each is read in a process of its own that may take no more, and no longer than a minute.
+Each is read in a process of its own that may take no more, and no longer than a minute. These processes are copies (forks)
+of one that has imported what the readers need: to import it again for each file would take most of the time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ from components.retrieval.corpora.corpus import columns_of, read_corpus
 from components.retrieval.corpora.readers import encoding, parquet_files
 from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, MOST_ROW_CHARACTERS, Limits, memory_of_all
-from components.retrieval.corpora.readers.table import BadRows
+from components.retrieval.corpora.readers.table import SET_COLUMN, BadRows
 from components.retrieval.corpora.senses import read_senses
 from components.retrieval.evaluation.graded.collection import read_graded
 from components.retrieval.search.static_vectors import read_static_vectors
@@ -36,9 +37,9 @@ LIMIT, SENTENCES = 16 * MB, 100_000
 MEMORY, ROWS = "take more than 32 MB of memory", "more than 300,000 rows"
 LONG = "a row of more than 1,048,576 characters"
 SECONDS = 60
-# The process may take three times the limit, besides what it has after its imports and 32 MB for blocks.
+# A process may take three times the limit, besides what it has after its imports and 32 MB for blocks.
 READ = f"""
-import resource, sys
+import json, os, resource, signal, sys
 from pathlib import Path
 import numpy, pyarrow.parquet
 from components.errors import InputError
@@ -48,48 +49,75 @@ from components.retrieval.evaluation.graded import files as graded
 from components.retrieval.search import static_vectors
 from components.retrieval.corpora.readers.limits import Limits
 
-def vectors(path, name, limits):
-    static_vectors.MAX_VECTOR_BYTES = {LIMIT}
-    return static_vectors.read_static_vectors(path, name)
-
+static_vectors.MAX_VECTOR_BYTES = {LIMIT}
 readers = {{
     "corpus": lambda *given: corpus.read_corpus(*given[:2], limits=given[2]),
     "columns": lambda path, name, limits: corpus.columns_of(path, name),
-    "entries": graded.read_entries, "judgements": graded.read_judgements, "vectors": vectors,
+    "entries": graded.read_entries, "judgements": graded.read_judgements,
+    "vectors": lambda path, name, limits: static_vectors.read_static_vectors(path, name),
     "runs": lambda path, name, limits: run_record.read_runs(path.read_bytes(), name),
 }}
-path, limits = Path(sys.argv[2]), Limits({SENTENCES}, {LIMIT})
-used = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmData:"))
-most = used + 3 * {LIMIT} + {32 * MB}
-resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
-try:
-    readers[sys.argv[1]](path, path.name, limits)
-except InputError as problem:
-    print(problem)
-else:
-    print("was read")
+
+def read(reader, path):
+    signal.alarm({SECONDS})
+    used = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmData:"))
+    most = used + 3 * {LIMIT} + {32 * MB}
+    resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
+    try:
+        readers[reader](path, path.name, Limits({SENTENCES}, {LIMIT}))
+    except InputError as problem:
+        return str(problem)
+    return "was read"
+
+for line in sys.stdin:
+    reader, path = json.loads(line)
+    said, into = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.write(into, read(reader, Path(path)).encode())
+        os._exit(0)
+    os.close(into)
+    text = open(said, encoding="utf-8").read()
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    print(json.dumps([status, text]), flush=True)
 """
 
 
-def answer(reader: str, path: Path) -> str:
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], str]]:
     """What a reader says about a file, as far as it stays within its limits of memory and time."""
-    done = subprocess.run(
-        [sys.executable, "-c", READ, reader, str(path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env={
-            **os.environ,
-            "BERT_INTERNALS_CORPUS_BYTES": str(LIMIT),
-            "BERT_INTERNALS_CORPUS_SENTENCES": str(SENTENCES),
-            "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve 1 GB at once
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        },
-    )
-    assert done.returncode == 0, done.stderr[-2_000:]
-    return done.stdout.strip()
+    log = tmp_path_factory.mktemp("limits") / "log.txt"
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", READ],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            env={
+                **os.environ,
+                "BERT_INTERNALS_CORPUS_BYTES": str(LIMIT),
+                "BERT_INTERNALS_CORPUS_SENTENCES": str(SENTENCES),
+                "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve 1 GB at once
+                "OMP_NUM_THREADS": "1",
+                "OPENBLAS_NUM_THREADS": "1",
+            },
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def ask(reader: str, path: Path) -> str:
+        process.stdin.write(json.dumps([reader, str(path)]) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        status, said = json.loads(line) if line else (process.wait(), "")
+        assert status == 0, log.read_text()[-2_000:]
+        return said
+
+    yield ask
+    process.stdin.close()
+    process.wait(10)
 
 
 def rows(number: int, row: Callable[[int], bytes]) -> bytes:
@@ -192,7 +220,9 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is Linux's")
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_no_file_takes_more_than_three_times_the_limit(kind: str, tmp_path: Path) -> None:
+def test_no_file_takes_more_than_three_times_the_limit(
+    kind: str, tmp_path: Path, answer: Callable[[str, Path], str]
+) -> None:
     name, content, reader, expected = HOSTILE[kind]
     path = tmp_path / name
     path.write_bytes(content())
@@ -269,6 +299,39 @@ def test_values_of_an_array_are_read_over_the_edges_of_blocks(monkeypatch: pytes
     for broken in (b"[1,]", b"[1 2]", b"[1", b"[]]", b"[1],"):
         with pytest.raises(InputError, match="could not be read as JSON"):
             read_table(broken.replace(b"1", b'"x" "') if broken != b"[]]" else broken, "a.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'[{"text": "One."},\n {"text": "Two."}\n {"text": "Three."}]', "Expecting ',' delimiter (line 3, column 2)"),
+        (b'[\n{"text": "One."},\n{"text" "Two."}\n]', "Expecting ':' delimiter (line 3, column 9)"),
+        (b'[\n{"text": "One."},\n]', "Expecting value (line 3, column 1)"),
+        (b'["One.",\n"Two.', "Unterminated string starting at (line 2, column 1)"),
+        (b'["One.",\n"Two."]\n]', "Text after the array (line 3, column 1)"),
+        (b'["One.", ' + b"[" * 100_000 + b"]" * 100_001, "A value is nested too deeply (line 1, column 10)"),
+        (
+            b'["One.", "' + b"x" * (MOST_ROW_CHARACTERS + 9) + b'"]',
+            "more than 1,048,576 characters (line 1, column 10)",
+        ),
+    ],
+)
+def test_an_error_in_an_array_is_said_with_its_position(
+    content: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read as lines, it would lose the rows that end with a comma, and say that the others are broken."""
+    for size in (7 if len(content) < 100 else 400_000, 1 << 20):
+        monkeypatch.setattr(encoding, "BLOCK_BYTES", size)
+        with pytest.raises(InputError) as caught:
+            read_table(content, "a.json")
+        assert caught.value.problem.endswith(f"{reason}.")
+        assert caught.value.problem.startswith("a.json could not be read as JSON: ")
+
+
+def test_lists_on_lines_are_no_array_with_an_error() -> None:
+    table = read_table(b'["a", "b"]\n["c" "d"]\n["e", "f"]\n', "a.json")
+    assert table.columns == {SET_COLUMN: [["a", "b"], ["e", "f"]]}
+    assert [(row.row, row.reason) for row in table.bad.first] == [(2, "broken JSON")]
 
 
 @pytest.mark.parametrize("name", ["utf-8", "utf-16", "utf-16-le", "shift_jis", "cp1252"])

@@ -24,6 +24,7 @@ from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.corpora.corpus import columns_of, read_corpus
 from components.retrieval.corpora.readers import encoding, parquet_files
+from components.retrieval.corpora.readers import limits as limits_module
 from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, MOST_ROW_CHARACTERS, Limits, memory_of_all
 from components.retrieval.corpora.readers.table import SET_COLUMN, BadRows
@@ -33,8 +34,9 @@ from components.retrieval.search.static_vectors import read_static_vectors
 from tests.places import ROOT
 
 MB = 1 << 20
-LIMIT, SENTENCES = 16 * MB, 100_000
-MEMORY, ROWS = "take more than 32 MB of memory", "more than 300,000 rows"
+LIMIT, SENTENCES = 8 * MB, 50_000
+RUNS_LIMIT = 16 * MB  # whose own limit are 8 MB of JSON
+MEMORY, ROWS = "take more than 16 MB of memory", "more than 150,000 rows"
 LONG = "a row of more than 1,048,576 characters"
 SECONDS = 60
 # A process may take three times the limit, besides what it has after its imports and 32 MB for blocks.
@@ -61,7 +63,7 @@ readers = {{
 def read(reader, path):
     signal.alarm({SECONDS})
     used = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmData:"))
-    most = used + 3 * {LIMIT} + {32 * MB}
+    most = used + 3 * ({RUNS_LIMIT} if reader == "runs" else {LIMIT}) + {32 * MB}
     resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
     try:
         readers[reader](path, path.name, Limits({SENTENCES}, {LIMIT}))
@@ -126,7 +128,7 @@ def rows(number: int, row: Callable[[int], bytes]) -> bytes:
 
 def parquet(**columns: object) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink, compression="gzip")
+    pq.write_table(pa.table(columns), sink, compression="gzip", compression_level=1)
     return sink.getvalue().to_pybytes()
 
 
@@ -135,31 +137,31 @@ def categories(rows: int, texts: list[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array([row % len(texts) for row in range(rows)], pa.int32()), texts)
 
 
-NUMBERS = rows(1_500, lambda n: b"w%d" % n + b" 0" * 4_000 + b"\n")  # of word vectors
+NUMBERS = rows(750, lambda n: b"w%d" % n + b" 0" * 4_000 + b"\n")  # of word vectors
 # A file's name, its content, the reader, and what is said. Those with .gz are small, those without take no unpacking.
 HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
-    "blank lines, plain": ("a.txt", lambda: b"\n" * 15 * MB, "corpus", MEMORY + "|" + ROWS),
-    "short lines": ("a.txt", lambda: rows(1_500_000, lambda n: b"%07d\n" % n), "corpus", MEMORY + "|" + ROWS),
-    "one long line": ("a.txt", lambda: b"word " * 3 * MB, "corpus", LONG),
-    "a long line and an emoji": ("a.txt", lambda: b"word " * 3 * MB + "\U0001f600".encode(), "corpus", LONG),
-    "empty lists": ("a.json", lambda: b"[" + b"[]," * 5_000_000 + b"[]]", "corpus", MEMORY + "|" + ROWS),
-    "a row of empty lists": ("a.jsonl", lambda: b"[" + b"[]," * 5_000_000 + b"[]]", "corpus", LONG),
-    "empty objects": ("a.jsonl", lambda: b"{}\n" * 5_000_000, "corpus", ROWS),
+    "blank lines, plain": ("a.txt", lambda: b"\n" * 7 * MB, "corpus", MEMORY + "|" + ROWS),
+    "short lines": ("a.txt", lambda: rows(750_000, lambda n: b"%07d\n" % n), "corpus", MEMORY + "|" + ROWS),
+    "one long line": ("a.txt", lambda: b"word " * (3 * MB // 2), "corpus", LONG),
+    "a long line and an emoji": ("a.txt", lambda: b"word " * (3 * MB // 2) + "\U0001f600".encode(), "corpus", LONG),
+    "empty lists": ("a.json", lambda: b"[" + b"[]," * 2_500_000 + b"[]]", "corpus", MEMORY + "|" + ROWS),
+    "a row of empty lists": ("a.jsonl", lambda: b"[" + b"[]," * 2_500_000 + b"[]]", "corpus", LONG),
+    "empty objects": ("a.jsonl", lambda: b"{}\n" * 2_500_000, "corpus", ROWS),
     "many keys, few values": (
         "a.jsonl",
         lambda: b"{" + b",".join(b'"%d":1' % n for n in range(200)) + b"}\n" + rows(500_000, lambda n: b'{"1":"x"}\n'),
         "corpus",
         MEMORY,
     ),
-    "one row of commas": ("a.csv", lambda: b"," * 16_000_000, "corpus", LONG),
-    "its columns": ("a.csv", lambda: b"," * 16_000_000, "columns", LONG),
-    "narrow rows": ("a.csv", lambda: b"a,b,c,d\n" + b"1,2,3,4\n" * 2_000_000, "corpus", MEMORY),
-    "bad rows": ("a.csv", lambda: b"text,n\n" + b"x\n" * 8_000_000, "corpus", ROWS),
-    "nulls": ("a.parquet", lambda: parquet(text=pa.nulls(5_000_000, pa.string())), "corpus", ROWS),
-    "one large cell": ("a.parquet", lambda: parquet(text=["x" * 300 * MB]), "corpus", "of memory"),
+    "one row of commas": ("a.csv", lambda: b"," * 8_000_000, "corpus", LONG),
+    "its columns": ("a.csv", lambda: b"," * 8_000_000, "columns", LONG),
+    "narrow rows": ("a.csv", lambda: b"a,b,c,d\n" + b"1,2,3,4\n" * 1_000_000, "corpus", MEMORY),
+    "bad rows": ("a.csv", lambda: b"text,n\n" + b"x\n" * 4_000_000, "corpus", ROWS),
+    "nulls": ("a.parquet", lambda: parquet(text=pa.nulls(2_000_000, pa.string())), "corpus", ROWS),
+    "one large cell": ("a.parquet", lambda: parquet(text=["x" * 120 * MB]), "corpus", "of memory"),
     "a repeated cell": (
         "a.parquet",
-        lambda: parquet(text=pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), ["x" * 4 * MB])),
+        lambda: parquet(text=pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), ["x" * 2 * MB])),
         "corpus",
         MEMORY,
     ),
@@ -168,7 +170,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
         lambda: parquet(
             text=["One."],
             n=pa.ListArray.from_arrays(
-                [0, 3_000_000], pa.StructArray.from_arrays([pa.nulls(3_000_000, pa.int8())], ["a"])
+                [0, 1_000_000], pa.StructArray.from_arrays([pa.nulls(1_000_000, pa.int8())], ["a"])
             ),
         ),
         "corpus",
@@ -178,8 +180,8 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
         "a.parquet",
         lambda: parquet(
             n=pa.ListArray.from_arrays(
-                pa.array(range(0, 5_000_001, 1_000), pa.int32()),
-                pa.StructArray.from_arrays([pa.nulls(5_000_000, pa.int8())], ["a"]),
+                pa.array(range(0, 2_000_001, 1_000), pa.int32()),
+                pa.StructArray.from_arrays([pa.nulls(2_000_000, pa.int8())], ["a"]),
             )
         ),
         "corpus",
@@ -187,7 +189,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
     ),
     "a large dictionary": (
         "a.parquet",
-        lambda: parquet(text=categories(100_000, [f"{n} " + "x" * 400 for n in range(100_000)])),
+        lambda: parquet(text=categories(50_000, [f"{n} " + "x" * 400 for n in range(50_000)])),
         "corpus",
         MEMORY + "|of memory",
     ),
@@ -195,7 +197,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
         "a.parquet",
         lambda: parquet(
             text=pa.ListArray.from_arrays(
-                pa.array(range(100_001), pa.int32()), categories(100_000, [f"{n} " + "x" * 400 for n in range(100_000)])
+                pa.array(range(50_001), pa.int32()), categories(50_000, [f"{n} " + "x" * 400 for n in range(50_000)])
             )
         ),
         "corpus",
@@ -203,18 +205,18 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
     ),
     "one long list": (
         "a.parquet",
-        lambda: parquet(text=[["x"] * 10_000_000]),
+        lambda: parquet(text=[["x"] * 3_000_000]),
         "corpus",
         "of memory|row of more than 16 MB",
     ),
-    "judgements": ("a.tsv", lambda: rows(700_000, lambda n: b"q%d\td%d\t1\n" % (n, n)), "judgements", MEMORY),
-    "documents": ("a.tsv", lambda: rows(1_000_000, lambda n: b"d%d\ttext\n" % n), "entries", MEMORY + "|" + ROWS),
-    "word vectors": ("a.vec", lambda: NUMBERS, "vectors", "vectors of 4,000 numbers that take more than 16 MB"),
+    "judgements": ("a.tsv", lambda: rows(350_000, lambda n: b"q%d\td%d\t1\n" % (n, n)), "judgements", MEMORY),
+    "documents": ("a.tsv", lambda: rows(500_000, lambda n: b"d%d\ttext\n" % n), "entries", MEMORY + "|" + ROWS),
+    "word vectors": ("a.vec", lambda: NUMBERS, "vectors", "vectors of 4,000 numbers that take more than 8 MB"),
     "lists instead of runs": ("a.json", lambda: b"[" + b"[]," * 2_700_000 + b"[]]", "runs", "more values than"),
     "runs of texts": ("a.json", lambda: b'{"runs":[' + b'"ab",' * 1_600_000 + b"1]}", "runs", "more values than"),
     "as many ranks as are read": ("a.json", lambda: b"[" + b"30000," * 1_000_000 + b"1]", "runs", "not a file of runs"),
-    "large saved runs": ("a.json", lambda: b"[" + b"[]," * 20_000_000 + b"[]]", "runs", "at most 8 MB are read"),
-    "a line of numbers": ("a.vec.gz", lambda: gzip.compress(b"w" + b" 0" * 20_000_000, 1), "vectors", "1,048,576"),
+    "large saved runs": ("a.json", lambda: b"[" + b"[]," * 3_000_000 + b"[]]", "runs", "at most 8 MB are read"),
+    "a line of numbers": ("a.vec.gz", lambda: gzip.compress(b"w" + b" 0" * 5_000_000, 1), "vectors", "1,048,576"),
 }
 
 
@@ -233,9 +235,12 @@ def test_no_file_takes_more_than_three_times_the_limit(
 
 
 @pytest.mark.parametrize("reader", ["corpus", "vectors"])
-def test_a_file_that_expands_far_more_than_text_is_refused(reader: str, tmp_path: Path) -> None:
+def test_a_file_that_expands_far_more_than_text_is_refused(
+    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits_module, "EXPANDED_BYTES", 1 << 20)
     path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress((b"a" + b" 0" * 100 + b"\n") * 100_000))
+    path.write_bytes(gzip.compress((b"a" + b" 0" * 100 + b"\n") * 20_000))
     with pytest.raises(InputError, match="expands to more than 200 times") as caught:
         (read_corpus if reader == "corpus" else read_static_vectors)(path, "a.txt.gz")
     assert caught.value.fix.startswith("Decompress it")
@@ -457,8 +462,8 @@ def test_what_was_read_says_how_much_memory_it_takes() -> None:
     assert 300_000 < corpus.nbytes < 600_000
     graded = read_graded(GRADED)
     assert 50_000 * (4 + 8) < graded.nbytes < 50_000 * 300
-    vectors = read_static_vectors(VECTORS, "a.vec")
-    assert vectors.matrix.nbytes + 200_000 * 100 < vectors.nbytes < vectors.matrix.nbytes + 200_000 * 400
+    vectors = read_static_vectors(b"".join(VECTORS.splitlines(True)[:50_000]), "a.vec")
+    assert vectors.matrix.nbytes + 50_000 * 100 < vectors.nbytes < vectors.matrix.nbytes + 50_000 * 400
 
 
 @pytest.mark.parametrize("limits", [None, Limits(1_000_000, 20 * MB)])

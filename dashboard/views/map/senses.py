@@ -71,7 +71,7 @@ def senses(backend: Backend) -> None:
     if len(counts) < 2 or len(labels) < 2 * len(counts):
         raise InputError(
             f"“{word}” has {len(labels)} sentences in {len(counts)} sense{'s' if len(counts) != 1 else ''} here.",
-            "At least two senses, with two sentences each on average, were expected.",
+            "At least two senses are needed, with two sentences each on average.",
             "Choose another word or file.",
         )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
@@ -154,7 +154,7 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | No
         )
     if not chosen:
         raise InputError(
-            f"No sentence contains “{word}” in this form.", "At least one was expected.", "Choose another word."
+            f"No sentence contains “{word}” in this form.", "At least one is needed.", "Choose another word."
         )
     labels = [rows[occurrences.tokens[token_row].sentence].sense for token_row in chosen]
     return token_set.choose(occurrences, chosen, {"sense": labels})

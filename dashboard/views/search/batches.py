@@ -150,7 +150,7 @@ def pairs(request: SearchRequest) -> None:
         "the highest first. Identical sentences are left out.",
         "Whether two sentences mean the same: shared names, a similar length and the same topic also raise the cosine.",
     )
-    st.caption(_settings(layer, pooling, "cosine"))
+    st.caption(f"{wording.NUMBERS_EXPLAINED} {_settings(layer, pooling, 'cosine')}")
     figures.data("pairs", lambda: table)
 
 

@@ -375,7 +375,7 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
     at = int(np.flatnonzero(((found > 1) & (found <= 5)).all(axis=0))[0])
     app = ready(open_page("evaluate", view="compare", r=codes, n=str(at)))
     said = texts(app).replace("\\", "").replace("\u2060", "")
-    assert f"**Query {at}:** {demo.columns['compressed'][at]}" in said
+    assert f"**Query number {at}:** {demo.columns['compressed'][at]}" in said
     assert f"**Correct answer:** {demo.texts[at]}" in said
     lists = [item.value.replace("\\", "").splitlines() for item in app.markdown if item.value.startswith("1. ")]
     assert len(lists) == 2

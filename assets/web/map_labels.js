@@ -1,7 +1,8 @@
 // Shows as many of a map's labels as have room, the first ones first, and again after each zoom: then more have room.
 // The figures are found on the page, since Streamlit draws them later than this component.
 const GAP = 1; // pixels between labels
-const MOST_KEPT = 12; // selected points whose labels may overlap
+const MOST_KEPT = 12; // labels of chosen points and shared words that may overlap; if there are more, they come first only
+const MAPS = ":is([class*='st-key-map_'], .st-key-senses_map) .js-plotly-plot";
 const overlap = (a, b) => a.left < b.right + GAP && b.left < a.right + GAP && a.top < b.bottom + GAP && b.top < a.bottom + GAP;
 
 function thin(figure) {
@@ -22,11 +23,12 @@ function thin(figure) {
     ([...text.querySelectorAll("tspan")].some((part) => part.style.fontWeight === "bold") || (isSelection && !faint[number])),
   );
   const order = [...texts.keys()].sort((a, b) => isKept[b] - isKept[a]);
+  const mayOverlap = isKept.filter(Boolean).length <= MOST_KEPT;
   order.forEach((number) => {
     const text = texts[number];
     const box = boxes[number];
     const isInside = !plot || !plot.width || (box.right > plot.left && box.left < plot.right && box.bottom > plot.top && box.top < plot.bottom);
-    const hasRoom = isInside && (isKept[number] || !shown.some((other) => overlap(box, other)));
+    const hasRoom = isInside && ((mayOverlap && isKept[number]) || !shown.some((other) => overlap(box, other)));
     if (hasRoom) shown.push(box);
     text.style.display = hasRoom ? "" : "none";
     if (text.dataset.more === "true") text.style.fillOpacity = "1";
@@ -38,7 +40,7 @@ let timer = 0; // one for the page: Streamlit calls the function below again at 
 
 export default function () {
   const watch = () => {
-    for (const figure of document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')) {
+    for (const figure of document.querySelectorAll(MAPS)) {
       if (known.has(figure) || !figure.on) continue;
       known.add(figure);
       let waits = false;

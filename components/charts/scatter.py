@@ -259,7 +259,10 @@ def _labels(points: np.ndarray, texts: PointTexts, selected: Sequence[int], scal
     rows = rows[~np.isin(rows, chosen)]
     names = [texts.short[row].casefold() for row in rows]
     is_first = np.array([number < at_once and names.index(name) == number for number, name in enumerate(names)])
-    parts: list[tuple[str, np.ndarray, dict[str, str]]] = [("chosen labels", chosen, {}), ("labels", rows[is_first], {})]
+    parts: list[tuple[str, np.ndarray, dict[str, str]]] = [
+        ("chosen labels", chosen, {}),
+        ("labels", rows[is_first], {}),
+    ]
     if points.shape[1] == 2:
         parts.append(("more labels", rows[~is_first], {"color": "rgba(128,128,128,0)"}))
     kind = go.Scatter3d if points.shape[1] == 3 else go.Scatter

@@ -9,8 +9,8 @@ result. Other measures get a seeded percentile bootstrap over queries (Efron 197
 queries or fewer, and for equal values, Wilson's too: values between 0 and 1 with mean m vary by at most m (1 - m) (Bhatia
 and Davis 2000), as a share does, so that it is then rather too wide than too narrow.
 
-Two runs over the same queries are compared by a randomisation test (Smucker, Allan and Carterette 2007): the p-value is how often a
-difference at least as large appears when each query's two results are swapped at random.
+Two runs over the same queries are compared by a randomisation test (Smucker, Allan and Carterette 2007): the p-value is
+how often a difference at least as large appears when each query's two results are swapped at random.
 
 What they do not show: results for queries that are drawn in another way.
 """

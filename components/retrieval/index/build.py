@@ -155,7 +155,7 @@ def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:
     if info.identity != expected.identity:
         raise InputError(
             f"{folder} contains another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
-            "An index can continue only with the same model, corpus and options; another one needs a folder that does not exist.",
+            "An index continues only with the same model, corpus and options; another one needs a folder that does not exist.",
             "Choose another folder, or remove this one.",
         )
     return index

@@ -92,8 +92,8 @@ class VectorIndex:
         if engine is None:
             raise InputError(
                 f"Layer {layer} with {pooling} pooling is not in this index.",
-                f"It has the layers {', '.join(map(str, self.info.options.layers))} with {', '.join(self.info.options.poolings)} "
-                "pooling.",
+                f"It has the layers {', '.join(map(str, self.info.options.layers))} with "
+                f"{', '.join(self.info.options.poolings)} pooling.",
                 "Choose one of these, or build the index again with more layers or poolings.",
             )
         return engine

@@ -133,9 +133,7 @@ def _norms(model_input: AttentionInput, block: int) -> Estimate:
     return Estimate("norms", norms, block, last, np.diagonal(norms), f", head {head}")
 
 
-def _bars(
-    model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool
-) -> None:
+def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool) -> None:
     """What the vector of one token takes from each token at the positions `keys`."""
     values, piece = estimate.values[token, keys], model_input.pieces[token]
     labels = matrices.axis_labels(model_input.pieces, keys)
@@ -176,7 +174,9 @@ def _takeaway(
     sentences = []
     if estimate.method == "rollout":
         if token in keys:
-            own = f"After block {estimate.block}, **{estimate.number(values[token])}** of {name(token)} is its own input"
+            own = (
+                f"After block {estimate.block}, **{estimate.number(values[token])}** of {name(token)} is its own input"
+            )
             if estimate.block:
                 own += f" (after block 0: {estimate.number(estimate.own_at_first[token])})"
             sentences.append(f"{own}.")
@@ -202,7 +202,11 @@ def _matrix(
 ) -> None:
     """What every token takes from every other."""
     is_rollout = estimate.method == "rollout"
-    place = f"fter block {estimate.block} (rollout)" if is_rollout else f"n block {estimate.block}{estimate.of_head} (norms)"
+    place = (
+        f"fter block {estimate.block} (rollout)"
+        if is_rollout
+        else f"n block {estimate.block}{estimate.of_head} (norms)"
+    )
     title = ("A" if is_rollout else "I") + place
     rows, columns = (matrices.axis_labels(model_input.pieces, positions) for positions in (queries, keys))
     # A token's share of itself is much larger than any other: a scale up to it would leave the rest dark.

@@ -154,9 +154,7 @@ def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], p
         key="sts_curves",
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
-        f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. "
-        + _best_word(of_words)
-        + _why_no_start(values),
+        f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. " + _best_word(of_words) + _why_no_start(values),
         message_below=True,
         read="Each curve is a pooling over the layers; thin level lines with open markers are word rankings and static "
         "vectors, which have no layers. Higher means better agreement.",

@@ -103,7 +103,9 @@ def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, .
 def _few_enough(lines: Sequence[str]) -> tuple[str, ...]:
     if len(lines) > MOST_QUERIES:
         raise InputError(
-            f"There are {len(lines):,} queries.", f"At most {MOST_QUERIES:,} can be searched at once.", "Remove some of them."
+            f"There are {len(lines):,} queries.",
+            f"At most {MOST_QUERIES:,} can be searched at once.",
+            "Remove some of them.",
         )
     return tuple(lines)
 

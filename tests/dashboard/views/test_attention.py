@@ -127,7 +127,9 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
 
 def test_rollout_and_norms(open_page: Open) -> None:
     app = open_page("attention", view="flow", fb="2", fs="1", ff="all")
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], 100 * attention_flow.rollout(attentions())[2], rtol=1e-5)
+    np.testing.assert_allclose(
+        figures(app)[0]["data"][0]["z"], 100 * attention_flow.rollout(attentions())[2], rtol=1e-5
+    )
     app.segmented_control(key="w_flow").set_value("norms").run()
     record = backend().inside(BANK[0])
     expected = np.linalg.norm(np.einsum("hqk,hkd->qkd", record.attentions[2], record.value_contributions(2)), axis=-1)
@@ -294,7 +296,7 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     assert [box for box in app.selectbox if box.label == "Sentence B"]
     app.button(key="see_models").click().run()
     assert app.session_state["model_view"] == "catalog"
-    (table,) = (table.value for table in app.dataframe if "licence" in table.value.columns)
+    (table,) = (table.value for table in app.table if "licence" in table.value.columns)
     assert "BERT base" in table.to_string()
     assert not figures(app)
 

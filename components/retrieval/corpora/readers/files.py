@@ -136,9 +136,7 @@ def _check_file(path: Path, name: str, limits: Limits | None) -> None:
     except (OSError, ValueError) as problem:  # not permitted, or not a valid path
         raise unreadable(name, problem) from problem
     if size is None:
-        raise InputError(
-            f"There is no file {str(path)!r}.", "The path must name an existing file.", "Check the path."
-        )
+        raise InputError(f"There is no file {str(path)!r}.", "The path must name an existing file.", "Check the path.")
     if limits is not None and size > limits.bytes:
         raise limits.exceeded(name, megabytes(size))
 

@@ -62,7 +62,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     context.strokeRect(left + head * (tile + gap) - 1, top + block * (tile + gap) - 1, tile + 2, tile + 2);
     const axis = parentElement.querySelector(".axis");
     axis.dataset.words ??= axis.textContent;
-    axis.textContent = axis.dataset.words + (shownWidth > width ? " (swipe sideways to see all)" : "");
+    axis.textContent = axis.dataset.words + (shownWidth > width ? " · swipe to see all" : "");
     canvas.dataset.drawn = `${blocks}x${heads}x${size}`;
   };
   const say = (b, h) => (hint.textContent = hints[b * heads + h]);

@@ -121,7 +121,7 @@ def test_head_numbers_are_large_enough_for_fingers(phone: Page) -> None:
     box = canvas.bounding_box()
     assert box is not None
     assert box["width"] >= 12 * 32
-    expect(phone.get_by_text("swipe sideways to see all")).to_be_visible()
+    expect(phone.get_by_text("swipe to see all")).to_be_visible()
 
 
 def test_the_two_sentences_have_labels_on_a_phone(visit: Visit) -> None:

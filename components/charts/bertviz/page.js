@@ -72,8 +72,9 @@
   // The head view's squares: on a touch screen large enough for a finger, in as many rows as they need.
   if (page.view === "head") {
     sizes.square = matchMedia("(pointer: coarse)").matches ? Math.ceil(34 / zoom) : 20;
-    sizes.across = Math.floor(340 / sizes.square);
-    sizes.top = 10 + sizes.square * Math.ceil(page.heads.length / sizes.across);
+    const rows = Math.ceil(page.heads.length / Math.floor(340 / sizes.square));
+    sizes.across = Math.ceil(page.heads.length / rows);
+    sizes.top = 10 + sizes.square * rows;
   }
   window.bertviz_params = {
     sizes,

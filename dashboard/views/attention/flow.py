@@ -138,9 +138,9 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
     values, piece = estimate.values[token, keys], model_input.pieces[token]
     labels = matrices.axis_labels(model_input.pieces, keys)
     title = (
-        f"Where “{piece[:20]}” comes from after block {estimate.block}"
+        f"Sources of “{piece[:20]}” after block {estimate.block}"
         if estimate.method == "rollout"
-        else f"What each token adds to “{piece[:20]}” in block {estimate.block}{estimate.of_head}"
+        else f"Added to “{piece[:20]}” in block {estimate.block}{estimate.of_head}"
     )
     figures.figure(
         matrices.key_bars(
@@ -175,7 +175,7 @@ def _takeaway(
     if estimate.method == "rollout":
         if token in keys:
             own = (
-                f"After block {estimate.block}, **{estimate.number(values[token])}** of {name(token)} is its own input"
+                f"**{estimate.number(values[token])}** of {name(token)} is its own input"
             )
             if estimate.block:
                 own += f" (after block 0: {estimate.number(estimate.own_at_first[token])})"
@@ -241,7 +241,7 @@ def _left_out(
         dict.fromkeys(piece for piece, is_special in zip(model_input.pieces, special, strict=True) if is_special)
     )
     what = f"of {whose} vector comes from" if estimate.method == "rollout" else "of all the lengths belongs to"
-    return f"**{share:.0f} %** {what} {messages.escape(names)}, which the figure leaves out."
+    return f"**{share:.0f} %** {what} {messages.escape(names)}, left out here."
 
 
 def _reading(model_input: AttentionInput, estimate: Estimate, mark: str, with_special: bool) -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
 from components.analysis.tokens import default_positions
 from components.errors import InputError
-from dashboard import caching, state
+from dashboard import caching, ready_made, state
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
@@ -112,9 +112,13 @@ def choose_head(model_input: AttentionInput) -> int:
 def chosen_position(model_input: AttentionInput, setting: str) -> int:
     """The position of the token that a setting names; the default if it names none, or was chosen for another text."""
     position, pair, key = state.get(setting), model_input.pair, f"_{setting}_of"
-    is_here = position is not None and 0 <= position < len(model_input.sentence)
-    if not is_here or st.session_state.setdefault(key, pair) != pair:
-        position = default_positions([model_input.sentence])[0]
+    length = len(model_input.sentence)
+    if position is None or not 0 <= position < length or st.session_state.setdefault(key, pair) != pair:
+        # As on the other pages: a word that all sentences share, which is at the same position in the pair.
+        sentences = controls.current_tokens(model_input.backend)
+        defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
+        position = defaults[next(row for row, item in enumerate(sentences) if item.text == pair.first)]
+        position = position if position < length else default_positions([model_input.sentence])[0]
     st.session_state[key] = pair
     return int(position)
 

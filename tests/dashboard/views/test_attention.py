@@ -147,18 +147,18 @@ def test_flow_opens_with_the_shares_of_one_token_as_bars(open_page: Open) -> Non
     np.testing.assert_allclose(itself["y"], [shares[0, bank, bank]], rtol=1e-5)
     assert list(itself["x"]) == [f"{bank} bank"]
     assert list(figures(app)[0]["layout"]["xaxis"]["categoryarray"]) == [f"{key} {tokens[key].piece}" for key in words]
-    assert figures(app)[0]["layout"]["title"]["text"] == "Where “bank” comes from after block 0"
+    assert figures(app)[0]["layout"]["title"]["text"] == "Sources of “bank” after block 0"
     # What the bars say, in a sentence.
     most = max((key for key in words if key != bank), key=lambda key: shares[0, bank, key])
     said = texts(app).replace("\\", "")
     assert f"**{shares[0, bank, bank]:.0f} %** of “bank” is its own input." in said
     assert f"“{tokens[most].piece}” gives most ({shares[0, bank, most]:.1f} %)" in said
-    assert f"**{shares[0, bank, [0, -1]].sum():.0f} %** of its vector comes from [CLS] and [SEP], which the" in said
+    assert f"**{shares[0, bank, [0, -1]].sum():.0f} %** of its vector comes from [CLS] and [SEP], left out" in said
     app.number_input(key="w_flow_block").set_value(5).run()
     np.testing.assert_allclose(figures(app)[0]["data"][1]["y"], [shares[5, bank, bank]], rtol=1e-5)
     assert f"{shares[5, bank, bank]:.1f} %** of “bank” is its own input (after block 0:" in texts(app)
     app.segmented_control(key="w_flow").set_value("norms").run()
-    assert figures(app)[0]["layout"]["title"]["text"] == "What each token adds to “bank” in block 5"
+    assert figures(app)[0]["layout"]["title"]["text"] == "Added to “bank” in block 5"
     assert "adds most to “bank” (a vector of length" in texts(app)
 
 
@@ -169,7 +169,7 @@ def test_the_token_of_the_flow_is_a_choice_in_the_address(open_page: Open) -> No
     app.toggle(key="w_flow_special").set_value(True).run()
     others = figures(app)[0]["data"][0]
     np.testing.assert_allclose(others["y"], np.delete(shares, 3), rtol=1e-5)
-    assert "which the figure leaves out" not in texts(app)
+    assert "left out here" not in texts(app)
     # Of a special token there is a figure only with special tokens; else the first token of the text takes its place.
     app = open_page("attention", view="flow", ft="0")
     assert figures(app)[0]["data"][1]["x"][0] == "1 we"
@@ -194,7 +194,7 @@ def test_flow_of_all_tokens_has_the_colours_of_what_it_draws(open_page: Open) ->
     assert "Kobayashi et al. 2020" in texts(app)
     assert "of all the lengths belongs to" in texts(app)
     app.toggle(key="w_flow_special").set_value(True).run()
-    assert "which the figure leaves out" not in texts(app)
+    assert "left out here" not in texts(app)
 
 
 def test_a_head_opened_is_shown_alone(open_page: Open) -> None:

@@ -174,9 +174,7 @@ def _takeaway(
     sentences = []
     if estimate.method == "rollout":
         if token in keys:
-            own = (
-                f"**{estimate.number(values[token])}** of {name(token)} is its own input"
-            )
+            own = f"**{estimate.number(values[token])}** of {name(token)} is its own input"
             if estimate.block:
                 own += f" (after block 0: {estimate.number(estimate.own_at_first[token])})"
             sentences.append(f"{own}.")

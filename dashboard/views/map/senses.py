@@ -218,7 +218,9 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
         figures.figure(
             scatter.token_map(
                 layer_map.points,
-                scatter.PointTexts([_beside(occurrences, row) for row in rows], pictures.texts(occurrences, rows).long),
+                scatter.PointTexts(
+                    [_beside(occurrences, row) for row in rows.tolist()], pictures.texts(occurrences, rows).long
+                ),
                 scatter.Colours(by, groups=occurrences.category(by)),
                 f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
                 selected=selection.selected(occurrences),
@@ -250,7 +252,7 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
 
 def _beside(occurrences: TokenSet, row: int) -> str:
     """A short label of an occurrence: its word with the words beside it, of which the hover shows more."""
-    context = occurrences.in_context(int(row))
+    context = occurrences.in_context(row)
     return " ".join([*context.before.split()[-1:], context.text, *context.after.split()[:2]])
 
 

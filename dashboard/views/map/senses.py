@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -253,7 +254,9 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
 def _beside(occurrences: TokenSet, row: int) -> str:
     """A short label of an occurrence: its word with the words beside it, of which the hover shows more."""
     context = occurrences.in_context(row)
-    return " ".join([*context.before.split()[-1:], context.text, *context.after.split()[:2]])
+    before = context.before.split(" ")[-2:]  # with the space between the words
+    after = re.match(r"\S*(\s+\S+){0,2}", context.after)
+    return f"{' '.join(before).lstrip()}{context.text}{after.group() if after else ''}"
 
 
 def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None:

@@ -34,7 +34,7 @@ function thin(figure) {
     const box = boxes[number];
     const isInside = !plot || !plot.width || (box.right > plot.left && box.left < plot.right && box.bottom > plot.top && box.top < plot.bottom);
     const isCut = plot?.width && (box.left < plot.left || box.right > plot.right || box.top < plot.top || box.bottom > plot.bottom);
-    const hasRoom = isInside && ((mayOverlap && isKept[number]) || !isCut && !shown.some((other) => overlap(box, other) || isRepeated(box, other)));
+    const hasRoom = isInside && ((mayOverlap && isKept[number]) || (!isCut && !shown.some((other) => overlap(box, other) || isRepeated(box, other))));
     if (hasRoom) shown.push(box);
     text.style.display = hasRoom ? "" : "none";
     if (text.dataset.more === "true") text.style.fillOpacity = "1";

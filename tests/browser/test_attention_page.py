@@ -126,10 +126,12 @@ def test_head_numbers_are_large_enough_for_fingers(phone: Page) -> None:
 
 def test_the_two_sentences_have_labels_on_a_phone(visit: Visit) -> None:
     page = visit("/attention?view=matrix", phone=True)
-    for label in ("Sentence A", "Sentence B"):
-        expect(page.locator("label").get_by_text(label, exact=True)).to_be_in_viewport()
-        box = page.locator("label").get_by_text(label, exact=True).bounding_box()
+    for setting, label in (("sentence_a", "Sentence A"), ("sentence_b", "Sentence B")):
+        text = page.locator(f".st-key-w_{setting} label p")
+        expect(text).to_have_text(label, timeout=30_000)
+        box = text.bounding_box()
         assert box is not None
+        assert box["width"] > 40
         assert box["height"] > 8
 
 

@@ -1,6 +1,6 @@
 // Shows as many of a map's labels as have room, the first ones first, and again after each zoom: then more have room.
 // The figures are found on the page, since Streamlit draws them later than this component.
-const GAP = { x: 8, y: 3 }; // pixels between labels, so that each can be read by itself
+const GAP = { x: 4, y: 1 }; // pixels between labels, so that each can be read by itself
 const SAME = 90; // pixels between labels of one text, which say nothing new
 const MOST_KEPT = 12; // labels of chosen points and shared words that may overlap; if there are more, they come first only
 const MAPS = ":is([class*='st-key-map_'], .st-key-senses_map) .js-plotly-plot";

@@ -122,7 +122,7 @@ def test_search_says_that_scores_are_equal(folder):
         (("index", "{}/news.csv"), "--out"),
         (("search", "{}", "x"), "no manifest.json"),
         (("search", "{}/idx", "x", "-k", "0"), "k = 0"),
-        (("search", "{}/idx", " "), "A query with text"),
+        (("search", "{}/idx", " "), "a query with text"),
         (("search", "{}/idx", "x", "-k", "many"), "many"),
         (("search", "{}/idx", "x", "--layer", "7"), "Layer 7"),
         (("search", "{}/idx", "x", "--pooling", "max"), "max pooling"),

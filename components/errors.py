@@ -1,7 +1,7 @@
 """The errors that people are meant to read.
 
 Domain code raises one of these (or a plain ValueError for a programming mistake); the dashboard turns them
-into a message. Each says what is wrong, what was expected, and how to fix it.
+into a message. Each says what is wrong, what is needed instead, and how to fix it.
 """
 
 from __future__ import annotations

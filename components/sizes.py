@@ -21,7 +21,7 @@ def parse_bytes(text: str, variable: str) -> int:
     if value < 1:
         raise InputError(
             f"{text[:40]!r} is not a size in bytes.",
-            "A number of bytes was expected, or a number with K, M or G.",
+            "A size is a number of bytes, or a number with K, M or G.",
             f"Set {variable} to a size such as 512M or 2G.",
         )
     return value

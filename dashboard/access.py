@@ -83,13 +83,13 @@ def server_path(text: str) -> Path:
     if not server_files_allowed():
         raise InputError(
             "This server does not open files of its own machine.",
-            "A model of the list, or a file that you upload, was expected.",
+            "It opens only models of the list, and files that you upload.",
             "Upload the file, or ask the server's operator.",
         )
     if re.match(r"[\\/]{2}", text):
         raise InputError(
             "This is the path of a network share.",
-            "A path on this machine was expected.",
+            "Only paths on this machine can be opened.",
             "Copy the files to this machine, and enter their path.",
         )
     try:
@@ -98,7 +98,7 @@ def server_path(text: str) -> Path:
     except (OSError, RuntimeError, ValueError) as problem:  # also: the home of a user who does not exist; zero bytes
         raise InputError(
             f"The file or folder {text[:80]!r} does not exist, or this program may not read it.",
-            "The path of an existing file or folder was expected.",
+            "The path must name an existing file or folder.",
             "Check the path.",
         ) from problem
     return path

@@ -13,6 +13,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const left = Math.round(34 * scale);
   const top = Math.round(22 * scale);
   const gap = 4;
+  const least = matchMedia("(pointer: coarse)").matches ? 32 - gap : 18; // pixels of a tile: large enough for a finger
   let [block, head] = selected ?? [0, 0];
 
   const tileImage = (at) => {
@@ -35,7 +36,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const style = getComputedStyle(canvas);
     const width = canvas.parentElement.clientWidth;
     const [across, down] = [(width - left) / heads, (layout.height - top) / blocks].map((each) => Math.floor(each) - gap);
-    tile = Math.max(18, Math.min(across, down));
+    tile = Math.max(least, Math.min(across, down));
     const ratio = window.devicePixelRatio || 1;
     const shownWidth = left + heads * (tile + gap);
     const shownHeight = top + blocks * (tile + gap);
@@ -59,6 +60,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     context.lineWidth = 3;
     context.strokeStyle = style.getPropertyValue("--st-primary-color") || "#2463A6";
     context.strokeRect(left + head * (tile + gap) - 1, top + block * (tile + gap) - 1, tile + 2, tile + 2);
+    const axis = parentElement.querySelector(".axis");
+    axis.dataset.words ??= axis.textContent;
+    axis.textContent = axis.dataset.words + (shownWidth > width ? " · swipe to see all" : "");
     canvas.dataset.drawn = `${blocks}x${heads}x${size}`;
   };
   const say = (b, h) => (hint.textContent = hints[b * heads + h]);

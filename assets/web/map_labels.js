@@ -1,8 +1,11 @@
 // Shows as many of a map's labels as have room, the first ones first, and again after each zoom: then more have room.
 // The figures are found on the page, since Streamlit draws them later than this component.
-const GAP = 1; // pixels between labels
-const MOST_KEPT = 12; // selected points whose labels may overlap
-const overlap = (a, b) => a.left < b.right + GAP && b.left < a.right + GAP && a.top < b.bottom + GAP && b.top < a.bottom + GAP;
+const GAP = { x: 4, y: 1 }; // pixels between labels, so that each can be read by itself
+const SAME = 90; // pixels between labels of one text, which say nothing new
+const MOST_KEPT = 12; // labels of chosen points and shared words that may overlap; if there are more, they come first only
+const MAPS = ":is([class*='st-key-map_'], .st-key-senses_map) .js-plotly-plot";
+const overlap = (a, b) => a.left < b.right + GAP.x && b.left < a.right + GAP.x && a.top < b.bottom + GAP.y && b.top < a.bottom + GAP.y;
+const isRepeated = (a, b) => a.text === b.text && Math.hypot(a.left - b.left, a.top - b.top) < SAME;
 
 function thin(figure) {
   const plot = figure.querySelector(".plotbg, .bglayer, .cartesianlayer .plot")?.getBoundingClientRect();
@@ -12,7 +15,10 @@ function thin(figure) {
     text.style.display = "";
     if (text.dataset.more === undefined) text.dataset.more = String(getComputedStyle(text).fillOpacity === "0");
   }
-  const boxes = [...texts].map((text) => text.getBoundingClientRect()); // all at once: each change costs a layout
+  const boxes = [...texts].map((text) => {
+    const { left, right, top, bottom } = text.getBoundingClientRect(); // all at once: each change costs a layout
+    return { left, right, top, bottom, text: text.textContent };
+  });
   // The bold labels (words that all sentences share) and those of selected points come first, and never make room.
   const isFaint = (text) => text.dataset.more !== "true" && Number(getComputedStyle(text).fillOpacity) < 1;
   const faint = [...texts].map(isFaint);
@@ -22,11 +28,13 @@ function thin(figure) {
     ([...text.querySelectorAll("tspan")].some((part) => part.style.fontWeight === "bold") || (isSelection && !faint[number])),
   );
   const order = [...texts.keys()].sort((a, b) => isKept[b] - isKept[a]);
+  const mayOverlap = isKept.filter(Boolean).length <= MOST_KEPT;
   order.forEach((number) => {
     const text = texts[number];
     const box = boxes[number];
     const isInside = !plot || !plot.width || (box.right > plot.left && box.left < plot.right && box.bottom > plot.top && box.top < plot.bottom);
-    const hasRoom = isInside && (isKept[number] || !shown.some((other) => overlap(box, other)));
+    const isCut = plot?.width && (box.left < plot.left || box.right > plot.right || box.top < plot.top || box.bottom > plot.bottom);
+    const hasRoom = isInside && ((mayOverlap && isKept[number]) || (!isCut && !shown.some((other) => overlap(box, other) || isRepeated(box, other))));
     if (hasRoom) shown.push(box);
     text.style.display = hasRoom ? "" : "none";
     if (text.dataset.more === "true") text.style.fillOpacity = "1";
@@ -38,7 +46,7 @@ let timer = 0; // one for the page: Streamlit calls the function below again at 
 
 export default function () {
   const watch = () => {
-    for (const figure of document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')) {
+    for (const figure of document.querySelectorAll(MAPS)) {
       if (known.has(figure) || !figure.on) continue;
       known.add(figure);
       let waits = false;

@@ -117,13 +117,13 @@ def mask_token(
     if token.word is None:
         raise InputError(
             f"{token.piece} at position {position} is a special token.",
-            "A token of the text was expected.",
+            "Only tokens of the text itself can be masked.",
             "Pick another token.",
         )
     if tokenization.mask_id is None:
         raise InputError(
             "This model's tokenizer has no mask token.",
-            "A model that was trained to predict masked tokens was expected.",
+            "Masking needs a model that was trained to predict masked tokens.",
             "Pick for example BERT base or RoBERTa base.",
         )
     positions = sentence.word_positions(position) if whole_word else (position,)
@@ -135,7 +135,7 @@ def mask_token(
             return MaskedText(text, pair, positions, masked)
     raise InputError(
         f"{token.piece!r} at position {position} cannot be masked{' with its whole word' if whole_word else ' alone'}.",
-        "A token was expected that can be replaced without changing how the text around it is split into tokens.",
+        "A token can be masked only if the text around it is still split into the same tokens.",
         "Pick another token." if whole_word else "Mask the whole word, or pick another token.",
     )
 

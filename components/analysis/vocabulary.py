@@ -48,7 +48,7 @@ def _by_id(vocabulary: Sequence[str], text: str) -> list[int]:
     except ValueError:
         raise InputError(
             f"{text!r} is not an id.",
-            f"A number from 0 to {len(vocabulary) - 1} was expected, or a range such as 100-110.",
+            f"Ids are numbers from 0 to {len(vocabulary) - 1}; a range such as 100-110 is possible too.",
             "Type a number, or search by the beginning of a piece.",
         ) from None
     return [number for number in range(max(0, low), min(high, len(vocabulary) - 1) + 1) if vocabulary[number]]

@@ -51,7 +51,7 @@ def layer_curves(
             name=theme.plain(label),
             mode="lines+markers",
             line=style,
-            marker=_extremes(row) if mark_extremes else {"size": 5},
+            marker=_extremes(row, index) if mark_extremes else theme.marker_style(index),
             hovertemplate=f"{long_name}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
         )
     theme.layer_axis(figure, len(layers))
@@ -127,9 +127,10 @@ def _add_band(figure: go.Figure, layers: np.ndarray, band: BandData) -> None:
     )
 
 
-def _extremes(row: np.ndarray) -> dict[str, list[str] | list[int]]:
-    """Marker symbols: triangle down at the lowest layer, up at the highest, small dots elsewhere."""
-    symbols, sizes = ["circle"] * len(row), [5] * len(row)
+def _extremes(row: np.ndarray, index: int) -> dict[str, list[str] | list[int]]:
+    """Marker symbols: triangle down at the lowest layer, up at the highest, elsewhere the curve's own."""
+    own = theme.marker_style(index)
+    symbols, sizes = [str(own["symbol"])] * len(row), [int(own["size"])] * len(row)
     known = np.flatnonzero(~np.isnan(row))
     if len(known) > 1 and np.ptp(row[known]) > 0:
         low, high = known[np.argmin(row[known])], known[np.argmax(row[known])]

@@ -13,8 +13,6 @@ from components.charts.curves import layer_curves
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
-_FLAT_COLOURS = (theme.VERMILION, theme.PURPLE, theme.SKY, theme.OLIVE, theme.GREY, "#A8683F")
-_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +161,7 @@ def curves_over(
             x=x,
             y=np.asarray(curve.values, np.float32),
             mode="lines+markers" if len(x) <= 20 else "lines",
-            marker={"size": 6},
+            marker=theme.marker_style(number),
             line=theme.line_style(number),
             name=name,
             hovertemplate=f"{theme.plain(curve.name, 100)}<br>{x_title} %{{x}}: %{{y:.3f}}<extra></extra>",
@@ -192,7 +190,7 @@ def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title
             x=np.asarray(recall, np.float32),
             y=np.asarray(precision, np.float32),
             mode="lines+markers",
-            marker={"size": 5},
+            marker=theme.marker_style(number),
             line=theme.line_style(number),
             name=theme.plain(name, 44),
             customdata=np.arange(1, len(recall) + 1),
@@ -218,8 +216,8 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figu
             cliponaxis=False,
             marker={
                 "size": 10 + 26 * (cost.megabytes / most) ** 0.5,
-                "color": theme.PALETTE[number % len(theme.PALETTE)],
-                "symbol": _SYMBOLS[(number // len(theme.PALETTE)) % len(_SYMBOLS)],
+                "color": theme.line_style(number)["color"],
+                "symbol": theme.marker_style(number)["symbol"],
                 "opacity": 0.85,
             },
             name=theme.plain(cost.name, 44),
@@ -271,19 +269,16 @@ def agreement_curves(
     *,
     y_title: str,
 ) -> go.Figure:
-    """Correlations [pooling, layer] as curves, and values without layers (`flat`) as thin horizontal lines."""
+    """Correlations [pooling, layer] as curves, and values without layers (`flat`) as thin lines with open markers."""
     figure = layer_curves(values, labels, title, y_title=y_title, mark_extremes=False)
     layers = list(range(values.shape[1]))
-    for number, (name, value) in enumerate(flat):
+    for number, (name, value) in enumerate(flat, start=len(labels)):
         figure.add_scatter(
             x=layers,
             y=np.full(len(layers), value, np.float32),
-            mode="lines",
-            line={
-                "color": _FLAT_COLOURS[number % len(_FLAT_COLOURS)],
-                "width": 1.5,
-                "dash": ("dot", "dash")[number % 2],
-            },
+            mode="lines+markers",
+            line=theme.line_style(number) | {"width": 1.5},
+            marker=theme.marker_style(number, is_open=True),
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from components.charts import theme
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
+NUMBERED = 16  # bars: with more, their numbers would run into each other
 SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
 _PLOT = 380  # pixels: height of a large matrix; with its labels it ends within the first screen
 _LABEL = 14  # characters of a token on an axis; the hover shows more
@@ -132,17 +133,45 @@ def shrink(values: np.ndarray, factor: int) -> np.ndarray:
     )
 
 
-def key_bars(values: np.ndarray, labels: Sequence[str], title: str) -> go.Figure:
-    """One value per key token [key], as bars."""
-    names = [theme.plain(label, 26) for label in labels]
-    figure = go.Figure(
-        go.Bar(
-            x=names,
-            y=np.asarray(values, np.float32),
-            marker_color=theme.BLUE,
-            hovertemplate="%{x}: %{y:.4f}<extra></extra>",
-        )
+def key_bars(
+    values: np.ndarray,
+    labels: Sequence[str],
+    title: str,
+    *,
+    keys: str = "key",
+    value: str = "attention",
+    itself: int | None = None,
+    number: str = "",
+) -> go.Figure:
+    """One value per key token [key], as bars; labels must be unique (see `axis_labels`).
+
+    `keys` and `value` name the axes. The bar `itself` has a colour of its own. Few bars have their numbers, in
+    plotly's format `number`, such as "%{y:.1f}".
+    """
+    names, value = [theme.plain(label, 26) for label in labels], theme.plain(value)
+    is_itself = np.arange(len(names)) == itself
+    is_few = len(names) <= NUMBERED
+    figure = go.Figure()
+    for name, part, colour in (
+        ("other tokens", ~is_itself, theme.BLUE),
+        ("the token itself", is_itself, theme.ORANGE),
+    ):
+        if part.any():
+            figure.add_bar(
+                x=[names[key] for key in np.flatnonzero(part)],
+                y=np.asarray(values, np.float32)[part],
+                name=name,
+                marker_color=colour,
+                texttemplate=number if is_few and number else None,
+                textposition="outside" if is_few and number else "none",
+                textangle=0,
+                cliponaxis=False,
+                hovertemplate=f"%{{x}}<br>{value}: %{{y:.4f}}<extra></extra>",
+            )
+    figure.update_layout(barmode="overlay")
+    theme.legend_below(figure, shown=itself is not None)
+    figure.update_xaxes(
+        title=theme.plain(keys), type="category", categoryorder="array", categoryarray=names, **_ticks(labels)
     )
-    figure.update_xaxes(title="key", type="category", **_ticks(labels))
-    figure.update_yaxes(title="attention")
-    return theme.finish(figure, title, 320)
+    figure.update_yaxes(title=value)
+    return theme.finish(figure, title, 320 if itself is None else 400)

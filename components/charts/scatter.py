@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from components.charts import theme
 
 LABELLED = 80  # points: up to this number each is labelled; with more, the most central ones
+MOST_CHOSEN = 50  # selected points of a larger map that get labels
 MOST_LABELS = 600  # labels of a larger map, most of which show only when the map is enlarged
 CELLS = (7, 14)  # columns and rows of the grid for the labels that show at once: about a label's shape
 SVG_POINTS = 1_500  # points: more are drawn by WebGL
@@ -69,7 +70,7 @@ def token_map(
     for trace in _traces(points, texts, colours, selected, renderer, symbol, scale):
         figure.add_trace(trace)
     if len(points) > LABELLED:
-        for trace in _labels(points, texts, scale):
+        for trace in _labels(points, texts, selected, scale):
             figure.add_trace(trace)
     return _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], extent or fitting(points), height)
 
@@ -247,12 +248,21 @@ def central(points: np.ndarray) -> tuple[np.ndarray, int]:
     return np.array(list(chosen)[:MOST_LABELS], dtype=int), at_once
 
 
-def _labels(points: np.ndarray, texts: PointTexts, scale: float) -> list[Any]:
-    """The labels of a large map; those without room are transparent, and the page shows them after a zoom."""
+def _labels(points: np.ndarray, texts: PointTexts, selected: Sequence[int], scale: float) -> list[Any]:
+    """The labels of a large map; those without room are transparent, and the page shows them after a zoom.
+
+    Those of the selected points come first. They are bold, so that the page lets others make room for them.
+    """
+    chosen = np.array(selected[:MOST_CHOSEN], dtype=int)
     rows, at_once = central(points)
+    at_once -= int(np.isin(rows[:at_once], chosen).sum())
+    rows = rows[~np.isin(rows, chosen)]
     names = [texts.short[row].casefold() for row in rows]
     is_first = np.array([number < at_once and names.index(name) == number for number, name in enumerate(names)])
-    parts: list[tuple[str, np.ndarray, dict[str, str]]] = [("labels", rows[is_first], {})]
+    parts: list[tuple[str, np.ndarray, dict[str, str]]] = [
+        ("chosen labels", chosen, {}),
+        ("labels", rows[is_first], {}),
+    ]
     if points.shape[1] == 2:
         parts.append(("more labels", rows[~is_first], {"color": "rgba(128,128,128,0)"}))
     kind = go.Scatter3d if points.shape[1] == 3 else go.Scatter
@@ -260,7 +270,10 @@ def _labels(points: np.ndarray, texts: PointTexts, scale: float) -> list[Any]:
         kind(
             name=name,
             mode="text",
-            text=[theme.plain(texts.short[row], 24) for row in part],
+            text=[
+                f"<b>{theme.plain(texts.short[row], 24)}</b>" if part is chosen else theme.plain(texts.short[row], 24)
+                for row in part
+            ],
             textposition="top center",
             textfont={"size": 11 * scale, **font},
             customdata=part.astype(np.int32),

@@ -1,7 +1,8 @@
 """The common style of all figures: a colour-blind-safe palette, sizes, and text made safe for figures.
 
 The hues follow Okabe and Ito (2008), with medium lightness so that each is visible on a white and on
-a dark page (contrast of at least 3 to both, checked by a test). Further curves repeat the hues with another dash.
+a dark page (contrast of at least 3 to both, checked by a test). Curves differ in hue, dash and marker, so that no reader
+depends on the hue alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ BLUE, ORANGE, GREEN, VERMILION = "#2B7BBA", "#C97F00", "#0E9A73", "#D9542B"
 PURPLE, SKY, OLIVE, GREY = "#B5629E", "#3A99CF", "#8C8A1E", "#858B95"
 PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, OLIVE)
 DASHES = ("solid", "dash", "dot", "dashdot")
+_FIRST_DASH = (0, 0, 0, 3, 3, 1, 1)  # of each hue
+SYMBOLS = ("circle", "square", "diamond", "cross", "x", "star")
 SEQUENTIAL = "Cividis"
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
@@ -26,14 +29,19 @@ TITLE_WIDTH = 42  # characters: fits the width of a phone
 
 
 def line_style(index: int) -> dict[str, str | float]:
-    """Colour and dash of the n-th curve; the first 28 are all different.
+    """Colour and dash of the n-th curve; the first 28 are all different. Its marker is that of `marker_style`.
 
     The first three hues differ enough for everyone. From the fourth on, a hue may look like an earlier one to a
-    colour-blind person, so that its dash differs too.
+    colour-blind person, so that the dash or the marker differs too.
     """
     hue = index % len(PALETTE)
-    dash = index // len(PALETTE) + (0 if hue < 3 else 1 if hue < 6 else 2)
+    dash = index // len(PALETTE) + _FIRST_DASH[hue]
     return {"color": PALETTE[hue], "dash": DASHES[dash % len(DASHES)], "width": 2.5}
+
+
+def marker_style(index: int, is_open: bool = False) -> dict[str, str | int]:
+    """Shape and size of the n-th curve's points, which are filled or `open`."""
+    return {"symbol": SYMBOLS[index % len(SYMBOLS)] + ("-open" if is_open else ""), "size": 7}
 
 
 def plain(text: str, limit: int = 60) -> str:

@@ -116,7 +116,7 @@ def layers(text: str, last: int) -> tuple[int, ...]:
     if not all(part.isascii() and part.isdecimal() and len(part) <= MOST_DIGITS for part in parts):
         raise InputError(
             f"The layers {text[:80]!r} are not valid.",
-            f"Numbers from 0 to {last}, separated by commas, or all were expected.",
+            f"Layers are numbers from 0 to {last}, separated by commas, or the word all.",
             "Write for example --layers 0,6",
         )
     return tuple(int(part) for part in parts)

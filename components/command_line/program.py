@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(
             f"{self.prog}: {message}.",
-            "The arguments listed in the help were expected.",
+            "The help lists all arguments.",
             f"See {self.prog} --help",
         )
 
@@ -78,16 +78,16 @@ def _explained(problem: BaseException) -> int:
     elif isinstance(problem, ConnectionError | TimeoutError):
         status = 2
         line = (
-            f"A connection failed: {problem.strerror or problem or type(problem).__name__}. An answer of the hub was expected. "
-            "Check the network, and run the command again."
+            f"A connection failed: {problem.strerror or problem or type(problem).__name__}. A download needs an answer of the "
+            "hub. Check the network, and run the command again."
         )
     elif isinstance(problem, OSError):  # a file, a folder or an output: the system says what is wrong with it
         output = "The output" if problem.errno in _OUTPUT_ERRORS else "A file"
         name = output if problem.filename is None else str(problem.filename)
         status = 2
         line = (
-            f"{name} cannot be used: {problem.strerror or problem}. A file or folder that this program may read or write was "
-            "expected. Check its name, its permissions and the free space."
+            f"{name} cannot be used: {problem.strerror or problem}. This program must be allowed to read or write it. "
+            "Check its name, its permissions and the free space."
         )
     elif isinstance(problem, MemoryError):
         status, line = 2, "There is too little memory. Choose fewer layers and poolings, or a smaller file."
@@ -177,6 +177,6 @@ def _check_target(path: Path) -> None:
 def _not_writable(target: str, reason: str) -> InputError:
     return InputError(
         f"{target} could not be written: {reason}.",
-        "A file in an existing folder was expected.",
+        "The output must be a file in an existing folder.",
         "Choose another file, or - for standard output.",
     )

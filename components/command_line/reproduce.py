@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.sts_split is not None and options.sts is None:
         raise InputError(
             f"The split {options.sts_split} was given without a file.",
-            "A file with this split was expected.",
+            "A split can be chosen only for a file.",
             "Add --sts FILE (make: STSB=FILE), or leave the split out.",
         )
     from components.retrieval.evaluation import reproduction
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         reasons = dict.fromkeys(figure.why for figure in outcome.left_out if not figure.needs_training)
         raise InputError(
             f"Nothing could be measured: {' '.join(reasons)}",
-            "A data set and a model were expected.",
+            "At least one data set and a model are needed.",
             "Use local files: --pairs FILE --sts FILE (make: PAIRS=FILE STSB=FILE), or connect to the hub.",
         )
     if options.json != "-":

@@ -31,13 +31,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.model is not None and options.model != index.info.model:
         raise InputError(
             f"{options.folder} was made with {index.info.model}.",
-            f"An index made with {options.model} was expected.",
+            f"--model {options.model} names another model.",
             "Leave --model out: a query is always embedded by the model of the index.",
         )
     if options.k < 1 or not options.query.strip():
         raise InputError(
             f"The query {options.query!r} with k = {options.k} cannot be searched.",
-            "A query with text and a k of at least 1 were expected.",
+            "A search needs a query with text, and a k of at least 1.",
             "Correct the query or k.",
         )
     layer = index.info.options.layers[-1] if options.layer is None else options.layer

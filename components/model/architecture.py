@@ -28,7 +28,7 @@ def check_supported(config: Any, name: str) -> None:
         raise ModelError(
             "unsupported",
             f"{name} is a {config.model_type!r} model.",
-            f"A BERT-family encoder was expected: {', '.join(SUPPORTED)}.",
+            f"The dashboard reads encoders of the BERT family: {', '.join(SUPPORTED)}.",
             "Pick a model from the list, or another encoder.",
         )
     for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
@@ -37,7 +37,7 @@ def check_supported(config: Any, name: str) -> None:
             raise ModelError(
                 "unsupported",
                 f"{name} has {str(layers)[:40]} layers according to its config.json ({name_of_layers}).",
-                f"An encoder with 1 to {MOST_LAYERS:,} blocks was expected.",
+                f"An encoder can have 1 to {MOST_LAYERS:,} blocks.",
                 "Correct config.json, or pick another model.",
             )
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
@@ -45,7 +45,7 @@ def check_supported(config: Any, name: str) -> None:
         raise ModelError(
             "unsupported",
             f"{name} uses {positions!r} positions.",
-            "Absolute position embeddings were expected, because layer 0 is split into its parts.",
+            "Absolute position embeddings are needed, because layer 0 is split into its parts.",
             "Pick another model.",
         )
 

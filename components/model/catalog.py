@@ -196,14 +196,14 @@ def parse_model(text: str) -> ModelSpec:
         if folder is None:
             raise InputError(
                 f"The folder {key[:80]!r} does not exist.",
-                "A folder with config.json, a tokenizer and model.safetensors was expected.",
+                "The folder of a model contains config.json, a tokenizer and model.safetensors.",
                 "Check the path, or enter a model of the Hugging Face hub such as google-bert/bert-base-uncased.",
             )
         return ModelSpec(str(folder), "folder", folder.name, "a folder on this machine")
     if not _HUB_ID.match(key) or ".." in key or "--" in key:
         raise InputError(
             f"{text[:80]!r} is not the name of a model.",
-            "A hub id such as google-bert/bert-base-uncased was expected, or the path of a folder.",
+            "A model is named by its hub id, such as google-bert/bert-base-uncased, or by the path of its folder.",
             "Pick a model from the list, or correct the name.",
         )
     return ModelSpec(key, "hub", key, "from the Hugging Face hub")

@@ -43,7 +43,7 @@ def choose_device(name: str | None = None) -> torch.device:
         raise ModelError(
             "device",
             f"This machine has no device {chosen!r}.",
-            f"One of these was expected: {', '.join(available)}.",
+            f"It has: {', '.join(available)}.",
             f"Set {DEVICE_VARIABLE} to one of these, or unset it to let the dashboard choose.",
         )
     return torch.device(chosen)

@@ -47,7 +47,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         raise ModelError(
             "damaged",
             f"{name} lacks {len(missing)} of its weights, for example {sorted(missing)[0]}.",
-            "Weights for every part of the encoder were expected.",
+            "Every part of the encoder needs its weights.",
             "Download or save the model again, or pick another one.",
         )
     check_finite(model, name)
@@ -59,7 +59,7 @@ def unusable(name: str, problem: BaseException) -> ModelError:
     return ModelError(
         "damaged",
         f"{name} could not be loaded: {first_line(problem)}.",
-        "A complete set of files was expected: config.json, a tokenizer, and model.safetensors.",
+        "A model needs a complete set of files: config.json, a tokenizer, and model.safetensors.",
         "Download or save the model again, or pick another one.",
     )
 
@@ -72,7 +72,7 @@ def check_finite(model: torch.nn.Module, name: str) -> None:
             raise ModelError(
                 "damaged",
                 f"{name} has weights that are not finite numbers (NaN or infinity), for example in {part}.",
-                "Finite weights were expected.",
+                "A model needs finite weights.",
                 "Download or save the model again, or pick another one.",
             )
 
@@ -82,7 +82,7 @@ def not_finite(name: str) -> ModelError:
     return ModelError(
         "damaged",
         f"{name} computes vectors that are not finite numbers (NaN or infinity).",
-        "Finite vectors were expected: others cannot be compared.",
+        "Only finite vectors can be compared.",
         "Pick another model, or save this one again with correct weights.",
     )
 
@@ -94,7 +94,7 @@ def _check_weights(folder: Path, config: Any, name: str) -> None:
         raise ModelError(
             "unsupported",
             f"The configuration of {name} names the file of its weights (transformers_weights).",
-            "Weights in model.safetensors, or in the parts named by its index, were expected.",
+            "Weights are read only from model.safetensors, or from the parts named by its index.",
             "Save the model again with save_pretrained, or pick another one.",
         )
 
@@ -193,6 +193,6 @@ def no_masked_lm(name: str) -> ModelError:
     return ModelError(
         "unsupported",
         f"{name} has no masked-LM head.",
-        "A model that was published with its head for predicting masked tokens was expected.",
+        "Predicting masked tokens needs a model that was published with its head for this.",
         "Pick for example BERT base or RoBERTa base.",
     )

@@ -35,7 +35,7 @@ def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None)
         raise TypeError("texts is a sequence of sentences, not one string")
     if not texts:
         raise InputError(
-            "There is no sentence.", "At least one sentence was expected.", "Type a sentence, or pick a ready-made set."
+            "There is no sentence.", "At least one sentence is needed.", "Type a sentence, or pick a ready-made set."
         )
     if len(texts) > MAX_SENTENCES:
         raise InputError(
@@ -48,14 +48,14 @@ def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None)
         if not text.strip():
             raise InputError(
                 f"Sentence {number} is empty or contains only spaces.",
-                "Text was expected.",
+                "Every sentence needs some text.",
                 "Type a word, or remove the line.",
             )
         invalid = next((position for position, char in enumerate(text) if "\ud800" <= char <= "\udfff"), None)
         if invalid is not None:
             raise InputError(
                 f"Sentence {number} has an invalid character (U+{ord(text[invalid]):04X}) at position {invalid + 1}.",
-                "Valid Unicode was expected; this is half of an emoji or of another rare character.",
+                "It is half of an emoji or of another rare character, and not valid Unicode.",
                 "Delete the invalid character, then type or paste the whole one again.",
             )
     total = sum(len(text) for text in everything)
@@ -94,7 +94,7 @@ class Tokenization:
             raise ModelError(
                 "unsupported",
                 f"{type(tokenizer).__name__} is not a fast tokenizer.",
-                "A tokenizer that maps each piece to its characters was expected (tokenizer.json).",
+                "The dashboard needs a tokenizer that maps each piece to its characters (tokenizer.json).",
                 "Save the model again with a fast tokenizer, or pick another one.",
             )
         if backend.normalizer is not None:
@@ -127,7 +127,7 @@ class Tokenization:
             raise ModelError(
                 "unsupported",
                 f"This model reads at most {self.max_length} tokens, of which {self.frame_length} are special.",
-                "Room for at least one token of a text was expected.",
+                "There must be room for at least one token of a text.",
                 "Pick another model.",
             )
 
@@ -218,7 +218,7 @@ class Tokenization:
         raise ModelError(
             "unsupported",
             "This tokenizer changes the tokens of a text when it adds special tokens.",
-            "Special tokens only before and after a text were expected.",
+            "A tokenizer may add special tokens only before and after a text.",
             "Pick another model.",
         )
 
@@ -229,7 +229,7 @@ class Tokenization:
         if not least <= limit <= self.max_length:
             raise InputError(
                 f"The maximum length of {limit} tokens is outside this model's range.",
-                f"A length from {least} to {self.max_length} tokens was expected, special tokens included.",
+                f"The range is {least} to {self.max_length} tokens, special tokens included.",
                 "Choose a length in this range.",
             )
         return limit
@@ -265,7 +265,7 @@ def _explained() -> Iterator[None]:
     except BaseException as problem:
         raise InputError(
             f"The model's tokenizer failed on a text: {first_line(problem)}.",
-            "A tokenizer that can split every text was expected.",
+            "A tokenizer should be able to split every text.",
             "Change the text, or pick another model.",
         ) from problem
 
@@ -316,7 +316,7 @@ def _check_ids(encoder: Any, special_tokens: Mapping[str, tuple[str, int]], rows
             f"{by_id[min(beyond)][:40]!r} (id {min(beyond):,})."
             if beyond
             else "This tokenizer has no pieces.",
-            f"Pieces with ids from 0 to {rows - 1:,} were expected: the model has {rows:,} word embeddings.",
+            f"The model has {rows:,} word embeddings, for pieces with ids from 0 to {rows - 1:,}.",
             "Save the model with its own tokenizer, or pick another model.",
         )
 

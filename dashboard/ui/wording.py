@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.model.trace import POOLING_NAMES
 
-__all__ = ["POOLINGS_EXPLAINED", "POOLING_NAMES", "counted", "duration", "size"]
+__all__ = ["NUMBERS_EXPLAINED", "POOLINGS_EXPLAINED", "POOLING_NAMES", "counted", "duration", "size"]
 
 POOLINGS_EXPLAINED = {
     "mean": "Mean of all tokens",
@@ -12,6 +12,7 @@ POOLINGS_EXPLAINED = {
     "max": "Maximum in each dimension",
     "own": "The model's own vector",
 }
+NUMBERS_EXPLAINED = "A number is a sentence's place in the corpus, counted from 0."
 
 
 def duration(seconds: float) -> str:

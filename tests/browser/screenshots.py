@@ -37,12 +37,13 @@ def main() -> None:
                 )
                 page.goto(server.url + path)
                 settle(page)
+                page.locator(".js-plotly-plot .main-svg, iframe, .row, .hits").first.wait_for(timeout=60_000)
                 if path.startswith("/search"):  # both rankings: the demo corpus has to be embedded first
                     page.locator(".hits").nth(1).wait_for(timeout=60_000)
                 if path.startswith("/evaluate"):  # every sentence has to be embedded first
                     page.get_by_text("Recall@k at layer 6").wait_for(timeout=120_000)
                 if path.startswith("/map"):  # UMAP has to be compiled first
-                    page.get_by_text("Layer 0, UMAP").wait_for(timeout=120_000)
+                    page.get_by_text("Layer 0, UMAP").wait_for(timeout=300_000)
                 page.wait_for_timeout(1_500)  # the figure's last animation
                 page.screenshot(path=folder / f"{name}.png")
                 page.close()

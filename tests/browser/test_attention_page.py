@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Visit, figure, settle
+from tests.browser.conftest import Server, Visit, figure, settle
 
 CANVAS = "canvas[data-drawn]"
 
@@ -87,6 +88,51 @@ def test_heatmaps_are_drawn_with_the_diagonal(visit: Visit) -> None:
 def test_the_model_view_is_swiped_on_a_phone(visit: Visit) -> None:
     page = visit("/attention?view=model", phone=True)
     expect(frame_of(page).locator("#note")).to_contain_text("Swipe sideways")
+
+
+@pytest.fixture
+def phone(browser: Browser, server: Server) -> Iterator[Page]:
+    """A page of a browser that is touched by fingers."""
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(server.url + "/attention")
+    yield page
+    context.close()
+
+
+def test_head_numbers_are_large_enough_for_fingers(phone: Page) -> None:
+    squares = frame_of(phone).get_by_role("checkbox")
+    expect(squares).to_have_count(12, timeout=30_000)
+    boxes = squares.evaluate_all(
+        "(all) => all.map((one) => { const {left, right, top, bottom} = one.getBoundingClientRect();"
+        " return [left, right, top, bottom]; })"
+    )
+    assert all(right - left >= 32 and bottom - top >= 32 for left, right, top, bottom in boxes)
+    assert all(left >= 0 and right <= 390 for left, right, _, _ in boxes)
+    tokens = (
+        frame_of(phone).locator("#left text").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().top)")
+    )
+    assert min(tokens) >= max(bottom for *_, bottom in boxes) - 1  # the second row of squares covers no token
+    squares.nth(11).tap()
+    expect(frame_of(phone).get_by_role("checkbox", name="Head 11", exact=True)).to_be_checked()
+    phone.goto(phone.url.split("?")[0] + "?view=glance")
+    canvas = phone.locator(CANVAS)
+    expect(canvas).to_be_visible(timeout=30_000)
+    box = canvas.bounding_box()
+    assert box is not None
+    assert box["width"] >= 12 * 32
+    expect(phone.get_by_text("swipe to see all")).to_be_visible()
+
+
+def test_the_two_sentences_have_labels_on_a_phone(visit: Visit) -> None:
+    page = visit("/attention?view=matrix", phone=True)
+    for setting, label in (("sentence_a", "Sentence A"), ("sentence_b", "Sentence B")):
+        text = page.locator(f".st-key-w_{setting} label p")
+        expect(text).to_have_text(label, timeout=30_000)
+        box = text.bounding_box()
+        assert box is not None
+        assert box["width"] > 40
+        assert box["height"] > 8
 
 
 def test_bertviz_grows_in_projector_mode(visit: Visit) -> None:

@@ -157,6 +157,29 @@ def test_a_large_map_has_labels_that_do_not_overlap_and_more_after_a_zoom(visit:
     assert not any(overlap(one, other) for at, one in enumerate(after) for other in after[:at])
 
 
+def test_labels_of_forty_sentences_do_not_overlap(visit: Visit) -> None:
+    sentences = "".join(f"&s=Number {number} of our {word} sentences says the {word} is late" for number, word in enumerate(
+        f"{colour} {thing}" for colour in ("red", "blue", "green", "old", "new") for thing in
+        ("train", "river", "storm", "bridge", "paper", "summer", "judge", "engine")
+    ))  # fmt: skip
+    page = visit(f"/map?by=pca{sentences}")
+    wait_for_maps(page, 2)
+    page.wait_for_timeout(1_500)  # the labels are thinned after the drawing
+    for plot in plots(page):
+        shown = plot["labels"]
+        assert len(shown) > 5
+        assert not any(overlap(one, other) for at, one in enumerate(shown) for other in shown[:at])
+
+
+def test_some_occurrences_of_a_sense_word_are_labelled(visit: Visit) -> None:
+    page = visit("/map?view=senses&w=match&by=pca")
+    wait_for_maps(page, 2)
+    page.wait_for_timeout(1_500)
+    shown = plots(page)[0]["labels"]
+    assert len(shown) >= 4
+    assert not any(overlap(one, other) for at, one in enumerate(shown) for other in shown[:at])
+
+
 def test_a_large_map_is_drawn_by_webgl(visit: Visit) -> None:
     page = visit("/map?src=corpus&n=2000&by=pca")
     wait_for_maps(page, 2)
@@ -202,6 +225,9 @@ def test_the_senses_of_a_word_are_drawn_on_a_phone(visit: Visit) -> None:
     assert "match" in curve["title"]
     assert senses["markers"] == 20
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    word, panel = page.get_by_role("combobox", name="Word"), page.get_by_role("button", name="Options")
+    assert word.bounding_box()["x"] < panel.bounding_box()["x"]  # type: ignore[index]
+    assert word.bounding_box()["y"] < panel.bounding_box()["y"] + panel.bounding_box()["height"]  # type: ignore[index]
 
 
 def test_markup_in_a_sentence_stays_text(visit: Visit) -> None:

@@ -58,13 +58,13 @@ def test_a_click_on_a_hit_says_why(visit: Visit) -> None:
     page = visit("/search?q=volcano+erupted")
     expect(hits(page)).to_have_count(10, timeout=60_000)
     hits(page).nth(1).get_by_text("Why?", exact=True).click()
-    expect(page.get_by_text("Why no.", exact=False)).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Why is number", exact=False)).to_be_visible(timeout=30_000)
     page.wait_for_function(
         "() => [...document.querySelectorAll('.js-plotly-plot')].some((plot) => plot._fullData[0].type === 'heatmap')"
     )
     page.wait_for_url("**why=**")
     page.get_by_role("button", name="Close").click()
-    expect(page.get_by_text("Why no.", exact=False)).to_have_count(0)
+    expect(page.get_by_text("Why is number", exact=False)).to_have_count(0)
 
 
 def test_a_phone_shows_whole_sentences(visit: Visit) -> None:
@@ -92,6 +92,6 @@ def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
     expect(hits(page)).to_have_count(3, timeout=60_000)
     expect(hits(page).filter(has_text="<img src=x")).to_have_count(1)
     hits(page).filter(has_text="<img src=x").locator("button.text").click()
-    expect(page.get_by_text("Why no.", exact=False)).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Why is number", exact=False)).to_be_visible(timeout=30_000)
     assert page.title() != "broken"
     assert page.locator("img[src='x']").count() == 0

@@ -58,6 +58,8 @@ EXAMPLES = {
     "flow": "norms",
     "flow_heads": "one",
     "flow_block": 4,
+    "flow_token": 3,
+    "flow_figure": "all",
     "flow_special": True,
     "all_measures": True,
     "mask_word": True,

@@ -151,7 +151,7 @@ def score_heads(
     if not queries.get("entropy"):
         raise InputError(
             "The sentences contain only special tokens.",
-            "At least one token of the text was expected, because heads are scored by the attention of such tokens.",
+            "Heads are scored by the attention of the text's own tokens, so at least one such token is needed.",
             "Choose another sentence, or include special tokens.",
         )
     return HeadPatterns(

@@ -170,7 +170,7 @@ def select_pair(attention: np.ndarray, sentence: TokenizedSentence | Mask, texts
     if "b" in texts and not second.any():
         raise InputError(
             "Attention from or to a second text needs two texts, but there is only one text.",
-            "A pair of texts was expected.",
+            "This view needs a pair of texts.",
             "Choose a sentence B, or show the attention between all tokens.",
         )
     everything = np.arange(len(second))

@@ -94,7 +94,7 @@ def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = M
     if len(rows) < 3 or (len(known) and known.min() >= MEANINGLESS):
         raise InputError(
             f"There {'is one token' if len(rows) == 1 else f'are {len(rows)} tokens'} for comparing layers.",
-            "A hundred or more were expected: with so few, any two layers look similar.",
+            "At least a hundred are needed: with so few, any two layers look similar.",
             "Add sentences, or use longer ones.",
         )
     return LayerCKA(read_only(np.clip(matrix, 0.0, 1.0)), read_only(np.clip(chance, 0.0, 1.0)), len(rows))

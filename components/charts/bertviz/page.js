@@ -12,7 +12,8 @@
 
   // The head view is as wide as its zoom makes it; the others shrink with their frame.
   const room = page.view === "head" ? Math.max(1, (window.innerWidth - 16) / 340) : Infinity;
-  document.body.style.setProperty("--zoom", Math.min(page.zoom, room));
+  const zoom = Math.min(page.zoom, room);
+  document.body.style.setProperty("--zoom", zoom);
 
   // --- data -----------------------------------------------------------------------------------------------------
   function bytesOf(id) {
@@ -68,6 +69,13 @@
     ? { heading: 15, text: 17, vector: 64, token: 100, row: all <= 20 ? 34 : 26, gap: 14 }
     : { heading: 16, text: 15, vector: 200, token: 120, row: 26, gap: 25 };
   document.body.classList.toggle("narrow", isNarrow);
+  // The head view's squares: on a touch screen large enough for a finger, in as many rows as they need.
+  if (page.view === "head") {
+    sizes.square = matchMedia("(pointer: coarse)").matches ? Math.ceil(34 / zoom) : 20;
+    const rows = Math.ceil(page.heads.length / Math.floor(340 / sizes.square));
+    sizes.across = Math.ceil(page.heads.length / rows);
+    sizes.top = 10 + sizes.square * rows;
+  }
   window.bertviz_params = {
     sizes,
     attention,
@@ -278,14 +286,21 @@
     squares.forEach((square, i) => {
       describe(square, "checkbox", `Head ${page.heads[i]}`);
       state(square);
+      square.setAttribute("x", sizes.square * (i % sizes.across));
+      square.setAttribute("y", sizes.square * Math.floor(i / sizes.across));
       new MutationObserver(() => state(square)).observe(square, { attributeFilter: ["fill"] });
       const number = append.call(d3.select(square.parentNode), "text").text(page.heads[i]).node();
-      number.setAttribute("x", +square.getAttribute("x") + 10);
-      number.setAttribute("y", 14);
+      number.setAttribute("x", +square.getAttribute("x") + sizes.square / 2);
+      number.setAttribute("y", +square.getAttribute("y") + sizes.square / 2 + 4);
       number.classList.add("number");
       number.setAttribute("aria-hidden", "true");
     });
-    group(squares, 1, (square, i, alone) => tell(square, alone ? "dblclick" : "click"));
+    const columns = squares.length > sizes.across ? sizes.across : 1;
+    group(squares, columns, (square, i, alone) => tell(square, alone ? "dblclick" : "click"));
+    // Several rows of squares need more room than the dashboard, which does not know the frame's width, has given.
+    const frame = window.frameElement;
+    const missing = document.documentElement.scrollHeight - window.innerHeight;
+    if (frame && sizes.top > 30 && missing > 0) frame.style.height = `${window.innerHeight + missing}px`;
   }
 
   function dressModel(svg) {

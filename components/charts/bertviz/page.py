@@ -27,14 +27,21 @@ View = Literal["head", "model", "neuron"]
 _HERE = Path(__file__).parent
 # bertviz and transformers call a block a layer; the dashboard's "layer" counts hidden states.
 _WORDS = (('.text("Layers")', '.text("Blocks")'), ("'Layer '", "'Block '"))
-# The neuron view's sizes, which page.js makes smaller where the frame is narrow. Each stands in the script once.
-_SIZES = {
-    "HEADING_TEXT_SIZE = 16": "HEADING_TEXT_SIZE = params.sizes.heading",
-    "const TEXT_SIZE = 15": "const TEXT_SIZE = params.sizes.text",
-    "MATRIX_WIDTH = 200": "MATRIX_WIDTH = params.sizes.vector",
-    "BOXWIDTH = TEXT_SIZE * 8": "BOXWIDTH = params.sizes.token",
-    "BOXHEIGHT = 26": "BOXHEIGHT = params.sizes.row",
-    "PADDING_WIDTH = 25": "PADDING_WIDTH = params.sizes.gap",
+# Sizes in bertviz's scripts that page.js changes where the frame is narrow. Each stands in its script once.
+_SIZES: dict[View, dict[str, str]] = {
+    "head": {
+        "CHECKBOX_SIZE = 20": "CHECKBOX_SIZE = params.sizes.square",
+        "TEXT_TOP = 30": "TEXT_TOP = params.sizes.top",
+    },
+    "model": {},
+    "neuron": {
+        "HEADING_TEXT_SIZE = 16": "HEADING_TEXT_SIZE = params.sizes.heading",
+        "const TEXT_SIZE = 15": "const TEXT_SIZE = params.sizes.text",
+        "MATRIX_WIDTH = 200": "MATRIX_WIDTH = params.sizes.vector",
+        "BOXWIDTH = TEXT_SIZE * 8": "BOXWIDTH = params.sizes.token",
+        "BOXHEIGHT = 26": "BOXHEIGHT = params.sizes.row",
+        "PADDING_WIDTH = 25": "PADDING_WIDTH = params.sizes.gap",
+    },
 }
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)")
 _REQUIRE_CONFIG = re.compile(r"^require\.config\(\{.*?^\}\);\n", re.DOTALL | re.MULTILINE)
@@ -118,7 +125,7 @@ def _scripts(view: View) -> tuple[str, ...]:
     theirs = _REQUIRE_CONFIG.sub("", _installed("bertviz", f"{view}_view.js"))
     # The marker also occurs in a comment: replacing it by the data itself, as bertviz does, would send the data twice.
     theirs = theirs.replace("PYTHON_PARAMS", "window.bertviz_params")
-    for old, new in (*_WORDS, *(_SIZES.items() if view == "neuron" else ())):
+    for old, new in (*_WORDS, *_SIZES[view].items()):
         theirs = theirs.replace(old, new)
     scripts = (
         _installed("xstatic.pkg.jquery", "data/jquery.slim.min.js"),  # without the part for requests

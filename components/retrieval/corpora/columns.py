@@ -55,7 +55,7 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
         return guess
     raise InputError(
         f"{name} has {len(columns)} columns, and it is not clear which column holds the text: {', '.join(columns)[:500]}.",
-        "A column named text or sentence was expected, or a column with much longer texts than the others.",
+        "The text column is recognised by the name text or sentence, or by much longer texts than in the other columns.",
         "Choose the text column, or rename it to text.",
     )
 

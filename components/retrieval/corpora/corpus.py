@@ -230,6 +230,6 @@ def _nothing(name: str, bad: BadRows) -> InputError:
     )
     return InputError(
         f"{name} has no sentence that can be read ({why}).",
-        "At least one row with text was expected.",
+        "At least one row with text is needed.",
         "Check the file, its format and the chosen column.",
     )

@@ -67,7 +67,7 @@ def dataset_name(text: str) -> str:
     except HFValidationError as problem:
         raise InputError(
             f"{text[:80]!r} is not the name of a data set.",
-            f"The name of a data set of the Hugging Face hub was expected, such as {EXAMPLE}.",
+            f"Data sets of the Hugging Face hub have names such as {EXAMPLE}.",
             "Write the owner, a slash and the name, or open a file instead.",
         ) from problem
     return name
@@ -83,7 +83,7 @@ def choose_files(paths: Sequence[str], name: str, split: str | None = None) -> t
     if not files:
         raise InputError(
             f"The data set {name} has no files in a format that can be read.",
-            f"Files with one of these endings were expected: {', '.join(ENDINGS)}.",
+            f"These endings can be read: {', '.join(ENDINGS)}.",
             "Try the revision refs/convert/parquet, where many data sets have a converted copy, or another data set.",
         )
     best = min(ENDINGS.index(file.ending) for file in files)
@@ -127,7 +127,7 @@ def fetch_dataset(
     if revision is not None and (not re.fullmatch(r"[\w./-]{1,200}", revision) or ".." in revision):
         raise InputError(
             f"{revision[:80]!r} is not a revision.",
-            "A branch, tag or commit was expected.",
+            "A revision is a branch, a tag or a commit.",
             "Correct the revision, or leave it out to use main.",
         )
     if not hub.is_reachable(fresh=True):
@@ -200,6 +200,6 @@ def _no_such(name: str, split: str | None, files: Sequence[DataFile]) -> InputEr
     choices = dict.fromkeys("/".join(filter(None, (file.subset, file.split or "train"))) for file in files)
     return InputError(
         f"The data set {name} has no single split {split!r}." if split else f"The data set {name} has several subsets.",
-        f"One of these was expected: {', '.join(choices)[:500]}.",
+        f"It has: {', '.join(choices)[:500]}.",
         "Enter one of these as the split.",
     )

@@ -57,7 +57,7 @@ def read_senses(source: Path | bytes, name: str, is_cancelled: IsCancelled = nev
     if missing:
         raise InputError(
             f"{name} has no column {' and no column '.join(missing)}.",
-            f"The columns {', '.join(COLUMNS)} were expected; a column index is optional.",
+            f"The columns {', '.join(COLUMNS)} are needed; a column index is optional.",
             "Rename its columns, or choose another file.",
         )
     rows, bad = [], corpus.report.bad_count
@@ -73,7 +73,7 @@ def read_senses(source: Path | bytes, name: str, is_cancelled: IsCancelled = nev
     if not rows:
         raise InputError(
             f"{name} has no row with a word, a sense and a sentence.",
-            "At least one such row was expected.",
+            "At least one such row is needed.",
             "Check the columns of the file.",
         )
     return SenseFile(tuple(rows), bad, corpus.content_hash)

@@ -47,7 +47,7 @@ class StoredTexts(Sequence[str]):
         except UnicodeDecodeError as problem:
             raise InputError(
                 f"Text {index:,} of the index is damaged.",
-                "A text in UTF-8 was expected.",
+                "The texts of an index must be valid UTF-8.",
                 "Check the folder with `python -m components check DIR`, or build the index again.",
             ) from problem
 

@@ -74,7 +74,7 @@ def _embed_grid(
     except OSError as problem:
         raise InputError(
             f"{4 * np.prod(shape) / 1e9:,.1f} GB of vectors could not be kept in {folder}: {problem.strerror or problem}.",
-            "That much free space was expected.",
+            "That much free space is needed.",
             "Choose fewer layers or poolings, or set TMPDIR to a folder on a larger disk.",
         ) from problem
     grid: Any = np.lib.format.open_memmap(path, mode="r+")

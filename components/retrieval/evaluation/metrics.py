@@ -3,9 +3,14 @@
 Recall@k: the share of queries whose correct answer is among the first k hits. MRR: the mean of 1 / rank. nDCG@10: the
 mean of 1 / log2(1 + rank) for ranks up to 10, since the ideal gain of one document is 1 (Jarvelin and Kekalainen 2002).
 
-Intervals are percentile bootstraps over queries (Efron 1979; Sakai 2006 for retrieval), seeded. Two runs over the same
-queries are compared by a randomisation test (Smucker, Allan and Carterette 2007): the p-value is how often a
-difference at least as large appears when each query's two results are swapped at random.
+The interval of a share of queries (Recall@k) is Wilson's (1927), which Brown, Cai and DasGupta (2001, "Interval Estimation
+for a Binomial Proportion") recommend for few queries: unlike a bootstrap, it is never of width 0 if all queries have one
+result. Other measures get a seeded percentile bootstrap over queries (Efron 1979; Sakai 2006 for retrieval), but for 40
+queries or fewer, and for equal values, Wilson's too: values between 0 and 1 with mean m vary by at most m (1 - m) (Bhatia
+and Davis 2000), as a share does, so that it is then rather too wide than too narrow.
+
+Two runs over the same queries are compared by a randomisation test (Smucker, Allan and Carterette 2007): the p-value is
+how often a difference at least as large appears when each query's two results are swapped at random.
 
 What they do not show: results for queries that are drawn in another way.
 """
@@ -15,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import NormalDist
 
 import numpy as np
 
@@ -23,13 +29,14 @@ from components.arrays import Float64, Int64
 CUTOFFS = (1, 5, 10, 20, 50)
 RESAMPLES = 1_000
 LEVEL = 0.95
+FEW_QUERIES = 40  # a bootstrap of fewer is too narrow; Brown, Cai and DasGupta (2001) draw the line for Wilson here too
 ALPHA = 0.05  # p-values below count as significant
 _AT_ONCE = 4_000_000  # numbers drawn together
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over queries and its bootstrap interval; all 0..1."""
+    """A mean over queries and its 95 % interval; all 0..1."""
 
     value: float
     low: float
@@ -66,16 +73,23 @@ MEASURES: Mapping[str, Callable[[Int64], Float64]] = {
 }
 
 
-def recall_band(ranks: Int64, most: int, seed: int = 0, resamples: int = RESAMPLES) -> tuple[Float64, Float64]:
-    """The 95 % bootstrap interval of each point of the recall curve, two float64 [most].
+def wilson(means: Float64, queries: int) -> tuple[Float64, Float64]:
+    """Wilson's 95 % interval of shares of `queries` queries, float64 [share]: its lower and its upper ends.
 
-    To draw queries with replacement is to draw how many of them have each rank: one multinomial draw.
+    The ends are the shares from which the observed one is as far as 1.96 of their own standard errors. Also for means of
+    other values between 0 and 1, for which it may be wider than needed. Raises ValueError without a query.
     """
-    counts = np.bincount(np.minimum(ranks, most + 1), minlength=most + 2)[1:].astype(np.float64)
-    drawn = np.random.default_rng(seed).multinomial(len(ranks), counts / counts.sum(), size=resamples)
-    curves = drawn[:, :most].cumsum(axis=1) / len(ranks)  # [resample, k]
-    low, high = np.quantile(curves, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return low, high
+    if queries < 1:
+        raise ValueError("no query to take a mean of")
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    centre = (means + z**2 / (2 * queries)) / (1 + z**2 / queries)
+    half = z * np.sqrt(means * (1 - means) / queries + (z / (2 * queries)) ** 2) / (1 + z**2 / queries)
+    return np.clip(centre - half, 0, means), np.clip(centre + half, means, 1)  # rounding must not exclude the share
+
+
+def recall_band(ranks: Int64, most: int) -> tuple[Float64, Float64]:
+    """The 95 % interval of each point of the recall curve, two float64 [most]. Raises ValueError without a query."""
+    return wilson(recall_curve(ranks, most), len(ranks))
 
 
 def holm(p_values: Sequence[float], among: int | None = None) -> list[float]:
@@ -102,9 +116,14 @@ def shown_p(value: float, raw: float, resamples: int = 10 * RESAMPLES) -> str:
 
 
 def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
-    """The mean of per-query values with its 95 % bootstrap interval. Raises ValueError without a query."""
+    """The mean of per-query values 0..1 with its 95 % interval. Raises ValueError without a query."""
     if not len(values):
         raise ValueError("no query to take a mean of")
+    mean = float(values.mean())
+    is_share = bool(np.isin(values, (0.0, 1.0)).all())
+    if is_share or len(values) <= FEW_QUERIES or np.ptp(values) == 0:
+        low, high = wilson(np.array([mean]), len(values))
+        return Interval(mean, float(low[0]), float(high[0]))
     # To draw queries with replacement is to draw how many of them have each value: one multinomial draw per resample.
     distinct, counts = np.unique(values, return_counts=True)
     numbers, means = np.random.default_rng(seed), np.empty(resamples)
@@ -113,7 +132,7 @@ def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Inte
         drawn = numbers.multinomial(len(values), counts / len(values), size=min(step, resamples - start))
         means[start : start + len(drawn)] = drawn @ distinct / len(values)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(values.mean()), float(low), float(high))
+    return Interval(mean, float(low), float(high))
 
 
 def randomisation_test(first: Float64, second: Float64, seed: int = 0, resamples: int = 10 * RESAMPLES) -> float:

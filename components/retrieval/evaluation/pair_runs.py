@@ -64,14 +64,14 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
     if column not in corpus.columns:
         raise InputError(
             f"{corpus.name} has the columns {', '.join([corpus.report.text_column, *corpus.columns])}.",
-            f"The columns sentence and {column} (a query for each sentence) were expected.",
+            f"The columns sentence and {column} (a query for each sentence) are needed.",
             "Rename its columns, or choose another column or file.",
         )
     rows = [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
     if not rows:
         raise InputError(
             f"{corpus.name} has no row with both a sentence and a query.",
-            "At least one such row was expected.",
+            "At least one such row is needed.",
             "Choose another column or corpus.",
         )
     documents = tuple(corpus.texts[row] for row in rows)

@@ -156,7 +156,7 @@ def lab_layers(
     if len(documents) < 2:
         count = "is 1 document" if len(documents) else "are no documents"
         raise InputError(
-            f"There {count} to search.", "At least two documents were expected.", "Choose a corpus with more pairs."
+            f"There {count} to search.", "At least two documents are needed.", "Choose a corpus with more pairs."
         )
     sides: list[tuple[Texts, Role | None]] = [(documents, "document"), (queries, "query")]
     if embedded_pairs is None:

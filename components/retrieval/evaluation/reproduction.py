@@ -153,7 +153,7 @@ def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
     if sources.seed < 0:
         raise InputError(
             f"The seed {sources.seed} is negative.",
-            "A whole number, 0 or more, was expected.",
+            "A seed is a whole number, 0 or more.",
             "Choose another seed, or leave it out to use 0.",
         )
     data, missing = _all_data(sources, bar)

@@ -190,6 +190,6 @@ def _reason(problem: Exception) -> str:
 def _refused(name: str, reason: str) -> InputError:
     return InputError(
         f"{name} {reason}.",
-        "A file of runs saved by this dashboard was expected.",
+        "Only files of runs saved by this dashboard can be loaded.",
         "Choose another file.",
     )

@@ -124,7 +124,7 @@ def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
     if missing:
         raise InputError(
             f"{corpus.name} has no column {' and no column '.join(missing)}.",
-            "The columns sentence1, sentence2 and score were expected.",
+            "The columns sentence1, sentence2 and score are needed.",
             "Rename its columns, or choose another file.",
         )
     kept = []
@@ -138,19 +138,19 @@ def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
     if len(kept) < 2:
         raise InputError(
             f"{corpus.name} has {len(kept)} rows with two sentences and a number.",
-            "At least two such rows were expected.",
+            "At least two such rows are needed.",
             "Choose another file.",
         )
     if len({score for *_, score in kept}) == 1:
         raise InputError(
             f"All pairs of {corpus.name} have the score {kept[0][2]:g}.",
-            "Different scores were expected, since equal scores have no order.",
+            "Equal scores have no order, so different scores are needed.",
             "Choose another file.",
         )
     if most is not None and len(kept) > most:
         raise InputError(
             f"{corpus.name} has {len(kept):,} pairs.",
-            f"At most {most:,} pairs were expected in the browser.",
+            f"The browser can be used for at most {most:,} pairs.",
             "Choose a part of the file, or use `python -m components sts`.",
         )
     first_texts, second_texts, scores = zip(*kept, strict=True)

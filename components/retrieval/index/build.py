@@ -102,7 +102,7 @@ def build_index(
     except RuntimeError as problem:
         raise InputError(
             f"{folder} begins with the home folder of a user who does not exist.",
-            "The path of a folder was expected.",
+            "The index needs the path of a folder.",
             "Choose another folder.",
         ) from problem
     try:
@@ -129,7 +129,7 @@ def build_index(
     except Timeout as problem:
         raise InputError(
             f"Another process is building {folder}.",
-            "A folder that no other process builds was expected.",
+            "Only one process at a time can build a folder.",
             "Wait until it is finished, or choose another folder.",
         ) from problem
     except OSError as problem:
@@ -137,7 +137,7 @@ def build_index(
             raise _full(folder, info) from problem
         raise InputError(
             f"{folder} could not be written: {problem.strerror or problem}.",
-            "A folder with permission to write was expected.",
+            "The index needs a folder with permission to write.",
             "Choose another folder.",
         ) from problem
 
@@ -146,7 +146,7 @@ def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:
     if folder.is_dir() and not any(folder.iterdir()):
         raise InputError(
             f"{folder} already exists and is empty.",
-            "The name of a folder that does not exist was expected, since a complete index is moved there.",
+            "The folder must not exist yet, since a complete index is moved there.",
             "Remove the folder, or choose another name.",
         )
     index = open_index(folder)  # refuses other folders
@@ -154,7 +154,7 @@ def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:
     if info.identity != expected.identity:
         raise InputError(
             f"{folder} contains another index: {info.sentences:,} sentences of {info.corpus} by {info.model}.",
-            "The same model, corpus and options were expected, or a folder that does not exist.",
+            "An index continues only with the same model, corpus and options; another one needs a folder that does not exist.",
             "Choose another folder, or remove this one.",
         )
     return index
@@ -170,7 +170,7 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
         if not (part / JOB).exists() and any(part.iterdir()):
             raise InputError(
                 f"{part} exists and is not an unfinished index.",
-                "A name that is not in use was expected.",
+                "The unfinished index needs a name that is not in use.",
                 "Remove it, or choose another folder.",
             )
         shutil.rmtree(part)  # an unfinished index of another corpus, model or options
@@ -219,7 +219,7 @@ def _embed(
                 if not np.isfinite(lengths).all():
                     raise InputError(
                         f"A vector has a number too large for {info.dtype}.",
-                        "Numbers that the index can store were expected.",
+                        "All numbers must be small enough for the index to store.",
                         "Use --dtype float32, or another model.",
                     )
                 norms[number][start + rows] = lengths
@@ -251,7 +251,7 @@ def _full(folder: Path, info: IndexInfo) -> InputError:
     free = shutil.disk_usage(folder.parent).free
     return InputError(
         f"The disk of {folder.parent} has {free / 1e9:,.2f} GB free.",
-        f"{_bytes_of(info) / 1e9:,.2f} GB were expected: {info.sentences:,} sentences, {len(info.options.layers)} layers, "
+        f"{_bytes_of(info) / 1e9:,.2f} GB are needed: {info.sentences:,} sentences, {len(info.options.layers)} layers, "
         f"{len(info.options.poolings)} poolings.",
         "Choose fewer layers or poolings, free some space, or choose a folder on another disk.",
     )

@@ -53,7 +53,7 @@ def cache_folder() -> Path:
     except (OSError, RuntimeError, ValueError) as problem:  # too long, a loop of links, or a user that does not exist
         raise InputError(
             f"{CACHE_VARIABLE} is {set_folder[:80]!r}: no folder can have this path.",
-            "The path of a folder was expected.",
+            "The cache needs the path of a folder.",
             f"Correct {CACHE_VARIABLE}, or leave it unset.",
         ) from problem
     return folder

@@ -93,8 +93,8 @@ class VectorIndex:
         if engine is None:
             raise InputError(
                 f"Layer {layer} with {pooling} pooling is not in this index.",
-                f"Its layers {', '.join(map(str, self.info.options.layers))} with {', '.join(self.info.options.poolings)} "
-                "pooling were expected.",
+                f"It has the layers {', '.join(map(str, self.info.options.layers))} with "
+                f"{', '.join(self.info.options.poolings)} pooling.",
                 "Choose one of these, or build the index again with more layers or poolings.",
             )
         return engine
@@ -116,7 +116,7 @@ def resolve_dtype(dtype: str, sentences: int, dim: int, options: EmbedOptions) -
     if dtype not in ("float32", "float16", "auto"):
         raise InputError(
             f"The number format {dtype!r} is not available.",
-            "One of float32, float16 and auto was expected.",
+            "The formats are float32, float16 and auto.",
             "Choose one.",
         )
     size = 4 * sentences * dim * len(options.layers) * len(options.poolings)
@@ -284,6 +284,6 @@ def _open(folder: Path, is_quick: bool) -> tuple[VectorIndex, dict[str, int], di
 def _refused(folder: Path, reason: str) -> InputError:
     return InputError(
         f"{folder} {reason}.",
-        "A folder written by `python -m components index` was expected.",
+        "An index is a folder written by `python -m components index`.",
         "Choose another folder, or build the index again.",
     )

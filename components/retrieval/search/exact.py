@@ -66,7 +66,7 @@ class ExactSearch:
         Raises InputError for k < 1 and for vectors with values that are not finite.
         """
         if k < 1:
-            raise InputError(f"k is {k}.", "At least 1 was expected.", "Choose 1 or more.")
+            raise InputError(f"k is {k}.", "A search returns at least 1 hit.", "Choose 1 or more.")
         queries = np.atleast_2d(np.asarray(queries, np.float32))
         if len(queries) == 1:
             return self.hits_of(queries[0], self.scores(queries[0], similarity), k, similarity)
@@ -182,7 +182,7 @@ def not_finite() -> InputError:
     """The error for vectors with NaN or infinity."""
     return InputError(
         "Some vectors contain values that are not finite.",
-        "Finite numbers were expected, since other values cannot be ranked.",
+        "Only finite numbers can be ranked.",
         "Choose another model or precision.",
     )
 
@@ -199,7 +199,7 @@ def _checked(similarity: str) -> Similarity:
     if similarity not in SIMILARITIES:
         raise InputError(
             f"The similarity {similarity!r} is not available.",
-            f"One of these was expected: {', '.join(SIMILARITIES)}.",
+            f"The similarities are {', '.join(SIMILARITIES)}.",
             "Choose one of these.",
         )
     return "dot" if similarity == "dot" else "cosine"

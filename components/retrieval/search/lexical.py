@@ -74,7 +74,7 @@ def make_ranker(kind: Kind, texts: Sequence[str]) -> Ranker:
         if "empty vocabulary" not in str(problem):
             raise
         raise InputError(
-            "The corpus contains no words.", "Sentences with words were expected.", "Choose another corpus."
+            "The corpus contains no words.", "A word ranking needs sentences with words.", "Choose another corpus."
         ) from problem
 
 

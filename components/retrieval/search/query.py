@@ -24,7 +24,7 @@ def query_vectors(backend: Backend, queries: Sequence[str], info: IndexInfo) -> 
     if (backend.spec.key, backend.revision) != (info.model, info.revision):
         raise InputError(
             f"The index was made with {info.model} at revision {info.revision}.",
-            f"An index made with {backend.spec.key} at revision {backend.revision} was expected: vectors of different models "
+            f"The query is embedded by {backend.spec.key} at revision {backend.revision}, and vectors of different models "
             "cannot be compared.",
             "Build the index again.",
         )

@@ -127,7 +127,7 @@ def read_static_vectors(
         if number == 1 and "\0" in line[:4096]:
             raise InputError(
                 f"{name} is a binary file.",
-                "Word vectors as text were expected: on each line a word, then its numbers.",
+                "Word vectors must be text: on each line a word, then its numbers.",
                 "Convert it, for example with gensim: KeyedVectors.load_word2vec_format(..., binary=True), then "
                 "save_word2vec_format(..., binary=False).",
             )
@@ -160,7 +160,7 @@ def read_static_vectors(
     if not row_of:
         raise InputError(
             f"{name} has no line with a word and its numbers.",
-            "Word vectors as text were expected, such as GloVe's or fastText's .vec files.",
+            "Word vectors must be text, such as GloVe's or fastText's .vec files.",
             "Choose another file.",
         )
     return StaticVectors(name, row_of, _joined(blocks, len(row_of)), bad)
@@ -201,6 +201,6 @@ def _lines(source: Path | bytes, name: str, is_cancelled: IsCancelled) -> Iterat
 def _too_large(name: str, reason: str) -> InputError:
     return InputError(
         f"{name} has {reason}.",
-        f"A smaller file of word vectors was expected; only its first {MAX_WORDS:,} words are used.",
+        f"That is too large; only the first {MAX_WORDS:,} words of a file are used.",
         f"Keep only the first {MAX_WORDS:,} lines of the file, or choose vectors with fewer numbers.",
     )

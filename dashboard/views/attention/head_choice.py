@@ -10,8 +10,9 @@ import numpy as np
 import streamlit as st
 
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
+from components.analysis.tokens import default_positions
 from components.errors import InputError
-from dashboard import caching, state
+from dashboard import caching, ready_made, state
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
@@ -106,6 +107,20 @@ def choose_block(model_input: AttentionInput) -> int:
 def choose_head(model_input: AttentionInput) -> int:
     n_heads = model_input.attentions.shape[1]
     return controls.stepped("head", "Head", 0, n_heads - 1, model_input.clearest[1], HEAD_HELP)
+
+
+def chosen_position(model_input: AttentionInput, setting: str) -> int:
+    """The position of the token that a setting names; the default if it names none, or was chosen for another text."""
+    position, pair, key = state.get(setting), model_input.pair, f"_{setting}_of"
+    length = len(model_input.sentence)
+    if position is None or not 0 <= position < length or st.session_state.setdefault(key, pair) != pair:
+        # As on the other pages: a word that all sentences share, which is at the same position in the pair.
+        sentences = controls.current_tokens(model_input.backend)
+        defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
+        position = defaults[next(row for row, item in enumerate(sentences) if item.text == pair.first)]
+        position = position if position < length else default_positions([model_input.sentence])[0]
+    st.session_state[key] = pair
+    return int(position)
 
 
 def options(model_input: AttentionInput) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from components.analysis.attention.weights import of_sentence
 from dashboard import navigation
 from dashboard.ui import controls, messages, pair_choice
-from dashboard.views.attention import single_heads, summaries
+from dashboard.views.attention import flow, single_heads, summaries
 from dashboard.views.attention.head_choice import AttentionInput
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ VIEWS = {
     "flow": navigation.View(
         "Flow",
         "Which tokens does a token's vector come from?",
-        "Each row is a token. Bright cells are the tokens that its vector comes from, by an estimate.",
+        flow.intro,
     ),
     "mask": navigation.View(
         "Mask a token",
@@ -60,7 +60,7 @@ OTHER_VIEWS = {
     "matrix": single_heads.matrix,
     "glance": single_heads.glance,
     "patterns": summaries.patterns,
-    "flow": summaries.flow,
+    "flow": flow.flow,
     "mask": summaries.mask,
 }
 

@@ -1,4 +1,4 @@
-"""The sections of the Attention page that summarise heads: patterns, flow, and masking a token."""
+"""The sections of the Attention page that summarise heads: patterns, and masking a token."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import mask_predictions
-from components.analysis.attention import flow as attention_flow
 from components.analysis.attention.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
-from components.analysis.attention.weights import second_text, select_pair, without_special
-from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.model.catalog import CATALOG
 from dashboard import navigation, state
@@ -25,6 +22,7 @@ from dashboard.views.attention.head_choice import (
     AttentionInput,
     choose_block,
     choose_head,
+    chosen_position,
     open_head,
     options,
     pattern_message,
@@ -50,11 +48,6 @@ NAMES: dict[str, str] = {
     "broad": "Spread out",
 }
 TOP = 8
-FLOWS = {"rollout": "All blocks (rollout)", "norms": "One block (norms)"}
-FLOW_HELP = (
-    "Rollout follows attention from the input through all blocks up to the chosen one. Norms look at one block and weigh "
-    "attention by how long the vectors are that it adds."
-)
 
 
 def patterns(model_input: AttentionInput, row: Any) -> None:
@@ -159,120 +152,12 @@ def _all_scores(scored: HeadPatterns) -> pd.DataFrame:
     )
 
 
-def flow(model_input: AttentionInput, row: Any) -> None:
-    """Attention rollout, and norm-based attention."""
-    last = model_input.attentions.shape[0] - 1
-    with row:
-        method = controls.choice("flow", "Estimate", FLOWS, FLOW_HELP)
-        block = controls.stepped(
-            "flow_block", "After block" if method == "rollout" else "Block", 0, last, last, BLOCK_HELP
-        )
-        panel = options(model_input)
-    with panel:
-        special = controls.switch(
-            "flow_special",
-            "Special tokens",
-            "[CLS] and [SEP] often have so large a share that all other cells look equally dark.",
-        )
-    if method == "rollout":
-        values = attention_flow.rollout(model_input.attentions)[block]
-        title, unit = f"After block {block} (rollout)", "share"
-        rows_title, columns_title = f"token after block {block}", "comes from the input token"
-        read = (
-            "**Rollout** multiplies the attentions of all blocks up to this one. Each row says what share of a token's vector "
-            "comes from each input token, if attention were the only effect. Half of each vector stays with its own token in "
-            "every block, for the residual connection "
-            "([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main.385/)). "
-            + (
-                "Whole rows sum to 1."
-                if model_input.direction == "all"
-                else f"Rows of the whole matrix sum to 1; this is the part {FILTERS[model_input.direction]}."
-            )
-        )
-        not_shown = "Value vectors, feed-forward parts and LayerNorms: rollout uses nothing but the attentions."
-    else:
-        with panel:
-            values, title = _norms(model_input, block)
-        unit, rows_title, columns_title = "length", "token that receives", "token that contributes"
-        read = (
-            "**Norms** measure one block: the length (norm) of the vector that each token contributes to each other token: "
-            "attention times the transformed value vector, in one head or summed over all heads "
-            "([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often contribute little "
-            "although attention to them is high."
-        )
-        not_shown = (
-            "What is left of a contribution: those of several tokens can point in opposite directions and cancel. The effect "
-            "of the residual and the LayerNorm that follow is not included either."
-        )
-    message = _to_special(values, model_input, method) if not special and model_input.direction == "all" else ""
-    second, positions = second_text(model_input.sentence), np.arange(len(values))
-    if not special:
-        values, second = without_special(values, model_input.special), second[~model_input.special]
-        positions = positions[~model_input.special]
-        not_shown += " Special tokens are left out (see Options), so rows sum to less than 1."
-    part = select_pair(values, second, model_input.direction)
-    if not part.matrix.size:
-        st.info("There is nothing to show: one of the texts has no tokens of its own.")
-        return
-    rows = matrices.axis_labels(model_input.pieces, positions[list(part.queries)].tolist())
-    columns = matrices.axis_labels(model_input.pieces, positions[list(part.keys)].tolist())
-    figures.matrix(
-        part.matrix,
-        rows,
-        columns,
-        title,
-        key="flow_matrix",
-        alt=f"{title}: {len(rows)} by {len(columns)} tokens",
-        rows=rows_title,
-        columns=columns_title,
-        value=unit,
-        message=message,
-        message_below=True,
-        read=read,
-        not_shown=not_shown,
-    )
-
-
-def _to_special(values: np.ndarray, model_input: AttentionInput, method: str) -> str:
-    """What the special tokens, which the figure leaves out, contribute to the others; empty if there are none of either."""
-    special = model_input.special
-    if special.all() or not special.any():
-        return ""
-    of_others = values[~special]  # [token that is no special token, key]
-    share = of_others[:, special].sum() / of_others.sum()
-    names = " and ".join(
-        dict.fromkeys(piece for piece, is_special in zip(model_input.pieces, special, strict=True) if is_special)
-    )
-    what = "of a token's vector comes from" if method == "rollout" else "of the contributions' lengths belongs to"
-    return (
-        f"By this estimate, **{100 * share:.0f} %** {what} {messages.escape(names)}, which the figure leaves out "
-        "to show the rest."
-    )
-
-
-def _norms(model_input: AttentionInput, block: int) -> tuple[np.ndarray, str]:
-    """Norm-based attention of a block, of all heads together or of one head, and its title."""
-    inside = model_input.inside()
-    if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
-        values = attention_flow.summed_norms(model_input.attentions[block], inside.value_contributions(block))
-        return values, f"In block {block} (norms)"
-    head = choose_head(model_input)
-    norms = attention_flow.weighted_norms(
-        model_input.attentions[block : block + 1, head : head + 1],
-        inside.value_norms[block : block + 1, head : head + 1],
-    )
-    return norms[0, 0], f"In block {block}, head {head} (norms)"
-
-
 def mask(model_input: AttentionInput, row: Any) -> None:
     """Hide a token behind the mask: what the model predicts there, and how vectors and attention change."""
     backend = model_input.backend
     has_head = backend.spec.masked_lm
-    tokens, pair = model_input.sentence.tokens, model_input.pair
-    target = state.get("masked")
-    if target is None or not 0 <= target < len(tokens) or st.session_state.setdefault("_masked_of", pair) != pair:
-        target = default_positions([model_input.sentence])[0]  # also if the choice was made for another text
-    st.session_state["_masked_of"] = pair
+    tokens = model_input.sentence.tokens
+    target = chosen_position(model_input, "masked")
     with row, controls.options():
         whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
     controls.token_chips(

@@ -144,7 +144,7 @@ def current_pairs() -> Pairs:
     if len(pairs) < 2:
         raise InputError(
             f"{corpus.name} has one pair.",
-            "At least two were expected: every query finds a single sentence.",
+            "At least two are needed: every query would find the only sentence.",
             "Choose another corpus under “Data”.",
         )
     return pairs

@@ -61,14 +61,12 @@ def grid(backend: Backend) -> None:
     figures.reading(
         "One forward pass per text gives every layer and pooling. For each cell, every query ranks all "
         f"{len(pairs):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first block; "
-        "the band is the 95 % bootstrap interval over queries.",
+        "the band is the 95 % interval: where the curve may lie for other queries.",
         "Whether another sentence would be an equally good answer: only the query's correct answer counts, and ties count "
         "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). The best cell here will "
         "usually do a little worse on new queries.",
     )
-    st.markdown(
-        f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % bootstrap intervals"
-    )
+    st.markdown(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % intervals")
     figures.plain_table(_measures_table(ranks.of(layer, pooling)))
     published.pairs()
 

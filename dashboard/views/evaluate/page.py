@@ -28,7 +28,7 @@ VIEWS = {
     "graded": navigation.View(
         "Graded relevance",
         "Which run ranks better answers higher?",
-        "For queries that have several correct answers, some better than others.",
+        "Each query has several correct answers. A grade says how relevant each is: 2 is better than 1, and 0 is not relevant.",
     ),
     "similarity": navigation.View(
         "Sentence similarity",

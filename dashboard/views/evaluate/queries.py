@@ -17,6 +17,7 @@ from dashboard import state
 from dashboard.jobs import rankers
 from dashboard.jobs.evaluation import NoResult, PairIndexes
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import NUMBERS_EXPLAINED
 from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
         selection_mode="single-row",
         height=320,
         column_config={
-            "number": st.column_config.NumberColumn(width=70),
+            "number": st.column_config.NumberColumn(width=70, help=NUMBERS_EXPLAINED),
             "query": st.column_config.TextColumn(width=340),
             "correct answer": st.column_config.TextColumn(width=340),
             "geometric mean rank": st.column_config.NumberColumn(
@@ -122,7 +123,7 @@ def _opened(
 ) -> None:
     with st.container(border=True, key="opened_query"):
         left, right = st.columns([8, 1])
-        left.markdown(f"**Query {row}:** {messages.escape(pairs.queries.texts[row])}")
+        left.markdown(f"**Query number {row}:** {messages.escape(pairs.queries.texts[row])}")
         right.button("Close", key="close_query", on_click=state.put, args=("opened", None))
         st.markdown(f"**Correct answer:** {messages.escape(pairs.documents.texts[row])}")
         live = [entry for entry in entries if entry.live]

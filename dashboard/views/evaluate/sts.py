@@ -29,6 +29,7 @@ from dashboard.views.evaluate import choices, published
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
 
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
@@ -153,10 +154,10 @@ def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], p
         key="sts_curves",
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
-        f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. " + _best_word(of_words),
+        f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. " + _best_word(of_words) + _why_no_start(values),
         message_below=True,
-        read="Each curve is a pooling over the layers; dotted lines are word rankings and static vectors, which have no "
-        "layers. Higher means better agreement.",
+        read="Each curve is a pooling over the layers; thin level lines with open markers are word rankings and static "
+        "vectors, which have no layers. Higher means better agreement.",
         not_shown="Why runs agree or disagree with people. Pairs with many shared words but different meanings are the "
         f"hardest; see the largest errors below. With {len(pairs.first):,} pairs, differences below about "
         f"{1 / np.sqrt(len(pairs.first)):.2f} may be chance. BM25 and Jelinek-Mercer are made to rank sentences for one query: "
@@ -176,6 +177,13 @@ def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], p
             ]
         ),
     )
+
+
+def _why_no_start(values: LayerGrid) -> str:
+    """Why the curve of [CLS] has no point at layer 0, where all its cosines are 1; empty if it has one."""
+    if (0, "cls") not in values or not np.isnan(values.of(0, "cls")):
+        return ""
+    return " The [CLS] curve begins at layer 1: at layer 0 the [CLS] vector is the same for every sentence."
 
 
 def _best_word(correlations: dict[str, float]) -> str:

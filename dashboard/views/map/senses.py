@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -24,9 +25,12 @@ from dashboard.jobs import progress
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.views.map import choices, pictures, selection
+from dashboard.views.map import labels as map_labels
 from dashboard.views.map.choices import METHOD_NAMES, Row
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.analysis.maps.token_set import TokenSet
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.jobs import IsCancelled, Job, ReportProgress
@@ -55,14 +59,15 @@ def senses(backend: Backend) -> None:
     """The map, the curve and the sentences of one word."""
     place = choices.row()
     with place.main:
+        word_slot = st.container(width=160)  # the words depend on the source, which is drawn after it
         source = controls.choice("sense_source", "Sentences from", SOURCES)
     if source == "corpus":
-        _unlabelled(backend, place)
+        _unlabelled(backend, place, word_slot)
         return
     labelled = demo_senses() if source == "demo" else _upload()
     if labelled is None:
         return
-    word = _word_of(labelled, place)
+    word = _word_of(labelled, word_slot)
     occurrences = _labelled(backend, labelled, word)
     if occurrences is None:
         return
@@ -71,7 +76,7 @@ def senses(backend: Backend) -> None:
     if len(counts) < 2 or len(labels) < 2 * len(counts):
         raise InputError(
             f"“{word}” has {len(labels)} sentences in {len(counts)} sense{'s' if len(counts) != 1 else ''} here.",
-            "At least two senses, with two sentences each on average, were expected.",
+            "At least two senses are needed, with two sentences each on average.",
             "Choose another word or file.",
         )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
@@ -91,7 +96,7 @@ def senses(backend: Backend) -> None:
         _all_words(backend, labelled)
 
 
-def _word_of(labelled: SenseFile, place: Row) -> str:
+def _word_of(labelled: SenseFile, place: DeltaGenerator) -> str:
     words = labelled.words
     chosen = state.get("sense_word").casefold()
     word = chosen if chosen in words else words[0]
@@ -99,7 +104,7 @@ def _word_of(labelled: SenseFile, place: Row) -> str:
         st.warning(
             f"There are no sentences for “{messages.escape(chosen)}” here. The word shown is “{messages.escape(word)}”."
         )
-    with place.main:
+    with place:
         controls.bind(
             "sense_word",
             st.selectbox,
@@ -107,7 +112,6 @@ def _word_of(labelled: SenseFile, place: Row) -> str:
             options=words,
             to_widget=lambda _: word,
             after_change=lambda: state.put("sense_layer", None),
-            width=160,
         )
     return word
 
@@ -154,7 +158,7 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | No
         )
     if not chosen:
         raise InputError(
-            f"No sentence contains “{word}” in this form.", "At least one was expected.", "Choose another word."
+            f"No sentence contains “{word}” in this form.", "At least one is needed.", "Choose another word."
         )
     labels = [rows[occurrences.tokens[token_row].sentence].sense for token_row in chosen]
     return token_set.choose(occurrences, chosen, {"sense": labels})
@@ -215,9 +219,12 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
         figures.figure(
             scatter.token_map(
                 layer_map.points,
-                scatter.PointTexts([""] * len(rows), pictures.texts(occurrences, rows).long),
+                scatter.PointTexts(
+                    [_beside(occurrences, row) for row in rows.tolist()], pictures.texts(occurrences, rows).long
+                ),
                 scatter.Colours(by, groups=occurrences.category(by)),
                 f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
+                selected=selection.selected(occurrences),
                 height=HEIGHT if controls.scale() == 1 else PROJECTED,
                 scale=controls.scale(),
             ),
@@ -239,16 +246,25 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
             ),
             on_select=lambda: selection.pick(occurrences, "senses_map", rows),
         )
+    map_labels.thin()
     pictures.trust(layer_map)
     selection.selection(occurrences, selection.selected(occurrences), [layer])
 
 
-def _unlabelled(backend: Backend, place: Row) -> None:
+def _beside(occurrences: TokenSet, row: int) -> str:
+    """A short label of an occurrence: its word with the words beside it, of which the hover shows more."""
+    context = occurrences.in_context(row)
+    before = context.before.split(" ")[-2:]  # with the space between the words
+    after = re.match(r"\S*(\s+\S+){0,2}", context.after)
+    return f"{' '.join(before).lstrip()}{context.text}{after.group() if after else ''}"
+
+
+def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None:
     """A word of the corpus, without labels: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
-    with place.main:
+    with word_slot:
         word = controls.bind(
-            "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100, width=160
+            "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100
         ).strip()
     if not word:
         st.info(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -93,50 +92,49 @@ def provenance(backend: Backend) -> None:
     figures.plain_table(pd.DataFrame({"": rows.keys(), "value": rows.values()}), hide_header=True)
 
 
-def _model_table(key: str, rows: Sequence[Mapping[str, object]], widths: Mapping[str, int]) -> None:
-    """A table of models, one a row; `widths` in pixels for the columns that would be too narrow or too wide."""
-    config = {name: st.column_config.Column(width=width) for name, width in widths.items()}
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, height="content", column_config=config)
-
-
 def catalog() -> None:
     """Every model of the catalog, with the facts that are known without a download."""
     models = [(spec, spec.facts) for spec in CATALOG if spec.facts is not None]
     is_cached = {spec.key: spec.source != "embedded" and hub.cached_folder(spec.key) is not None for spec, _ in models}
-    _model_table(
-        "catalog",
-        [
-            {
-                "model": spec.title,
-                "what it is": spec.note,
-                "files": "included" if spec.source == "embedded" else "cached" if is_cached[spec.key] else "download",
-                "parameters": f"{facts.parameters:,}",
-                "licence": spec.licence or "see its page",
-            }
-            for spec, facts in models
-        ],
-        {"model": 210, "what it is": 520, "files": 80, "parameters": 100},
+    # Not data frames, which cut texts that are too long for their columns.
+    figures.plain_table(
+        pd.DataFrame(
+            [
+                {
+                    "model": spec.title,
+                    "what it is": spec.note,
+                    "files": "included"
+                    if spec.source == "embedded"
+                    else "cached"
+                    if is_cached[spec.key]
+                    else "download",
+                    "parameters": f"{facts.parameters:,}",
+                    "licence": spec.licence or "see its page",
+                }
+                for spec, facts in models
+            ]
+        )
     )
     st.caption(
         "“included” comes with the dashboard, “cached” is stored on this machine, “download” comes from the hub when you "
         "choose it. Choose a model in the sidebar."
     )
-    _model_table(
-        "catalog_sizes",
-        [
-            {
-                "model": spec.title,
-                "name on the hub": "not from the hub" if spec.source == "embedded" else spec.key,
-                "blocks": facts.layers,
-                "heads": facts.heads,
-                "hidden": facts.hidden_size,
-                "feed-forward": facts.feed_forward_size,
-                "positions": facts.max_positions,
-                "vocabulary": facts.vocabulary_size,
-            }
-            for spec, facts in models
-        ],
-        {"model": 210, "name on the hub": 365, "blocks": 60, "heads": 60},
+    figures.plain_table(
+        pd.DataFrame(
+            [
+                {
+                    "model": spec.title,
+                    "name on the hub": "not from the hub" if spec.source == "embedded" else spec.key,
+                    "blocks": facts.layers,
+                    "heads": facts.heads,
+                    "hidden": facts.hidden_size,
+                    "feed-forward": facts.feed_forward_size,
+                    "positions": facts.max_positions,
+                    "vocabulary": facts.vocabulary_size,
+                }
+                for spec, facts in models
+            ]
+        )
     )
     st.caption(
         "The sizes come from the published configurations. The parameters are those of the encoder with its pooler, even "

@@ -103,7 +103,9 @@ def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, .
 def _few_enough(lines: Sequence[str]) -> tuple[str, ...]:
     if len(lines) > MOST_QUERIES:
         raise InputError(
-            f"There are {len(lines):,} queries.", f"At most {MOST_QUERIES:,} were expected.", "Remove some of them."
+            f"There are {len(lines):,} queries.",
+            f"At most {MOST_QUERIES:,} can be searched at once.",
+            "Remove some of them.",
         )
     return tuple(lines)
 
@@ -150,7 +152,7 @@ def pairs(request: SearchRequest) -> None:
         "the highest first. Identical sentences are left out.",
         "Whether two sentences mean the same: shared names, a similar length and the same topic also raise the cosine.",
     )
-    st.caption(_settings(layer, pooling, "cosine"))
+    st.caption(f"{wording.NUMBERS_EXPLAINED} {_settings(layer, pooling, 'cosine')}")
     figures.data("pairs", lambda: table)
 
 

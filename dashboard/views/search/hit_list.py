@@ -83,7 +83,7 @@ def _row(hit: Hit, bar: float) -> dict[str, Any]:
         "parts": _parts(hit.text, hit.shared),
         "score": f"{hit.score:.3f}",
         "bar": round(bar, 4),
-        "tag": " · ".join(part for part in (f"no. {hit.index}", hit.tag) if part),
+        "tag": " · ".join(part for part in (f"number {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),
         "relevant": None if hit.relevant is None else int(hit.relevant),
         "picked": hit.picked,

@@ -18,7 +18,7 @@ from components.retrieval.search.lexical import TITLES
 from dashboard import caching, state
 from dashboard.jobs import rankers
 from dashboard.ui import controls, figures, messages, model_gate
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.ui.wording import NUMBERS_EXPLAINED, POOLING_NAMES
 from dashboard.views.search import judging, why
 from dashboard.views.search.hit_list import Hit, hit_list
 from dashboard.views.search.request import SearchRequest
@@ -287,7 +287,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 scale=controls.scale(),
             )
             figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
-    st.caption("A hit's bar is as long as its score relative to the best hit of its list.")
+    st.caption(f"A hit's bar is as long as its score relative to the best hit of its list. {NUMBERS_EXPLAINED}")
 
 
 def _explain(row: int) -> None:

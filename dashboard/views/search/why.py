@@ -33,7 +33,7 @@ def why(request: SearchRequest) -> None:
         return
     with st.container(border=True, key="why"):
         left, right = st.columns([6, 1], vertical_alignment="center")
-        left.subheader(f"Why no. {row}?", anchor=False)
+        left.subheader(f"Why is number {row} a hit?", anchor=False)
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]

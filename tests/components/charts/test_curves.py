@@ -27,7 +27,7 @@ def test_traces_hold_the_values_as_float32() -> None:
 def test_lowest_and_highest_layer_carry_triangles() -> None:
     figure = layer_curves(VALUES, ["a – b", "a – c"], "Title")
     assert list(drawn(figure, "a – b").marker.symbol) == ["triangle-up", "triangle-down", "circle"]
-    assert list(drawn(figure, "a – c").marker.symbol) == ["triangle-down", "circle", "triangle-up"]
+    assert list(drawn(figure, "a – c").marker.symbol) == ["triangle-down", "square", "triangle-up"]
 
 
 def test_a_flat_curve_has_no_extremes() -> None:

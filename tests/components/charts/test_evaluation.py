@@ -11,6 +11,7 @@ from components.charts.evaluation import (
     MARKED,
     Cost,
     Curve,
+    agreement_curves,
     curves_over,
     grid_height,
     measure_grid,
@@ -209,6 +210,17 @@ def test_a_point_a_pair():
     np.testing.assert_array_equal(points.y, np.array([0.1, 0.9], np.float32))
     assert list(points.text) == ["a", "b"]
     assert figure.layout.yaxis.title.text == "cosine"
+
+
+def test_methods_without_layers_are_level_lines_that_can_be_told_apart():
+    flat = [(f"ranking {number}", 0.1 * number) for number in range(6)]
+    figure = agreement_curves(np.array([[0.1, 0.2], [np.nan, 0.3]]), ["Mean", "CLS"], flat, "T", y_title="y")
+    lines = figure.data[2:]
+    assert [tuple(np.round(line.y, 6)) for line in lines] == [(round(value, 6),) * 2 for _, value in flat]
+    assert all(line.mode == "lines+markers" and line.marker.symbol.endswith("-open") for line in lines)
+    looks = [(line.line.color, line.line.dash, str(np.ravel(line.marker.symbol)[0])) for line in figure.data]
+    assert len({color for color, _, _ in looks[:7]}) == 7
+    assert len({(dash, symbol) for _, dash, symbol in looks}) == 8
 
 
 # Names

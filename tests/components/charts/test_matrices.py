@@ -54,6 +54,23 @@ def test_labels_are_plain_for_widgets_and_escaped_in_figures() -> None:
     assert list(key_bars(np.ones(1), ["0 <b>"], "T").data[0].x) == ["0 &lt;b&gt;"]
 
 
+def test_bars_keep_the_order_of_the_tokens_and_mark_one() -> None:
+    labels = [f"{number} token" for number in range(5)]
+    figure = key_bars(np.arange(5.0), labels, "T", keys="token", value="share (%)", itself=2, number="%{y:.1f}")
+    others, itself = figure.data
+    assert (list(others.x), list(others.y)) == ([labels[number] for number in (0, 1, 3, 4)], [0, 1, 3, 4])
+    assert (list(itself.x), list(itself.y)) == ([labels[2]], [2])
+    assert itself.marker.color != others.marker.color
+    assert list(figure.layout.xaxis.categoryarray) == labels
+    assert figure.layout.showlegend
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("token", "share (%)")
+    assert {trace.texttemplate for trace in figure.data} == {"%{y:.1f}"}
+    many = key_bars(np.ones(40), [str(number) for number in range(40)], "T", itself=0, number="%{y:.1f}")
+    assert {trace.texttemplate for trace in many.data} == {None}
+    plain = key_bars(np.ones(3), labels[:3], "T")
+    assert (len(plain.data), plain.layout.showlegend) == (1, False)
+
+
 def test_limits_hold_all_matrices_and_ignore_nan() -> None:
     assert side_by_side_limits(np.array([[0.2, np.nan]]), np.array([[-0.5]])) == (-0.5, 0.2)
     assert side_by_side_limits(np.array([[np.nan]])) == (0.0, 1.0)

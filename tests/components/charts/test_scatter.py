@@ -106,6 +106,19 @@ def test_a_large_map_labels_each_word_once_and_hides_the_other_labels():
     np.testing.assert_array_equal(moving.frames[1].data[1].x, -many[shown.customdata, 0])
 
 
+def test_selected_points_of_a_large_map_are_always_labelled():
+    many = np.random.default_rng(1).normal(size=(300, 2)).astype(np.float32)
+    names = PointTexts([f"w{row}" for row in range(300)], [""] * 300)
+    edge = int(np.argmax(many[:, 0]))  # not central
+    first = int(scatter.central(many)[0][0])
+    figure = token_map(many, names, Colours("s", ["a"] * 300), "Map", selected=[edge, first])
+    chosen, others, hidden = (trace for trace in figure.data if trace.mode == "text")
+    assert list(chosen.text) == [f"<b>w{edge}</b>", f"<b>w{first}</b>"]  # bold labels never make room
+    np.testing.assert_array_equal(chosen.y, many[[edge, first], 1])
+    labelled = [row for trace in (chosen, others, hidden) for row in trace.customdata]
+    assert len(labelled) == len(set(labelled))
+
+
 def test_three_dimensions_mark_the_selection_by_size_and_colour():
     points = np.random.default_rng(1).normal(size=(10, 3)).astype(np.float32)
     figure = token_map(points, texts(10), Colours("s", ["a"] * 10), "Map", selected=[3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 
 import plotly.graph_objects as go
@@ -44,6 +45,22 @@ def test_text_and_buttons_are_readable(mode: str) -> None:
 def test_twenty_eight_curves_all_look_different() -> None:
     looks = {(style["color"], style["dash"]) for style in map(theme.line_style, range(28))}
     assert len(looks) == 28
+
+
+def test_curves_of_similar_hues_differ_in_dash_or_marker() -> None:
+    """For readers who cannot tell these pairs of hues apart."""
+    similar = [
+        {theme.ORANGE, theme.VERMILION},
+        {theme.ORANGE, theme.OLIVE},
+        {theme.VERMILION, theme.OLIVE},
+        {theme.BLUE, theme.PURPLE},
+        {theme.BLUE, theme.SKY},
+        {theme.PURPLE, theme.SKY},
+    ]
+    looks = [(theme.line_style(index), theme.marker_style(index)["symbol"]) for index in range(28)]
+    for (first, first_symbol), (second, second_symbol) in itertools.combinations(looks, 2):
+        if {first["color"], second["color"]} in similar:
+            assert (first["dash"], first_symbol) != (second["dash"], second_symbol)
 
 
 def test_labels_show_markup_as_typed_and_are_cut() -> None:

@@ -116,7 +116,7 @@ def test_search_says_that_scores_are_equal(folder):
         (("index", "none.txt", "--out", "{}/o"), "no file"),
         (("index", "{}/news.csv", "--out", "{}/o", "--text-column", "nope"), "no column 'nope'"),
         (("index", "{}/news.csv", "--out", "{}/o", "--layers", "0,9"), "layers 0 to 6"),
-        (("index", "{}/news.csv", "--out", "{}/o", "--layers", "few"), "Numbers from 0 to 6"),
+        (("index", "{}/news.csv", "--out", "{}/o", "--layers", "few"), "numbers from 0 to 6"),
         (("index", "{}/news.csv", "--out", "{}/o", "--poolings", "median"), "median"),
         (("index", "{}/news.csv", "--out", "{}/o", "--dtype", "int8"), "int8"),
         (("index", "{}/news.csv", "--out", "{}/o", "--model", "/no/such/folder"), "does not exist"),
@@ -124,7 +124,7 @@ def test_search_says_that_scores_are_equal(folder):
         (("index", "{}/news.csv"), "--out"),
         (("search", "{}", "x"), "no manifest.json"),
         (("search", "{}/idx", "x", "-k", "0"), "k = 0"),
-        (("search", "{}/idx", " "), "A query with text"),
+        (("search", "{}/idx", " "), "a query with text"),
         (("search", "{}/idx", "x", "-k", "many"), "many"),
         (("search", "{}/idx", "x", "--layer", "7"), "Layer 7"),
         (("search", "{}/idx", "x", "--pooling", "max"), "max pooling"),
@@ -254,7 +254,7 @@ def run_shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]
         (("--out", "{}/news.csv"), "is a file"),
         (("--out", "~nobody_such/x"), "a user who does not exist"),
         (("--out", "x" * 5_000), "File name too long"),
-        (("--out", "{}/o", "--layers", "9" * 5_000), "Numbers from 0 to 6"),
+        (("--out", "{}/o", "--layers", "9" * 5_000), "numbers from 0 to 6"),
     ],
 )
 def test_a_bad_folder_or_layer_is_one_line_and_leaves_no_lock(folder, arguments, word):

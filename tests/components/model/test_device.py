@@ -52,14 +52,14 @@ def test_a_device_this_machine_does_not_have(only_a_cpu, name):
         choose_device(name)
     assert caught.value.kind == "device"
     assert repr(name) in caught.value.problem
-    assert caught.value.expected == "One of these was expected: cpu."
+    assert caught.value.expected == "It has: cpu."
     assert DEVICE_VARIABLE in caught.value.fix
 
 
 def test_the_devices_there_are_named(two_gpus):
     with pytest.raises(ModelError) as caught:
         choose_device("cuda:2")
-    assert caught.value.expected == "One of these was expected: cpu, cuda, cuda:0, cuda:1."
+    assert caught.value.expected == "It has: cpu, cuda, cuda:0, cuda:1."
 
 
 def test_a_missing_device_is_found_out_before_anything_is_loaded(only_a_cpu, monkeypatch):

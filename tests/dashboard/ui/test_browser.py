@@ -138,7 +138,7 @@ def test_negative_numbers_of_a_session_are_not_used(
     app.run()
     assert not app.exception
     assert not app.error
-    assert not any("no. -1" in item.value for item in app.subheader)
+    assert not any("number -1" in item.value for item in app.subheader)
 
 
 def test_a_block_beyond_the_model_views_first_blocks_stays_chosen(

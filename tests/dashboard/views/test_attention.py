@@ -126,29 +126,75 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
 
 
 def test_rollout_and_norms(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fb="2", fs="1")
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], attention_flow.rollout(attentions())[2], atol=1e-6)
+    app = open_page("attention", view="flow", fb="2", fs="1", ff="all")
+    np.testing.assert_allclose(
+        figures(app)[0]["data"][0]["z"], 100 * attention_flow.rollout(attentions())[2], rtol=1e-5
+    )
     app.segmented_control(key="w_flow").set_value("norms").run()
     record = backend().inside(BANK[0])
     expected = np.linalg.norm(np.einsum("hqk,hkd->qkd", record.attentions[2], record.value_contributions(2)), axis=-1)
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_flow_opens_after_the_last_block_with_the_colours_of_what_it_draws(open_page: Open) -> None:
+def test_flow_opens_with_the_shares_of_one_token_as_bars(open_page: Open) -> None:
     app = open_page("attention", view="flow")
-    drawn, whole = figures(app)[0]["data"][0], attention_flow.rollout(attentions())[5]
+    shares = 100 * attention_flow.rollout(attentions())
+    tokens = backend().tokenize([BANK[0]])[0].tokens
+    bank = next(token.position for token in tokens if token.piece == "bank")
+    others, itself = figures(app)[0]["data"]
+    words = range(1, len(tokens) - 1)  # without [CLS] and [SEP]
+    np.testing.assert_allclose(others["y"], [shares[0, bank, key] for key in words if key != bank], rtol=1e-5)
+    np.testing.assert_allclose(itself["y"], [shares[0, bank, bank]], rtol=1e-5)
+    assert list(itself["x"]) == [f"{bank} bank"]
+    assert list(figures(app)[0]["layout"]["xaxis"]["categoryarray"]) == [f"{key} {tokens[key].piece}" for key in words]
+    assert figures(app)[0]["layout"]["title"]["text"] == "Sources of “bank” after block 0"
+    # What the bars say, in a sentence.
+    most = max((key for key in words if key != bank), key=lambda key: shares[0, bank, key])
+    said = texts(app).replace("\\", "")
+    assert f"**{shares[0, bank, bank]:.0f} %** of “bank” is its own input." in said
+    assert f"“{tokens[most].piece}” gives most ({shares[0, bank, most]:.1f} %)" in said
+    assert f"**{shares[0, bank, [0, -1]].sum():.0f} %** of its vector comes from [CLS] and [SEP], left out" in said
+    app.number_input(key="w_flow_block").set_value(5).run()
+    np.testing.assert_allclose(figures(app)[0]["data"][1]["y"], [shares[5, bank, bank]], rtol=1e-5)
+    assert f"{shares[5, bank, bank]:.1f} %** of “bank” is its own input (after block 0:" in texts(app)
+    app.segmented_control(key="w_flow").set_value("norms").run()
+    assert figures(app)[0]["layout"]["title"]["text"] == "Added to “bank” in block 5"
+    assert "adds most to “bank” (a vector of length" in texts(app)
+
+
+def test_the_token_of_the_flow_is_a_choice_in_the_address(open_page: Open) -> None:
+    app = open_page("attention", view="flow", ft="3")
+    shares = 100 * attention_flow.rollout(attentions())[0, 3]
+    np.testing.assert_allclose(figures(app)[0]["data"][1]["y"], shares[[3]], rtol=1e-5)
+    app.toggle(key="w_flow_special").set_value(True).run()
+    others = figures(app)[0]["data"][0]
+    np.testing.assert_allclose(others["y"], np.delete(shares, 3), rtol=1e-5)
+    assert "left out here" not in texts(app)
+    # Of a special token there is a figure only with special tokens; else the first token of the text takes its place.
+    app = open_page("attention", view="flow", ft="0")
+    assert figures(app)[0]["data"][1]["x"][0] == "1 we"
+    # A token that is not in the text any more is not kept.
+    app.selectbox(key="w_sentence_a").set_value(1).run()
+    assert not app.error
+    assert figures(app)[0]["data"][1]["x"][0].endswith(" bank")
+
+
+def test_flow_of_all_tokens_has_the_colours_of_what_it_draws(open_page: Open) -> None:
+    app = open_page("attention", view="flow", ff="all", fb="5")
+    drawn, whole = figures(app)[0]["data"][0], 100 * attention_flow.rollout(attentions())[5]
     expected = whole[1:-1, 1:-1]  # without [CLS] and [SEP]
-    np.testing.assert_allclose(drawn["z"], expected, atol=1e-6)
-    assert (drawn["zmin"], drawn["zmax"]) == pytest.approx((expected.min(), expected.max()), rel=1e-5)
+    np.testing.assert_allclose(drawn["z"], expected, rtol=1e-5)
+    others = expected[~np.eye(len(expected), dtype=bool)]  # a token's own share would leave the rest dark
+    assert (drawn["zmin"], drawn["zmax"]) == pytest.approx((others.min(), others.max()), rel=1e-5)
     # What was left out is said, with both methods and their sources.
     share = whole[1:-1, [0, -1]].sum() / whole[1:-1].sum()
     assert f"**{100 * share:.0f} %** of a token's vector comes from \\[CLS\\] and \\[SEP\\]" in texts(app)
     assert "Abnar and Zuidema 2020" in texts(app)
     app.segmented_control(key="w_flow").set_value("norms").run()
     assert "Kobayashi et al. 2020" in texts(app)
-    assert "of the contributions' lengths belongs to" in texts(app)
+    assert "of all the lengths belongs to" in texts(app)
     app.toggle(key="w_flow_special").set_value(True).run()
-    assert "which the figure leaves out" not in texts(app)
+    assert "left out here" not in texts(app)
 
 
 def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
@@ -250,7 +296,7 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     assert [box for box in app.selectbox if box.label == "Sentence B"]
     app.button(key="see_models").click().run()
     assert app.session_state["model_view"] == "catalog"
-    (table,) = (table.value for table in app.dataframe if "licence" in table.value.columns)
+    (table,) = (table.value for table in app.table if "licence" in table.value.columns)
     assert "BERT base" in table.to_string()
     assert not figures(app)
 
@@ -303,8 +349,11 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
     expected = np.zeros_like(values)
     expected[:, :, second:, :second] = values[:, :, second:, :second]
     np.testing.assert_allclose((cells / 255) ** 2, expected, atol=0.005)
-    flow = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab", fs="1"))[0]["data"][0]
-    np.testing.assert_allclose(flow["z"], attention_flow.rollout(values)[1, :second, second:], atol=1e-6)
+    flow = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab", fs="1", ff="all"))[0]["data"][0]
+    np.testing.assert_allclose(flow["z"], 100 * attention_flow.rollout(values)[1, :second, second:], rtol=1e-5)
+    bars = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab", fs="1"))[0]["data"]
+    assert [bar["name"] for bar in bars] == ["other tokens"]  # a token of A is not among those of B
+    assert len(bars[0]["y"]) == len(tokens) - second
     app = open_page("attention", s=list(PAIR), view="patterns", p="separators", f="ab")
     # The last [SEP] is the only separator of text B; special tokens do not count as queries.
     shares = values[:, :, 1 : second - 1, -1].mean(axis=2)
@@ -329,7 +378,7 @@ def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
 
 
 def test_norms_of_one_head(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fl="norms", fb="2", fh="one", h="4", fs="1")
+    app = open_page("attention", view="flow", fl="norms", fb="2", fh="one", h="4", fs="1", ff="all")
     record = backend().inside(BANK[0])
     expected = record.attentions[2, 4] * np.linalg.norm(record.value_contributions(2)[4], axis=-1)
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
@@ -384,11 +433,11 @@ def test_show_me_opens_the_best_head_of_a_pattern(open_page: Open) -> None:
 
 
 def test_flow_without_special_tokens(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fb="2", fs="1")
+    app = open_page("attention", view="flow", fb="2", fs="1", ff="all")
     assert app.query_params["fs"] == "1"
     app.toggle(key="w_flow_special").set_value(False).run()
-    expected = attention_flow.rollout(attentions())[2, 1:-1, 1:-1]
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
+    expected = 100 * attention_flow.rollout(attentions())[2, 1:-1, 1:-1]
+    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-5)
     assert "fs" not in app.query_params
     assert figures(app)[0]["data"][0]["y"][0] == "1 we"
 

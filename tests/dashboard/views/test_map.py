@@ -287,6 +287,15 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     np.testing.assert_allclose(drawn["always the most frequent sense"], 0.5)
     assert f"layer {curve.best}" in texts(app)
     assert {trace["name"] for trace in senses_map["data"]} == {row.sense for row in rows}
+    # Each point is labelled by the words beside the word; the hover has the sentence.
+    labels = [label for trace in senses_map["data"] for label in trace["text"]]
+    hovers = [
+        text.replace("<b>", "").replace("</b>", "") for trace in senses_map["data"] for text in trace["hovertext"]
+    ]
+    assert len(labels) == len(vectors.tokens)
+    for label, hover in zip(labels, hovers, strict=True):
+        assert "seal" in label.lower()
+        assert label.rstrip("…") in hover
     assert f"“seal” at layer {curve.best}" in senses_map["layout"]["title"]["text"]
     assert app.slider(key="w_sense_layer").value == curve.best
     assert "layer" not in app.session_state  # the other pages' layer is theirs

@@ -97,6 +97,9 @@ def test_it_opens_with_hits_of_the_first_ready_made_query(open_page: Open, demo_
     assert rows_of(app) == best.tolist()
     assert [row["score"] for row in hits(app)] == [f"{scores[at]:.3f}" for at in best]
     assert "volcano" in hits(app)[0]["tag"]
+    assert hits(app)[0]["tag"].startswith(f"number {best[0]} ·")
+    assert "place in the corpus, counted from 0" in texts(app)  # while ranks count from 1
+    assert hits(app)[0]["rank"] == 1
     marked = [part["text"] for part in hits(app)[0]["parts"] if part["shared"]]
     assert marked == ["volcano", "erupted"]
     histogram = figures(app)[0]["data"]
@@ -213,7 +216,9 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
-    table = open_page("search", view="pairs").table[0].value
+    app = open_page("search", view="pairs")
+    assert "place in the corpus, counted from 0" in texts(app)
+    table = app.table[0].value
     unit = demo_vectors[6, 0] / np.linalg.norm(demo_vectors[6, 0], axis=1, keepdims=True)
     cosines = unit @ unit.T
     cosines[np.tril_indices(630)] = -1

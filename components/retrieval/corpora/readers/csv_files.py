@@ -178,7 +178,7 @@ class _Columns:
 def _no_table(name: str, reason: str) -> InputError:
     return InputError(
         f"{name} could not be read as a table: {reason}.",
-        "Fields separated by commas, semicolons or tabs were expected, with their names in the first row.",
+        "A table has fields separated by commas, semicolons or tabs, with their names in the first row.",
         "Export it as CSV with quotes around texts, or as .txt with one sentence per line.",
     )
 

@@ -156,7 +156,7 @@ def _checked(content: bytes, name: str, encoding: str, guessed: bool = False) ->
         if codecs.lookup(encoding).name in _NOT_IN_BLOCKS:
             raise InputError(
                 f"The encoding {encoding[:40]!r} is not available.",
-                "A name such as utf-8, cp1252, latin-1, utf-16 or shift-jis was expected.",
+                "Encodings have names such as utf-8, cp1252, latin-1, utf-16 or shift-jis.",
                 "Save the file as UTF-8 with another program, or leave the encoding to be detected.",
             )
         if codecs.lookup(encoding).name in _NOT_FOR_TEXTS:
@@ -169,14 +169,14 @@ def _checked(content: bytes, name: str, encoding: str, guessed: bool = False) ->
     except (LookupError, ValueError) as problem:  # no such encoding, or one that is not for texts
         raise InputError(
             f"There is no text encoding {encoding[:40]!r}.",
-            "A name such as utf-8, cp1252, latin-1, utf-16 or shift-jis was expected.",
+            "Encodings have names such as utf-8, cp1252, latin-1, utf-16 or shift-jis.",
             "Correct the name, or leave the encoding to be detected.",
         ) from problem
     if invalid is not None:
         line = content.count(b"\n", 0, invalid) + 1
         raise InputError(
             f"{name} is not {encoding}: byte {invalid + 1:,}, about line {line:,}, is invalid.",
-            f"A text in {encoding} was expected.",
+            f"The whole file must be text in {encoding}.",
             "Choose another encoding, or leave it to be detected.",
         )
     return Decoded(content, encoding, guessed)
@@ -215,7 +215,7 @@ def _guessed(content: bytes, name: str) -> Decoded:
             return Decoded(content, encoding, guessed=True)
     raise InputError(
         f"{name} could not be read as text in any known encoding.",
-        "A text file was expected.",
+        "Only text files can be read.",
         "Check that it is a text file, save it as UTF-8, or choose its encoding.",
     )
 

@@ -103,7 +103,7 @@ def read_text(
     if foreign is not None:
         raise InputError(
             f"{name} is {foreign} in spite of its name.",
-            f"A file in one of these formats was expected: {', '.join(FORMATS)}.",
+            f"These formats can be read: {', '.join(FORMATS)}.",
             "Export the sentences in one of these formats, with the ending that belongs to it.",
         )
     return decode(content, name, encoding)
@@ -124,7 +124,7 @@ def format_of(source: Path | bytes, name: str) -> str:
             return ending
     raise InputError(
         f"The format of {name} is not known.",
-        f"A name with one of these endings was expected: {', '.join(FORMATS)}, each optionally followed by .gz.",
+        f"The name must have one of these endings: {', '.join(FORMATS)}, each optionally followed by .gz.",
         "Give the file the ending of its format, or export the sentences in one of these formats.",
     )
 
@@ -136,9 +136,7 @@ def _check_file(path: Path, name: str, limits: Limits | None) -> None:
     except (OSError, ValueError) as problem:  # not permitted, or not a valid path
         raise unreadable(name, problem) from problem
     if size is None:
-        raise InputError(
-            f"There is no file {str(path)!r}.", "The path of an existing file was expected.", "Check the path."
-        )
+        raise InputError(f"There is no file {str(path)!r}.", "The path must name an existing file.", "Check the path.")
     if limits is not None and size > limits.bytes:
         raise limits.exceeded(name, megabytes(size))
 

@@ -70,7 +70,7 @@ class Limits:
         """The error for a corpus `name` of `size` ("2,000,000 sentences")."""
         return InputError(
             f"{name} has {size}.",
-            f"At most {self.sentences:,} sentences or {megabytes(self.bytes)} were expected.",
+            f"The limit is {self.sentences:,} sentences or {megabytes(self.bytes)}.",
             f"Use the command line, which has no limit on size: python -m components {self.command.format(name=name)}",
         )
 
@@ -93,7 +93,7 @@ def _count(text: str) -> int:
         return int(digits)
     raise InputError(
         f"The number of sentences {text[:40]!r} is not valid.",
-        "A whole number above 0 was expected.",
+        "It must be a whole number above 0.",
         f"Set {SENTENCES_VARIABLE} to a number such as 1000000.",
     )
 
@@ -230,7 +230,7 @@ def _check_expansion(decompressed_bytes: int, compressed_bytes: int, name: str) 
     if decompressed_bytes > max(EXPANDED_BYTES, MOST_EXPANSION * compressed_bytes):
         raise InputError(
             f"{name} expands to more than {MOST_EXPANSION} times its {compressed_bytes:,} bytes.",
-            "A compressed file of texts was expected; these expand 3 to 20 times.",
+            "Compressed texts usually expand 3 to 20 times.",
             "Decompress it, and check that it contains what you expect.",
         )
 
@@ -239,6 +239,6 @@ def unreadable(name: str, problem: Exception) -> InputError:
     """The error for a file that the system or a library cannot read."""
     return InputError(
         f"{name} could not be read: {first_line(problem)}.",
-        "A complete and undamaged file was expected.",
+        "Only a complete and undamaged file can be read.",
         "Check that it is complete and that this program may read it, or download or export it again.",
     )

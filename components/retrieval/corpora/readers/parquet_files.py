@@ -205,7 +205,7 @@ def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> In
     if status == -_TIME:
         return InputError(
             f"{name} takes more than {MOST_SECONDS:,.0f} seconds to read.",
-            "A file whose values can be unpacked in that time was expected.",
+            "Only files whose values can be unpacked in that time are read.",
             "Export the sentences as .csv or .txt, or divide the file.",
         )
     log.error("The process that read a Parquet file ended with status %d: %s", status, said[-2_000:])
@@ -216,7 +216,7 @@ def _large_row(name: str) -> InputError:
     most = megabytes(parquet_child.ROW_BYTES)
     return InputError(
         f"{name} has a row of more than {most} or {parquet_child.ROW_VALUES:,} values.",
-        f"Rows of at most {most} and {parquet_child.ROW_VALUES:,} values, those in lists and records included, were expected.",
+        f"A row may have at most {most} and {parquet_child.ROW_VALUES:,} values, those in lists and records included.",
         "Leave out the long values, or export the sentences as .csv or .txt.",
     )
 

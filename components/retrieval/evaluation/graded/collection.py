@@ -133,7 +133,7 @@ def read_graded_folder(
     try:
         if not path.is_dir():
             raise InputError(
-                f"There is no folder {str(path)!r}.", "The path of an existing folder was expected.", "Check the path."
+                f"There is no folder {str(path)!r}.", "The path must name an existing folder.", "Check the path."
             )
         sources = {
             file.relative_to(path).as_posix(): file
@@ -156,7 +156,7 @@ def demo_graded(corpus: Corpus) -> GradedSet:
     if not query_rows:
         raise InputError(
             f"{corpus.name} has no {' and no '.join(f'column {name}' for name in missing) or 'compressed text'}.",
-            "Sentences with the columns compressed and topic were expected.",
+            "Grades by topic need sentences with the columns compressed and topic.",
             "Choose the demo corpus, or upload your own judgements.",
         )
     topics: dict[str, list[int]] = {}
@@ -213,7 +213,7 @@ def _matched(
         raise InputError(
             f"Of {len(judgements.grades):,} judgements in {parts['judgements']} {unknown_queries:,} name no query of "
             f"{parts['queries']}, {unknown_documents:,} no document of {parts['corpus']}, {not_relevant:,} have grade 0.",
-            "At least one judgement of a relevant document was expected.",
+            "At least one judgement of a relevant document is needed.",
             "Check that the three files belong together.",
         )
     kept = [key for key in queries.texts if key in grades]

@@ -99,7 +99,7 @@ def read_entries(source: Source, name: str, limits: Limits | None = None, is_can
     if not texts:
         raise InputError(
             f"{name} has no text with an id" + (f" (line {bad.first[0].row}: {bad.first[0].reason})." if bad else "."),
-            "At least one was expected: objects with _id and text, or lines of an id, a tab and a text.",
+            "Texts are objects with _id and text, or lines of an id, a tab and a text; at least one is needed.",
             "Check the file and its format.",
         )
     return Entries(texts, bad)
@@ -139,8 +139,8 @@ def read_judgements(
     if not grades:
         raise InputError(
             f"{name} has no judgement" + (f" (line {bad.first[0].row}: {bad.first[0].reason})." if bad else "."),
-            "Lines of query, document and grade (header query-id, corpus-id, score), or of TREC's four fields, query 0 "
-            "document grade, were expected.",
+            "Judgements are lines of query, document and grade (header query-id, corpus-id, score), or of TREC's four "
+            "fields: query 0 document grade.",
             "Check the file, or export it in one of these formats.",
         )
     return Judgements(grades, lines, duplicates, bad)
@@ -151,15 +151,15 @@ def _read_objects(source: Source, name: str, limits: Limits | None, is_cancelled
     if _ending(name) != ".jsonl":
         raise InputError(
             f"{name} is neither a .jsonl file nor one of {', '.join(_LINES)}.",
-            "Documents and queries as in BEIR (.jsonl of objects with _id and text), or as lines of an id, a tab and a text "
-            "(.tsv), were expected.",
+            "Documents and queries are read as in BEIR (.jsonl of objects with _id and text), or as lines of an id, a tab and "
+            "a text (.tsv).",
             "Export it in one of these formats.",
         )
     table = read_table(source, name, limits=limits, is_cancelled=is_cancelled)
     if table.columns and not {"_id", "text"} <= set(table.columns):
         raise InputError(
             f"{name} has the columns {', '.join(table.columns)[:300]}.",
-            "The columns _id and text were expected; a column title is optional.",
+            "The columns _id and text are needed; a column title is optional.",
             "Rename them, or write lines of an id, a tab and a text into a .tsv file.",
         )
     return table
@@ -216,7 +216,7 @@ def _unclear(names: Sequence[str], names_of: Mapping[Part, Sequence[str]], split
     wrong += [f"{titles[part]} cannot be found" for part, files in names_of.items() if not files]
     return InputError(
         f"Among {listed if names else 'no files'}: {'; '.join(wrong)}.",
-        "Three files were expected: documents, queries, and judgements.",
+        "Three files are needed: documents, queries, and judgements.",
         "Name one file of each after its content, such as corpus.jsonl, queries.jsonl and qrels.tsv"
         + (f"; or choose another split than {split} (--split on the command line)." if split and ambiguous else "."),
     )

@@ -188,7 +188,7 @@ def read_pairs(count: int) -> sts.ScoredPairs:
 def test_more_pairs_than_are_wanted_are_refused_and_not_cut():
     assert len(scored_pairs(read_pairs(5), most=5).scores) == 5
     assert len(scored_pairs(read_pairs(6)).scores) == 6
-    with pytest.raises(InputError, match=r"has 6 pairs\. At most 5 pairs were expected"):
+    with pytest.raises(InputError, match=r"has 6 pairs\. The browser can be used for at most 5 pairs"):
         scored_pairs(read_pairs(6), most=5)
     with pytest.raises(InputError, match="has 1 rows"):
         scored_pairs(read_pairs(1), most=5)

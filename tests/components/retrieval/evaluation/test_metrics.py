@@ -6,6 +6,7 @@ import ir_measures
 import numpy as np
 import pytest
 from ir_measures import RR, R, nDCG
+from scipy import stats
 
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import (
@@ -20,6 +21,7 @@ from components.retrieval.evaluation.metrics import (
     reciprocal_rank,
     shown_p,
     summary,
+    wilson,
 )
 
 RANKS = np.array([1, 2, 3, 11, 60])
@@ -69,8 +71,8 @@ def test_an_interval_holds_the_mean_and_shrinks_with_queries():
     # Near the normal interval of a share: 1.96 standard errors on each side.
     expected = 1.96 * np.sqrt(many.mean() * (1 - many.mean()) / 5_000)
     assert found[1].high - found[1].low == pytest.approx(2 * expected, rel=0.1)
-    assert interval(few, seed=3) == interval(few, seed=3)
-    assert interval(np.ones(5)) == metrics.Interval(1, 1, 1)
+    ranked = 1 / random.integers(1, 9, 50)
+    assert interval(ranked, seed=3) == interval(ranked, seed=3)
     with pytest.raises(ValueError, match="no query"):
         interval(np.empty(0))
 
@@ -102,14 +104,35 @@ def test_the_interval_is_that_of_queries_drawn_with_replacement():
     np.testing.assert_allclose([found.low, found.high], np.quantile(drawn, [0.025, 0.975]), atol=2e-3)
 
 
-def test_the_band_is_that_of_queries_drawn_with_replacement():
-    random = np.random.default_rng(5)
-    ranks, most = np.minimum(random.geometric(0.08, 400), 60), 20
-    drawn = ranks[random.integers(0, 400, (10_000, 400))]
-    curves = np.stack([(drawn <= k).mean(axis=1) for k in range(1, most + 1)], axis=1)
-    expected = np.quantile(curves, [0.025, 0.975], axis=0)
-    # 0.005 is two queries; a 90 % interval would be narrower by 0.008 in the middle of the curve.
-    np.testing.assert_allclose(recall_band(ranks, most, resamples=10_000), expected, atol=5e-3)
+def test_the_interval_of_a_share_is_wilsons():
+    for queries in (1, 2, 4, 10, 40, 41, 630):
+        for right in sorted({0, 1, queries // 3, queries - 1, queries}):
+            values = np.arange(queries) < right
+            theirs = stats.binomtest(right, queries).proportion_ci(method="wilson")
+            ours = interval(values.astype(float))
+            assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+            assert 0 <= ours.low <= ours.value <= ours.high <= 1
+
+
+def test_few_queries_or_equal_values_are_not_certain():
+    assert interval(np.ones(4)).high == 1
+    assert interval(np.ones(4)).low == pytest.approx(0.5101, abs=1e-4)  # 4 / (4 + 1.96 ** 2)
+    assert interval(np.zeros(4)).high == pytest.approx(0.4899, abs=1e-4)
+    for queries in (4, 40, 500):  # equal values of a measure that is no share
+        ours = interval(np.full(queries, 0.5))
+        theirs = stats.binomtest(queries // 2, queries).proportion_ci(method="wilson")
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
+    with pytest.raises(ValueError, match="no query"):
+        wilson(np.array([0.5]), 0)
+
+
+def test_few_queries_have_an_interval_that_holds_as_often_as_it_says():
+    """Reciprocal ranks of 8 queries, drawn many times: a bootstrap's 95 % interval contains the true mean too rarely."""
+    random = np.random.default_rng(8)
+    ranks = random.choice([1, 2, 5, 20], (2_000, 8), p=[0.7, 0.15, 0.1, 0.05])
+    true = 0.7 + 0.15 / 2 + 0.1 / 5 + 0.05 / 20
+    intervals = [interval(1 / row) for row in ranks]
+    assert np.mean([found.low <= true <= found.high for found in intervals]) >= 0.95
 
 
 def test_the_band_holds_the_curve_and_agrees_with_the_interval_of_one_cutoff():
@@ -119,14 +142,16 @@ def test_the_band_holds_the_curve_and_agrees_with_the_interval_of_one_cutoff():
     assert low.shape == high.shape == (100,)
     assert (low < curve).all()
     assert (curve < high).all()
-    assert (np.diff(low) >= 0).all()  # each resample's curve rises
+    assert (np.diff(low) >= 0).all()
+    assert (np.diff(high) >= 0).all()
     for k in (1, 10, 50):
         one = interval(recall(ranks, k))
-        assert (low[k - 1], high[k - 1]) == pytest.approx((one.low, one.high), abs=0.01)
-    np.testing.assert_array_equal(recall_band(ranks, 9, seed=2), recall_band(ranks, 9, seed=2))
-    # Where every query has the same rank there is nothing to be unsure of.
-    np.testing.assert_array_equal(recall_band(np.array([2, 2, 2]), 3), [[0, 1, 1], [0, 1, 1]])
-    np.testing.assert_array_equal(recall_band(np.array([9, 9]), 3), np.zeros((2, 3)))
+        assert (low[k - 1], high[k - 1]) == pytest.approx((one.low, one.high))
+    # Three queries of one rank leave much open: Wilson's ends of 0 and of 3 out of 3.
+    end = 3 / (3 + 1.959964**2)
+    np.testing.assert_allclose(recall_band(np.array([2, 2, 2]), 3), [[0, end, end], [1 - end, 1, 1]], atol=1e-6)
+    with pytest.raises(ValueError, match="no query"):
+        recall_band(np.empty(0, np.int64), 3)
 
 
 def test_holms_adjustment_by_hand():

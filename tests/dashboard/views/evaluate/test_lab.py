@@ -235,7 +235,7 @@ def test_two_pairs_are_too_few(open_page: Open) -> None:
 def test_one_pair_is_refused_as_on_the_whole_page(open_page: Open) -> None:
     app = open_page("evaluate", view="lab", corpus=corpus_of(1))
     (message,) = app.error
-    assert "At least two were expected" in message.value
+    assert "At least two are needed" in message.value
     assert "Something went wrong" not in texts(app)
     assert not figures(app)
 

@@ -375,7 +375,7 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
     at = int(np.flatnonzero(((found > 1) & (found <= 5)).all(axis=0))[0])
     app = ready(open_page("evaluate", view="compare", r=codes, n=str(at)))
     said = texts(app).replace("\\", "").replace("\u2060", "")
-    assert f"**Query {at}:** {demo.columns['compressed'][at]}" in said
+    assert f"**Query number {at}:** {demo.columns['compressed'][at]}" in said
     assert f"**Correct answer:** {demo.texts[at]}" in said
     lists = [item.value.replace("\\", "").splitlines() for item in app.markdown if item.value.startswith("1. ")]
     assert len(lists) == 2
@@ -592,6 +592,7 @@ def test_a_second_model_is_compared(open_page: Open, tmp_path: Path) -> None:
 def test_graded_relevance_equals_ir_measures(open_page: Open, demo_scores: Callable[[str], np.ndarray]) -> None:
     app = ready(open_page("evaluate", view="graded", r=["m.6.mean", "bm25"], gm="ndcg"))
     assert not app.error
+    assert "A grade says how relevant each is" in app.caption[0].value  # above the table, where grades count first
     topics = current.demo().columns["topic"]
     qrels = {
         str(query): {str(at): 2 if at == query else 1 for at, topic in enumerate(topics) if topic == topics[query]}
@@ -700,6 +701,7 @@ def test_correlations_are_scipys_on_plain_cosines(open_page: Open, pair_cosines:
         expected = [stats.spearmanr(pair_cosines[layer, place], gold).statistic for layer in LAYERS]
         np.testing.assert_allclose(curves[name], expected, atol=5e-4)
     assert np.isnan(curves["[CLS] pooling"][0])  # all the same at layer 0
+    assert "The [CLS] curve begins at layer 1: at layer 0 the [CLS] vector is the same for every sentence" in texts(app)
     last = stats.spearmanr(pair_cosines[6, 1], gold).statistic
     assert curves["[CLS] pooling"][6] == pytest.approx(last, abs=5e-4)
     assert set(TITLES.values()) < set(curves)

@@ -1,0 +1,277 @@
+"""The Attention page's flow: by an estimate, how much of a token's vector comes from each token of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.attention.flow import rollout, summed_norms, weighted_norms
+from components.analysis.attention.weights import PairAttention, second_text, select_pair
+from components.charts import matrices
+from dashboard import state
+from dashboard.ui import controls, figures, messages
+from dashboard.views.attention.head_choice import (
+    BLOCK_HELP,
+    FILTERS,
+    AttentionInput,
+    choose_head,
+    chosen_position,
+    options,
+)
+
+FLOWS = {"rollout": "All blocks (rollout)", "norms": "One block (norms)"}
+FLOW_HELP = (
+    "Rollout follows attention from the input through all blocks up to the chosen one. Norms look at one block and weigh "
+    "attention by how long the vectors are that it adds."
+)
+FIGURES = {"token": "One token", "all": "All tokens"}
+SPECIAL_HELP = "[CLS] and [SEP] often have so large a share that those of all other tokens look equally small."
+NOT_SHOWN = {
+    "rollout": "Value vectors, feed-forward parts and LayerNorms: rollout uses nothing but the attentions. It becomes more "
+    "even with each block in every model.",
+    "norms": "What is left of a contribution: those of several tokens can point in opposite directions and cancel. The effect "
+    "of the residual and the LayerNorm that follow is not included either.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """How much each token's vector (query) takes from each token of the input (key)."""
+
+    method: str  # one of FLOWS
+    values: np.ndarray  # [query, key]: per cent of the vector (rollout), or a length (norms)
+    block: int
+    last: int  # the model's last block
+    own_at_first: np.ndarray  # [query]: the per cent of each token that is its own after block 0 (rollout)
+    of_head: str = ""  # ", head 3" if only one head counts
+
+    @property
+    def unit(self) -> str:
+        return "share (%)" if self.method == "rollout" else "length"
+
+    def number(self, value: float) -> str:
+        if self.method == "norms":
+            return f"{value:.2f}"
+        return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %"
+
+
+def intro() -> str:
+    """What the figure shows."""
+    if state.get("flow_figure") == "all":
+        return "Each row is a token. Bright cells are the tokens that its vector comes from, by an estimate."
+    return "Each bar is a token of the input: how much of the chosen token's vector comes from it, by an estimate."
+
+
+def flow(model_input: AttentionInput, row: Any) -> None:
+    """Attention rollout, and norm-based attention: for one token as bars, or for all as a matrix."""
+    last = model_input.attentions.shape[0] - 1
+    with row:
+        method = controls.choice("flow", "Estimate", FLOWS, FLOW_HELP)
+        block = controls.stepped(
+            "flow_block", "After block" if method == "rollout" else "Block", 0, last, 0, BLOCK_HELP
+        )
+        panel = options(model_input)
+    with panel:
+        shown = controls.choice("flow_figure", "Figure", FIGURES)
+        with_special = controls.switch("flow_special", "Special tokens", SPECIAL_HELP)
+        estimate = _rollout(model_input, block) if method == "rollout" else _norms(model_input, block)
+    special = model_input.special
+    kept = np.flatnonzero(special <= with_special)  # positions
+    part = select_pair(
+        estimate.values[np.ix_(kept, kept)], second_text(model_input.sentence)[kept], model_input.direction
+    )
+    if not part.matrix.size:
+        st.info("There is nothing to show: one of the texts has no tokens of its own.")
+        return
+    queries, keys = ([int(kept[index]) for index in indices] for indices in (part.queries, part.keys))
+    if shown == "all":
+        _matrix(model_input, estimate, part, queries, keys, with_special)
+        return
+    token = chosen_position(model_input, "flow_token")
+    token = token if token in queries else queries[0]
+    _bars(model_input, estimate, token, keys, with_special)
+
+    def choose(_: int, position: int) -> None:
+        state.put("flow_token", position)
+        if special[position]:
+            state.put("flow_special", True)
+        if position not in queries and not special[position]:  # it is in the text that is left out
+            state.put("texts_filter", "all")
+
+    controls.token_chips(
+        [model_input.sentence],
+        (token,),
+        "chips_flow",
+        unknown_id=model_input.backend.tokenization.unknown_id,
+        on_pick=choose,
+    )
+    st.caption("Click a token to see where its vector comes from.")
+    _reading(model_input, estimate, "bar", with_special)
+
+
+def _rollout(model_input: AttentionInput, block: int) -> Estimate:
+    shares = 100 * rollout(model_input.attentions)  # [block, query, key]
+    return Estimate("rollout", shares[block], block, len(shares) - 1, np.diagonal(shares[0]))
+
+
+def _norms(model_input: AttentionInput, block: int) -> Estimate:
+    """Norm-based attention of a block, of all heads together or of one head."""
+    inside, last = model_input.inside(), model_input.attentions.shape[0] - 1
+    if controls.choice("flow_heads", "Heads", {"together": "All together", "one": "One head"}) == "together":
+        values = summed_norms(model_input.attentions[block], inside.value_contributions(block))
+        return Estimate("norms", values, block, last, np.diagonal(values))
+    head = choose_head(model_input)
+    norms = weighted_norms(
+        model_input.attentions[block : block + 1, head : head + 1],
+        inside.value_norms[block : block + 1, head : head + 1],
+    )[0, 0]
+    return Estimate("norms", norms, block, last, np.diagonal(norms), f", head {head}")
+
+
+def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool) -> None:
+    """What the vector of one token takes from each token at the positions `keys`."""
+    values, piece = estimate.values[token, keys], model_input.pieces[token]
+    labels = matrices.axis_labels(model_input.pieces, keys)
+    title = (
+        f"Sources of “{piece[:20]}” after block {estimate.block}"
+        if estimate.method == "rollout"
+        else f"Added to “{piece[:20]}” in block {estimate.block}{estimate.of_head}"
+    )
+    figures.figure(
+        matrices.key_bars(
+            values,
+            labels,
+            title,
+            keys="token of the input",
+            value=estimate.unit,
+            itself=keys.index(token) if token in keys else None,
+            number="%{y:.1f}" if estimate.method == "rollout" else "%{y:.2f}",
+        ),
+        key="flow_bars",
+        alt=f"{title}: bars of {len(keys)} tokens",
+        message=_takeaway(model_input, estimate, token, keys, with_special),
+        message_below=True,
+        table=lambda: pd.DataFrame({"token": labels, estimate.unit: values.round(4)}),
+    )
+
+
+def _takeaway(
+    model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool
+) -> str:
+    """What the bars say, from their numbers."""
+
+    def name(position: int) -> str:
+        return f"“{messages.escape(model_input.pieces[position][:20])}”"
+
+    values = estimate.values[token]
+    others = [key for key in keys if key != token]
+    most = max(others, key=lambda key: float(values[key]), default=None)
+    sentences = []
+    if estimate.method == "rollout":
+        if token in keys:
+            own = f"**{estimate.number(values[token])}** of {name(token)} is its own input"
+            if estimate.block:
+                own += f" (after block 0: {estimate.number(estimate.own_at_first[token])})"
+            sentences.append(f"{own}.")
+        if most is not None:
+            sentences.append(f"Of the other tokens, {name(most)} gives most ({estimate.number(values[most])}).")
+    elif most is not None:
+        own = f"; {name(token)} itself adds {estimate.number(values[token])}" if token in keys else ""
+        sentences.append(
+            f"Of the other tokens, {name(most)} adds most to {name(token)} (a vector of length "
+            f"{estimate.number(values[most])}){own}."
+        )
+    sentences.append(_left_out(model_input, estimate, [token], "its", with_special))
+    return " ".join(sentences).strip()
+
+
+def _matrix(
+    model_input: AttentionInput,
+    estimate: Estimate,
+    part: PairAttention,
+    queries: Sequence[int],
+    keys: Sequence[int],
+    with_special: bool,
+) -> None:
+    """What every token takes from every other."""
+    is_rollout = estimate.method == "rollout"
+    place = (
+        f"fter block {estimate.block} (rollout)"
+        if is_rollout
+        else f"n block {estimate.block}{estimate.of_head} (norms)"
+    )
+    title = ("A" if is_rollout else "I") + place
+    rows, columns = (matrices.axis_labels(model_input.pieces, positions) for positions in (queries, keys))
+    # A token's share of itself is much larger than any other: a scale up to it would leave the rest dark.
+    others = part.matrix[np.not_equal.outer(queries, keys)]
+    figures.matrix(
+        part.matrix,
+        rows,
+        columns,
+        title,
+        key="flow_matrix",
+        alt=f"{title}: {len(rows)} by {len(columns)} tokens",
+        rows=f"token after block {estimate.block}" if is_rollout else "token that receives",
+        columns="comes from the input token" if is_rollout else "token that contributes",
+        value=estimate.unit,
+        limits=(float(others.min()), float(others.max())) if others.size else None,
+        message=_left_out(model_input, estimate, queries, "a token's", with_special),
+        message_below=True,
+    )
+    _reading(model_input, estimate, "row", with_special)
+
+
+def _left_out(
+    model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], whose: str, with_special: bool
+) -> str:
+    """What the special tokens, which the figure leaves out, contribute; empty if it leaves out none."""
+    special = model_input.special
+    if with_special or model_input.direction != "all" or special.all() or not special.any():
+        return ""
+    values = estimate.values[queries]
+    share = 100 * values[:, special].sum() / values.sum()
+    names = " and ".join(
+        dict.fromkeys(piece for piece, is_special in zip(model_input.pieces, special, strict=True) if is_special)
+    )
+    what = f"of {whose} vector comes from" if estimate.method == "rollout" else "of all the lengths belongs to"
+    return f"**{share:.0f} %** {what} {messages.escape(names)}, left out here."
+
+
+def _reading(model_input: AttentionInput, estimate: Estimate, mark: str, with_special: bool) -> None:
+    """How to read the figure, whose `mark` stands for one token: a bar, or a row of the matrix."""
+    if estimate.method == "rollout":
+        each = {
+            "bar": "The bars say what share of the chosen token's vector comes from each input token",
+            "row": "Each row says what share of a token's vector comes from each input token",
+        }[mark]
+        whole = {"bar": "All bars", "row": "Whole rows"}[mark]
+        read = (
+            f"**Rollout** multiplies the attentions of all blocks up to this one. {each}, if attention were the only effect. "
+            "Half of each vector stays with its own token in every block, for the residual connection "
+            "([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main.385/)). "
+            + (
+                f"{whole} sum to 100 %."
+                if model_input.direction == "all"
+                else f"{whole} sum to 100 % together with the other text; this is the part {FILTERS[model_input.direction]}."
+            )
+        )
+    else:
+        read = (
+            "**Norms** measure one block: the length (norm) of the vector that each token contributes to each other token: "
+            "attention times the transformed value vector, in one head or summed over all heads "
+            "([Kobayashi et al. 2020](https://aclanthology.org/2020.emnlp-main.574/)). [CLS] and [SEP] often contribute little "
+            "although attention to them is high."
+        )
+    if mark == "row":
+        read += " Colours reach up to the largest value off the diagonal; a token's share of itself may be larger."
+    not_shown = NOT_SHOWN[estimate.method]
+    if not with_special and estimate.method == "rollout":
+        not_shown += " Special tokens are left out (see Options), so the rest sums to less than 100 %."
+    elif not with_special:
+        not_shown += " Special tokens are left out (see Options)."
+    figures.reading(read, not_shown)

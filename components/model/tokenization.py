@@ -327,7 +327,7 @@ def check_growth(part: Any) -> None:
         raise ModelError(
             "unsupported",
             f"This tokenizer can make a text more than {MOST_GROWTH} times as long by replacing its characters.",
-            "Replacements that are about as long as what they replace were expected: others can take gigabytes of memory.",
+            "A replacement must be about as long as what it replaces: others can take gigabytes of memory.",
             "Save the model with its own tokenizer, or pick another model.",
         )
 

@@ -427,7 +427,7 @@ def explain(problem: Exception, repo_id: str, kind: RepoKind = MODEL) -> ModelEr
         return kind.error(
             "offline",
             f"{title} could not be downloaded, because {endpoint()} is too slow: {problem}.",
-            "A faster answer of the hub was expected.",
+            "A download needs at least 1 KB per second.",
             f"Check the network and {kind.again}, or continue with {kind.instead}; complete files are kept.",
         )
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:

@@ -85,7 +85,7 @@ def check_file(path: Path, shown: str) -> None:
         raise ModelError(
             "unsupported",
             f"{shown} is a pipe, a socket or a device, not a file.",
-            "A folder with ordinary files was expected: reading anything else may never end.",
+            "The folder of a model may hold only ordinary files: reading anything else may never end.",
             "Remove it, or pick another model.",
         )
     if path.is_file():
@@ -99,7 +99,7 @@ def check_size(name: str, size: int, shown: str) -> None:
         raise ModelError(
             "unsupported",
             f"{shown} has {size:,} bytes.",
-            f"At most {most:,} bytes were expected in this file of a model.",
+            f"This file of a model may have at most {most:,} bytes.",
             "Check that it belongs to the model, save the model again, or pick another one.",
         )
 

@@ -253,7 +253,7 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
 def _no_json(name: str, reason: str = "") -> InputError:
     return InputError(
         f"{name} could not be read as JSON{reason}.",
-        f"An array of objects was expected, or one object per line, each of at most {MOST_ROW_CHARACTERS:,} characters.",
+        f"It must be an array of objects, or one object per line, each of at most {MOST_ROW_CHARACTERS:,} characters.",
         "Check it with a JSON validator, or export the sentences as .csv or .txt.",
     )
 

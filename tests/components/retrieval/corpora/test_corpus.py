@@ -174,9 +174,9 @@ def test_a_quote_that_is_never_closed_costs_its_own_line_only(place):
 
 def test_a_file_full_of_open_quotes_is_refused_in_time():
     """Each line keeps the quote of the one before open, so that a reader that goes back would read it all each time."""
-    start = time.monotonic()
+    started = time.thread_time()  # this thread's own work: other processes do not count
     assert "quotes do not match" in given_of(read_corpus, b"text,n\n" + b'x","y\n' * 200_000, "a.csv")
-    assert time.monotonic() - start < 5
+    assert time.thread_time() - started < 10  # going back would take hours
     corpus = read_corpus(b"text,n\n" + b'x","y\n' * 500 + b"good,1\n", "a.csv", "text")
     assert corpus.texts == ("good",)
     assert corpus.report.bad_count == 500

@@ -21,6 +21,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.errors import UserError
+from components.folders import cache_part
 from components.jobs import RETRY_SECONDS, Cache, Jobs, Lane, Presence, Queue
 from components.model.loader import ModelLoader
 from components.model.store import DEFAULT_BYTES, TraceStore
@@ -288,9 +289,7 @@ def token_jobs() -> Jobs:
 
 def token_folder() -> Path:
     """The folder of token vectors. Their files have no names, so that disk space is free once nothing uses a file."""
-    from components.retrieval.index.cache import cache_folder
-
-    return cache_folder().parent / "tokens"
+    return cache_part("tokens")
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -29,7 +29,7 @@ _AT_ONCE = 4_000_000  # numbers drawn together
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over queries and its bootstrap interval; all 0..1."""
+    """A mean over queries and its bootstrap interval; 0..1, and -1..1 for a difference or a correlation."""
 
     value: float
     low: float

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from components.errors import UserError
 from components.training import data as training_data
 from components.training import runs
-from components.training.history import history
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.settings import PRESETS, Preset, TrainingSettings, steps
 from dashboard import access, caching, settings, state
@@ -80,7 +78,7 @@ def current(backend: Backend) -> Plan | None:
         with start_slot:
             _start_button(None)
         return None
-    page_header.measures(rows.name, counted(len(rows), "row"))
+    page_header.measures(name_of(rows), counted(len(rows), "row"))
     with objective_slot:
         objective = _objective(preset, rows)
     with options_box:
@@ -107,6 +105,11 @@ def _restore() -> None:
 
 def _source_of(preset: Preset) -> str:
     return preset.settings.data if preset.settings.data in DATA_NAMES else "demo:pairs"
+
+
+def name_of(rows: TrainingData) -> str:
+    """The name of some rows for people."""
+    return DATA_NAMES.get(rows.name, rows.name)
 
 
 @cache
@@ -245,7 +248,7 @@ def _number(setting: str, label: str, least: int, most: int, default: int) -> in
 
 def _split(rows: TrainingData, chosen: TrainingSettings) -> Split | None:
     try:
-        return training_data.split(rows, chosen.held_out_share, chosen.seed)
+        return training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
     except UserError as problem:
         messages.explain(problem, "splitting the rows")
         return None

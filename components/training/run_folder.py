@@ -25,7 +25,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -162,17 +162,13 @@ class RunFolder:
             for part, row_texts, label in zip(parts, texts, labels, strict=True)
         )
         _replace(self.path / ROWS, *lines)
+        rest = {field.name: getattr(data, field.name) for field in fields(data) if field.name not in ("columns", "labels")}
         content = {
-            "kind": data.kind,
-            "name": data.name,
-            "sha256": data.sha256,
+            **{name: dict(value) if isinstance(value, Mapping) else value for name, value in rest.items()},
             "columns": list(data.columns),
             "labels": None if data.labels is None else str(data.labels.dtype),
-            "label_names": list(data.label_names),
-            "dropped": dict(data.dropped),
-            "read_from": dict(data.read_from),
-            "groups": split.groups,
-            "overlap": split.overlap,
+            "sha256": data.sha256,
+            "split": {"groups": split.groups, "overlap": split.overlap},
         }
         write_json(self.path / DATA, content)
 
@@ -189,19 +185,16 @@ class RunFolder:
                     parts.append(row["part"])
                     texts.append(row["texts"])
                     labels.append(row["label"])
-            columns = {name: tuple(row[number] for row in texts) for number, name in enumerate(content["columns"])}
+            names, dtype, share = content.pop("columns"), content.pop("labels"), content.pop("split")
+            content.pop("sha256")
             data = TrainingData(
-                content["kind"],
-                content["name"],
-                columns,
-                None if content["labels"] is None else read_only(np.array(labels, np.dtype(content["labels"]))),
-                tuple(content["label_names"]),
-                content["dropped"],
-                content["read_from"],
+                columns={name: tuple(row[number] for row in texts) for number, name in enumerate(names)},
+                labels=None if dtype is None else read_only(np.array(labels, np.dtype(dtype))),
+                **{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()},
             )
             rows = {name: [row for row, part in enumerate(parts) if part == name] for name in ("train", "held_out")}
             train, held_out = (read_only(np.array(numbers, np.int64)) for numbers in rows.values())
-            return data, Split(train, held_out, content["groups"], content["overlap"])
+            return data, Split(train, held_out, **share)
         except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
             raise self._damaged(ROWS) from problem
 

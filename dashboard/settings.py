@@ -343,5 +343,6 @@ SETTINGS: tuple[Setting, ...] = (
     _number("training_step", "step", None, 10_000_000, TRAINING, words="step"),
     _number("training_layer", "l", None, 1_000, TRAINING, words="layer"),
     _text("watch_word", "w", TRAINING, words="word"),
-    _choice("after_view", "part", ("measures", "similarity", "layers", "heads"), TRAINING, words="comparison"),
+    _choice("after_part", "part", ("measures", "sentences", "layers", "heads"), TRAINING, words="comparison"),
+    replace(_choice("after_data", "on", ("news", "held-out", "scored"), TRAINING, words="measured on"), default=None),
 )

@@ -147,16 +147,40 @@ def length_histogram(lengths: Mapping[str, np.ndarray], cut_off: int, title: str
     return theme.finish(figure, title, _HEIGHT)
 
 
-def change_bars(values: np.ndarray, labels: Sequence[str], title: str, *, x_title: str, y_title: str) -> go.Figure:
-    """One value for each layer [layer], as bars: how much of it changed."""
-    figure = go.Figure(
-        go.Bar(
-            x=list(labels),
-            y=np.asarray(values, np.float32),
-            marker_color=theme.BLUE,
-            hovertemplate=f"{theme.plain(x_title)} %{{x}}: %{{y:.4f}}<extra></extra>",
+def before_after_bars(
+    names: Sequence[str],
+    before: np.ndarray,
+    after: np.ndarray,
+    title: str,
+    *,
+    y_title: str,
+    unit: str = "",
+) -> go.Figure:
+    """Measures of two models beside each other, each [measure, 3] as value, lower and upper end of its interval."""
+    figure = go.Figure()
+    for name, values, colour in (("before", before, theme.GREY), ("after", after, theme.BLUE)):
+        figure.add_bar(
+            x=[theme.plain(measure) for measure in names],
+            y=np.asarray(values[:, 0], np.float64),
+            name=name,
+            marker_color=colour,
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": values[:, 2] - values[:, 0],
+                "arrayminus": values[:, 0] - values[:, 1],
+                "thickness": 2,
+                "width": 6,
+            },
+            texttemplate=f"%{{y:.{1 if unit else 3}f}}",
+            textposition="inside",
+            insidetextanchor="start",
+            textangle=0,
+            customdata=values[:, 1:],
+            hovertemplate=f"%{{x}} {name}: %{{y:.3f}}{unit}<br>95 % interval %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}"
+            "<extra></extra>",
         )
-    )
-    figure.update_xaxes(title=x_title, type="category")
-    figure.update_yaxes(title=y_title, rangemode="tozero")
+    figure.update_yaxes(title=y_title, rangemode="tozero", zeroline=False)
+    figure.update_layout(barmode="group", bargap=0.35)
+    theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, _HEIGHT)

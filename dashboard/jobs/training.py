@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -10,14 +9,13 @@ from components.errors import UserError
 from components.training import runs
 from components.training.objectives import OBJECTIVES
 from dashboard import access, caching
+from dashboard.ui import wording
 
 if TYPE_CHECKING:
     from components.jobs import Job
     from components.training.data import Split, TrainingData
     from components.training.run_folder import RunFolder, RunState
     from components.training.settings import TrainingSettings
-
-MODEL_PREFIX = "run:"  # of the key of a model that was trained here
 
 
 def start(settings: TrainingSettings, data: TrainingData, split: Split) -> RunFolder:
@@ -73,17 +71,10 @@ def under_way(run: RunFolder, state: RunState) -> Job | None:
 
 
 def title_of(run: RunFolder) -> str:
-    """A run's name for people: its own, or what it learns and when it was made."""
-    name = run.name
+    """A run's name for people: its own, or what it learns, and when it was made."""
+    name = wording.run_name(run.name)
     with suppress(UserError):
         settings = run.settings()
-        name = settings.name or " and ".join(OBJECTIVES[key].name for key in settings.objectives)
-    return f"{name}, {made(run.name)}" if made(run.name) else name
-
-
-def made(name: str) -> str:
-    """When a run was made, out of its name: "22 Nov 14:02"; empty for a name that does not begin with a time."""
-    with suppress(ValueError):
-        moment = time.strptime(name[:15], "%Y%m%d-%H%M%S")
-        return f"{moment.tm_mday} {time.strftime('%b %H:%M', moment)}"
-    return ""
+        words = settings.name or " and ".join(OBJECTIVES[key].name for key in settings.objectives)
+        return ", ".join([words, *name.split(", ")[1:]])
+    return name

@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.charts import training as charts
 from components.errors import UserError
+from components.model.catalog import RUN_PREFIX
 from components.training import runs
 from components.training.history import History, Notice, history
 from components.training.objectives import OBJECTIVES
@@ -19,7 +20,7 @@ from dashboard import access, caching, state
 from dashboard.jobs import progress, training
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted, duration, size
-from dashboard.views.training import microscope
+from dashboard.views.training import choice, microscope
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
@@ -27,14 +28,6 @@ if TYPE_CHECKING:
 
 FIGURES = {"measures": "Held-out measures", "rate": "Learning rate", "speed": "Speed"}
 LIVE_SECONDS = 2.0  # between two drawings of a run at work
-STATUS = {
-    "waiting": (":material/hourglass_empty:", "waiting"),
-    "running": (":material/play_circle:", "at work"),
-    "done": (":material/check_circle:", "done"),
-    "stopped": (":material/stop_circle:", "stopped"),
-    "failed": (":material/error:", "failed"),
-    "interrupted": (":material/power_off:", "interrupted"),
-}
 MEASURES = {"spearman": "Spearman", "recall@1": "Recall@1", "recall@10": "Recall@10", "mrr": "MRR", "accuracy": "Accuracy"}
 LISTED = 12
 WHAT_TO_DO = {
@@ -54,7 +47,7 @@ def run(backend: Backend) -> None:
         _nothing_yet(backend)
         return
     with controls.row():
-        chosen = choose(listed)
+        chosen = choice.run(listed)
         controls.pick("training_figure", "Beside the loss", FIGURES)
         with controls.options():
             controls.bind(
@@ -89,20 +82,6 @@ def run(backend: Backend) -> None:
     _all(listed, chosen)
 
 
-def choose(listed: list[RunFolder]) -> RunFolder:
-    """The run of the page: the newest one before a person chooses."""
-    names = {item.name: f"{training.title_of(item)} · {STATUS[_status(item)][1]}" for item in listed}
-    name = controls.pick("training_run", "Run", names, default=listed[0].name, offers="It was deleted, or made elsewhere.")
-    return next(item for item in listed if item.name == name)
-
-
-def _status(run: RunFolder) -> str:
-    try:
-        return runs.state_of(run).status
-    except UserError:
-        return "failed"
-
-
 def _nothing_yet(backend: Backend) -> None:
     plan = plans.current(backend)
     st.info(
@@ -116,7 +95,7 @@ def _nothing_yet(backend: Backend) -> None:
 
 def _summary(run: RunFolder, now: RunState) -> None:
     """What came of a run, in a line."""
-    icon, word = STATUS[now.status]
+    icon, word = choice.STATUS[now.status]
     parts = [f"{icon} **{word.capitalize()}**"]
     if now.steps:
         parts.append(f"{now.step:,} of {counted(now.steps, 'step')} in {duration(now.seconds)}")
@@ -224,7 +203,7 @@ def _result(run: RunFolder, now: RunState) -> None:
     """The model that a run ended with, for all pages and for other programs."""
     if not run.has_model:
         return
-    key = f"{training.MODEL_PREFIX}{run.name}"
+    key = RUN_PREFIX + run.name
     with st.container(border=True):
         st.markdown(
             "**The result is a model of the picker.** All pages can use it, and Search, Layers and others can compare it "
@@ -279,7 +258,7 @@ def _one(item: RunFolder, is_shown: bool, is_allowed: bool) -> None:
         now, problem = runs.state_of(item), None
     except UserError as error:
         now, problem = RunState("failed", error=error.problem), error
-    icon, word = STATUS[now.status]
+    icon, word = choice.STATUS[now.status]
     with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"row_run_{item.name}"):
         title = messages.escape(training.title_of(item))
         steps = f" · {now.step:,} of {now.steps:,} steps" if now.steps else ""

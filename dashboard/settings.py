@@ -189,7 +189,9 @@ DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 SEARCH, MAP, EVALUATE, TRAINING = ("search",), ("map",), ("evaluate",), ("training",)
-WITH_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate", "training"})  # these use a corpus or rows
+WITH_SENTENCES = tuple(
+    page for page in PAGES if page not in {"search", "evaluate", "training"}
+)  # these use a corpus or rows
 WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
 SETTINGS: tuple[Setting, ...] = (

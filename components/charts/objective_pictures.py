@@ -95,7 +95,9 @@ def _in_batch(picture: _Picture) -> None:
     picture.pulls_and_pushes()
 
 
-def _others(picture: _Picture, centre: tuple[float, float], label: str, places: tuple[tuple[float, float], ...]) -> None:
+def _others(
+    picture: _Picture, centre: tuple[float, float], label: str, places: tuple[tuple[float, float], ...]
+) -> None:
     """Points that are pushed away from another one."""
     for x, y in places:
         across, up = x - centre[0], y - centre[1]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def start(settings: TrainingSettings, data: TrainingData, split: Split) -> RunFolder:
     """Create a run and put it into the line. Raises InputError where training is not allowed."""
     access.check_training()
-    run = runs.create(settings, data, split, watch=settings.watch)
+    run = runs.create(settings, data, split)
     follow(run)
     return run
 

@@ -37,10 +37,10 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def run_name(name: str) -> str:
-    """A training run's name in words: "mnrl, 22 Nov 14:02" for "20261122-140233-mnrl-ab12"; others stay as they are."""
-    parts = re.fullmatch(r"(\d{8}-\d{6})-(.+)-[0-9a-f]{4}", name)
+    """A training run's name in words: "mnrl, 22 Nov 14:02" for "mnrl-20261122-140233-ab12"; others stay as they are."""
+    parts = re.fullmatch(r"(.+)-(\d{8}-\d{6})-[0-9a-f]{4}", name)
     if parts is not None:
         with suppress(ValueError):
-            moment = time.strptime(parts[1], "%Y%m%d-%H%M%S")
-            return f"{parts[2]}, {moment.tm_mday} {time.strftime('%b %H:%M', moment)}"
+            moment = time.strptime(parts[2], "%Y%m%d-%H%M%S")
+            return f"{parts[1]}, {moment.tm_mday} {time.strftime('%b %H:%M', moment)}"
     return name

@@ -18,6 +18,7 @@ from components.errors import InputError, UserError
 from components.jobs import part_of
 from components.model.catalog import RUN_PREFIX, spec_of
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation import pair_runs, sts
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import gold_ranks
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.sts import ScoredPairs
+    from components.training.data import TrainingData
     from components.training.settings import TrainingSettings
 
 PARTS = {"measures": "Measures", "sentences": "Sentences", "layers": "Layers", "heads": "Heads"}
@@ -88,9 +90,10 @@ def after(_: Backend) -> None:
         part = controls.pick("after_part", "Compare", PARTS)
         source_slot = st.empty()
     try:
-        {"measures": partial(_measures, source_slot), "sentences": _sentences, "layers": _layers, "heads": _heads}[part](
-            run
-        )
+        if part == "measures":
+            _measures(source_slot, run)
+        else:
+            {"sentences": _sentences, "layers": _layers, "heads": _heads}[part](run)
     except NoResult:
         return  # the reason has been drawn
 
@@ -130,24 +133,21 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
         return
     held_out = data.take(split.held_out)
     if source == "scored" or (source == "held-out" and data.kind == "scored"):
-        pairs = (
-            _demo_scored()
-            if source == "scored"
-            else sts.ScoredPairs(*held_out.columns.values(), tuple(map(float, held_out.labels)))  # type: ignore[arg-type]
-        )
-        _agreement(run, models, settings, pairs, source)
+        scored = _demo_scored() if source == "scored" else _held_out_scored(held_out)
+        _agreement(run, models, settings, scored, source)
         return
-    pairs = (
-        pair_runs.pairs_of_corpus(current.demo())
-        if source == "news"
-        else _held_out_pairs(data.name, held_out.columns["anchor"], held_out.columns["positive"])
-    )
+    pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
     _retrieval(run, models, settings, pairs, source)
 
 
-def _held_out_pairs(name: str, queries: tuple[str, ...], documents: tuple[str, ...]) -> Pairs:
-    from components.retrieval.corpora.texts import Texts
+def _held_out_scored(rows: TrainingData) -> ScoredPairs:
+    assert rows.labels is not None
+    return sts.ScoredPairs(rows.columns["sentence1"], rows.columns["sentence2"], tuple(map(float, rows.labels)))
 
+
+def _held_out_pairs(rows: TrainingData) -> Pairs:
+    name = rows.name
+    documents, queries = rows.columns["positive"], rows.columns["anchor"]
     return pair_runs.Pairs(name, Texts(name, documents), Texts(f"queries of {name}", queries), 0, 0)
 
 
@@ -185,7 +185,12 @@ def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         for number, backend in enumerate((models.base, models.tuned)):
             start = number * total // 2
             documents = _vectors(
-                backend, pairs.documents.texts, settings, "document", part_of(report_progress, start, total), is_cancelled
+                backend,
+                pairs.documents.texts,
+                settings,
+                "document",
+                part_of(report_progress, start, total),
+                is_cancelled,
             )
             start += len(pairs.documents)
             queries = _vectors(
@@ -303,14 +308,17 @@ def _per_cent(value: float) -> str:
 
 
 def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: float) -> None:
-    before, now = (
-        factor * np.array([[item[side].value, item[side].low, item[side].high] for item in measures])
-        for side in (1, 2)
-    )
+    before = factor * np.array([[base.value, base.low, base.high] for _, base, _ in measures])
+    now = factor * np.array([[tuned.value, tuned.low, tuned.high] for _, _, tuned in measures])
     names = [name for name, _, _ in measures]
     figures.figure(
         charts.before_after_bars(
-            names, before, now, title, y_title="per cent" if factor > 1 else "correlation", unit=" %" if factor > 1 else ""
+            names,
+            before,
+            now,
+            title,
+            y_title="per cent" if factor > 1 else "correlation",
+            unit=" %" if factor > 1 else "",
         ),
         key="after_measures",
         alt=f"{', '.join(names)} before and after training, with 95 % intervals",
@@ -331,8 +339,7 @@ def _what_is_compared(source: str) -> None:
     figures.reading(
         "Both models embed the same texts: last layer, each with its own pooling. Lines on the bars are 95 % bootstrap "
         "intervals; the difference is compared query by query (or pair by pair), so that it can be clear where the "
-        "intervals overlap."
-        + (" The demo news are never trained on." if source == "news" else ""),
+        "intervals overlap." + (" The demo news are never trained on." if source == "news" else ""),
         "Whether the gain holds for other kinds of text. A model that was published for sentence vectors often has little to "
         "gain from a few hundred rows, and may lose elsewhere.",
     )
@@ -419,11 +426,9 @@ def _watched(run: RunFolder) -> tuple[WatchVectors, WatchVectors]:
 def _sentences(run: RunFolder) -> None:
     """The similarity matrices of the watch sentences on one scale, with means within and between groups."""
     before, now = _watched(run)
-    sentences = run.watch_sentences()
+    sentences = run.settings().watch
     groups = microscope.groups_of(sentences)
-    change = before_after.similarity_change(
-        before.sentences[-1], now.sentences[-1], groups or (None,) * len(sentences)
-    )
+    change = before_after.similarity_change(before.sentences[-1], now.sentences[-1], groups or (None,) * len(sentences))
     limits = heatmap.off_diagonal_limits(change.base, change.tuned)
     columns = st.columns(2, gap="large")
     for column, matrix, title, key in (
@@ -435,7 +440,7 @@ def _sentences(run: RunFolder) -> None:
                 heatmap.similarity_heatmap(matrix, sentences, title, limits=limits),
                 key=f"after_matrix_{key}",
                 alt=f"Cosines of {len(sentences)} watch sentences: {title.lower()}",
-                table=lambda matrix=matrix: pd.DataFrame(matrix.round(5), columns=range(1, len(matrix) + 1)),
+                table=partial(microscope.matrix_table, matrix),
             )
     if groups is not None:
         figures.plain_table(
@@ -500,7 +505,7 @@ def _layers(run: RunFolder) -> None:
 
 def _heads(run: RunFolder) -> None:
     """How much of its attention each head moved to other tokens."""
-    sentences = run.watch_sentences()
+    sentences = run.settings().watch
     if not sentences:
         st.info("This run recorded no watch sentences.")
         return
@@ -530,7 +535,9 @@ def _heads(run: RunFolder) -> None:
         "all tokens of the watch sentences. 0: nothing moved; 100: all attention went to other tokens.",
         not_shown="Whether the change matters for the vectors: a head can move its attention between tokens with nearly the "
         "same content. The Attention page shows any head of either model.",
-        table=lambda: pd.DataFrame(
-            (100 * change.share).round(3), columns=[f"head {number}" for number in range(heads)]
-        ).rename_axis("block").reset_index(),
+        table=lambda: (
+            pd.DataFrame((100 * change.share).round(3), columns=[f"head {number}" for number in range(heads)])
+            .rename_axis("block")
+            .reset_index()
+        ),
     )

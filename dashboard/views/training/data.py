@@ -117,9 +117,7 @@ def _split(plan: Plan) -> None:
 
 def _columns(rows: TrainingData) -> None:
     """Which column was read as what."""
-    parts = [
-        f"{SIDES.get(ours, ours)} = column “{messages.escape(theirs)}”" for ours, theirs in rows.read_from.items()
-    ]
+    parts = [f"{SIDES.get(ours, ours)} = column “{messages.escape(theirs)}”" for ours, theirs in rows.read_from.items()]
     labels = f" Labels: {', '.join(map(messages.escape, rows.label_names))}." if rows.label_names else ""
     if rows.kind == "scored":
         low, high = rows.score_range

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -90,7 +91,7 @@ def _at(run: RunFolder, step: int | None) -> None:
 
 
 def _matrices(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
-    sentences = run.watch_sentences()
+    sentences = run.settings().watch
     last = len(before.sentences) - 1
     layer = min(last, last if state.get("training_layer") is None else state.get("training_layer"))
     matrices = [_cosines(vectors.sentences[layer]) for vectors in (before, now)]
@@ -102,9 +103,18 @@ def _matrices(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
                 heatmap.similarity_heatmap(matrix, sentences, _when(vectors), limits=limits),
                 key=f"watch_matrix_{name}",
                 alt=f"Cosines of {len(sentences)} watch sentences at layer {layer}, {_when(vectors)}",
-                table=lambda matrix=matrix: pd.DataFrame(matrix.round(5), columns=range(1, len(matrix) + 1)),
+                table=partial(matrix_table, matrix),
             )
     st.markdown(f":material/insights: {_gap(sentences, *matrices)}")
+
+
+def matrix_table(matrix: Float64) -> pd.DataFrame:
+    """A square matrix as a table, numbered from 1."""
+    return pd.DataFrame(matrix.round(5), columns=range(1, len(matrix) + 1))
+
+
+def _curve_table(item: WordCurves) -> pd.DataFrame:
+    return pd.DataFrame(item.values.T.round(5), columns=list(item.names)).rename_axis("layer").reset_index()
 
 
 def _cosines(vectors: np.ndarray) -> Float64:
@@ -160,18 +170,14 @@ def word_curves(vectors: np.ndarray, tokens: Sequence[WatchToken], word: str, se
     groups = groups_of(sentences)
     named: dict[str, list[Float64]] = {}
     for (row_a, a), (row_b, b) in combinations(seen.items(), 2):
-        name = (
-            f"{row_a + 1} – {row_b + 1}"
-            if groups is None
-            else " – ".join(sorted((groups[row_a], groups[row_b])))
-        )
+        name = f"{row_a + 1} – {row_b + 1}" if groups is None else " – ".join(sorted((groups[row_a], groups[row_b])))
         named.setdefault(f"{word}: {name}", []).append(cosine(vectors[:, a], vectors[:, b]))
     names = tuple(named)[:MOST_CURVES]
     return WordCurves(np.array([np.mean(named[name], axis=0) for name in names], np.float64), names)
 
 
 def _word(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
-    tokens, sentences = run.watch_tokens(), run.watch_sentences()
+    tokens, sentences = run.watch_tokens(), run.settings().watch
     words = repeated_words(tokens)
     if not words:
         return
@@ -187,7 +193,7 @@ def _word(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
                 ),
                 key=f"watch_curves_{name}",
                 alt=f"Cosine of “{word}” in different sentences over the layers, {_when(vectors).lower()}",
-                table=lambda item=item: pd.DataFrame(item.values.T.round(5), columns=list(item.names)),
+                table=partial(_curve_table, item),
             )
     figures.reading(
         "Both matrices have one colour scale, and both figures of curves one axis. Each curve is the mean over the pairs of "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from components.training import data as training_data
 from components.training import runs
 from components.training.negatives import training_rows
 from components.training.objectives import OBJECTIVES, check_objectives
-from components.training.settings import PRESETS, Preset, TrainingSettings, steps_of_each
+from components.training.settings import PRESETS, NegativesKind, PoolingName, Preset, TrainingSettings, steps
 from dashboard import access, caching, settings, state
 from dashboard.corpora import uploads
 from dashboard.jobs import training
@@ -61,7 +61,7 @@ class Plan:
     @property
     def steps(self) -> int:
         """Optimiser steps of the run."""
-        return steps_of_each(self.settings, self.rows_of_each)
+        return steps(self.settings, *self.rows_of_each)
 
 
 def current(backend: Backend) -> Plan | None:
@@ -200,7 +200,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         pooling = controls.pick(
             "training_pooling",
             "Pooling",
-            {name: POOLING_NAMES[name] for name in ("mean", "cls", "max")},  # type: ignore[index]
+            {name: POOLING_NAMES[name] for name in ("mean", "cls", "max")},
             caching.glossary()["pooling"],
             default=base.pooling,
         )
@@ -216,7 +216,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         model=backend.spec.key,
         data=source if source != "file" else rows.name[:1_000],
         objectives=objectives,
-        negatives=negatives,
+        negatives=cast(NegativesKind, negatives),
         adapter=weights == "adapter",
         learning_rate=float(rate),
         epochs=epochs,
@@ -224,7 +224,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         warmup_steps=base.warmup_steps if state.get("warm_up") is None else None,
         margin=margin / 100,
         seed=seed,
-        pooling=pooling,
+        pooling=cast(PoolingName, pooling),
         batch_size=batch,
         max_length=length,
         held_out_share=held_out / 100,
@@ -242,9 +242,7 @@ def _rate_text(base: TrainingSettings, weights: str) -> str:
 
 
 def _number(setting: str, label: str, least: int, most: int, default: int) -> int:
-    return int(
-        controls.bind(setting, st.number_input, label, default=default, min_value=least, max_value=most, step=1)
-    )
+    return int(controls.bind(setting, st.number_input, label, default=default, min_value=least, max_value=most, step=1))
 
 
 def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Plan | None:
@@ -351,5 +349,3 @@ def problem() -> None:
             f"start the dashboard on your own machine, or ask the operator to set {access.TRAINING_VARIABLE}=1.",
             icon=":material/lock:",
         )
-
-

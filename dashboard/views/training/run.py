@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 FIGURES = {"measures": "Held-out measures", "rate": "Learning rate", "speed": "Speed"}
 LIVE_SECONDS = 2.0  # between two drawings of a run at work
-MEASURES = {"spearman": "Spearman", "recall@1": "Recall@1", "recall@10": "Recall@10", "mrr": "MRR", "accuracy": "Accuracy"}
+MEASURES = {
+    "recall@1": "Recall@1",
+    "recall@10": "Recall@10",
+    "spearman": "Spearman",
+    "accuracy": "accuracy",
+    "unrelated_cosine": "mean cosine of unrelated texts",
+}
 LISTED = 12
 WHAT_TO_DO = {
     "collapse": "**Collapse.** At step {step} all watch sentences have nearly the same vector (mean cosine {value:.2f}): the "
@@ -68,7 +74,12 @@ def run(backend: Backend) -> None:
         return
     is_live = job is not None and progress.is_awaited(job)
     if job is not None and not progress.ready(
-        caching.training_runs(), job, doing="training", stop_key="stop_training", again_key="again_training", unit="steps"
+        caching.training_runs(),
+        job,
+        doing="training",
+        stop_key="stop_training",
+        again_key="again_training",
+        unit="steps",
     ):
         is_live = progress.is_awaited(job)
     if is_live and job is not None:
@@ -100,10 +111,7 @@ def _summary(run: RunFolder, now: RunState) -> None:
     if now.steps:
         parts.append(f"{now.step:,} of {counted(now.steps, 'step')} in {duration(now.seconds)}")
     record = run.record() or {}
-    parts += [
-        f"{name} {_shown(before)} → **{_shown(after)}**"
-        for name, before, after in _changes(record)[:2]
-    ]
+    parts += [f"{name} {_shown(before)} → **{_shown(after)}**" for name, before, after in _changes(record)[:2]]
     if record.get("best_step") is not None:
         parts.append(f"kept: step {record['best_step']:,}")
     st.markdown(" · ".join(parts))
@@ -159,7 +167,9 @@ def _loss(past: History, steps: int, best: int | None) -> None:
         charts.loss_curves(losses, past.validation, "Loss", window=state.get("smoothing"), steps=steps, marked=best),
         key="training_loss",
         alt=f"Training and validation loss over {steps} steps",
-        table=lambda: _table({**{f"{name} loss": curve for name, curve in losses.items()}, "validation": past.validation}),
+        table=lambda: _table(
+            {**{f"{name} loss": curve for name, curve in losses.items()}, "validation": past.validation}
+        ),
     )
 
 
@@ -225,7 +235,8 @@ def _result(run: RunFolder, now: RunState) -> None:
                 on_click=_use,
                 args=(key, run.settings().model),
             )
-        class_name = "CrossEncoder" if OBJECTIVES[run.settings().objectives[0]].models == "cross-encoder" else "SentenceTransformer"
+        kind = OBJECTIVES[run.settings().objectives[0]].models
+        class_name = "CrossEncoder" if kind == "cross-encoder" else "SentenceTransformer"
         st.code(
             f'from sentence_transformers import {class_name}\n\nmodel = {class_name}("model")  # the folder in the download',
             language="python",

@@ -37,7 +37,7 @@ from components.training.notices import is_collapsed, is_diverged, is_overfittin
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder
 from components.training.runs import LOCK, is_alive
-from components.training.settings import steps_of_each, warmup_steps
+from components.training.settings import steps, warmup_steps
 
 if TYPE_CHECKING:
     from components.training.data import TrainingData
@@ -88,7 +88,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     held_out = _held_out(settings, kind, *sides)
     reporter = Reporter(run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds)
     reporter.go_back(run.checkpoints_folder)
-    total = steps_of_each(settings, tuple(len(rows) for rows in train_rows.values()))
+    total = steps(settings, *map(len, train_rows.values()))
     trainer = make_trainer(settings, model, losses, train_rows, held_out_rows, total, run.checkpoints_folder, reporter)
     reporter.begin(total)
     trainer.train(resume_from_checkpoint=None if reporter.checkpoint is None else str(reporter.checkpoint))
@@ -353,14 +353,14 @@ class Reporter:
             elif event["event"] == "evaluation":
                 self._remember(event)
 
-    def begin(self, steps: int) -> None:
+    def begin(self, total: int) -> None:
         """Note that the training begins, and record the watch sentences as they are now if that was not done."""
-        self.state = replace(self.state, steps=steps, step=0 if self.checkpoint is None else _step_of(self.checkpoint))
+        self.state = replace(self.state, steps=total, step=0 if self.checkpoint is None else _step_of(self.checkpoint))
         self._write_state(is_due=True)
         nbytes = self._watch(0, is_kept=self.checkpoint is None)
         if nbytes:
             most = min(MOST_WATCHES, max(1, MOST_WATCH_BYTES // nbytes))
-            self._watch_every = max(self._watch_every, math.ceil(steps / most))
+            self._watch_every = max(self._watch_every, math.ceil(total / most))
 
     def callback(self) -> Any:
         """The trainer's callback, which calls the methods below."""

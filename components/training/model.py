@@ -134,6 +134,16 @@ def _cross_encoder(folder: Path, settings: TrainingSettings, longest: int) -> An
     )
 
 
+def mining_model(settings: TrainingSettings, model: Any) -> Any:
+    """The encoder whose vectors find wrong answers before training: the model itself, or what a cross-encoder is made of."""
+    from sentence_transformers import SentenceTransformer
+
+    if isinstance(model, SentenceTransformer):
+        return model
+    folder = sources.find_files(parse_model(settings.model)).folder
+    return _encoder(folder, settings, int(model.max_seq_length)).to(model.device)
+
+
 def _weight_names(folder: Path) -> set[str]:
     from safetensors import safe_open
 

@@ -184,14 +184,16 @@ def _failed(problem: str) -> RunFailed:
 
 
 def _ended_silently(run: RunFolder, state: RunState, status: int) -> RunFailed:
-    """The error of a process that wrote no error: it was killed, by the system for its memory perhaps."""
-    cause = f"signal {-status}" if status < 0 else f"exit status {status}"
+    """The error of a process that wrote none: it was killed, by the system for its memory perhaps, or could not begin."""
     run.write_state(replace(state, status="interrupted", pid=None, process_started=None))
-    return RunFailed(
-        f"The training process of {run.name} was ended from outside ({cause}).",
-        "A process that runs until the training is complete was expected; too little memory is the usual cause.",
-        "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
-    )
+    if status < 0:
+        return RunFailed(
+            f"The training process of {run.name} was ended from outside (signal {-status}).",
+            "A process that runs until the training is complete was expected; too little memory is the usual cause.",
+            "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
+        )
+    lines = (run.path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return _failed(f"The training process of {run.name} could not run: {lines[-1][:200] if lines else 'no reason given'}.")
 
 
 def _start(run: RunFolder) -> subprocess.Popen[bytes]:

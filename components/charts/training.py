@@ -96,7 +96,8 @@ def step_curves(
             marker={"size": 8},
             hovertemplate=f"step %{{x}}: {theme.plain(name)} %{{y:.{digits}g}}<extra></extra>",
         )
-    figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
+    # Not 200µ for a learning rate of 0.0002.
+    figure.update_yaxes(title=y_title, range=y_range, zeroline=False, exponentformat="none", separatethousands=True)
     figure.update_layout(showlegend=len(curves) > 1)
     return _over_steps(figure, title, steps, marked)
 

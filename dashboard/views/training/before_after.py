@@ -32,6 +32,7 @@ from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
 from dashboard.views.training import choice, microscope
+from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -89,6 +90,7 @@ def after(_: Backend) -> None:
         run = choice.run(listed)
         part = controls.pick("after_part", "Compare", PARTS)
         source_slot = st.empty()
+    plans.name_data(run)
     try:
         if part == "measures":
             _measures(source_slot, run)

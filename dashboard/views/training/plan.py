@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
@@ -70,7 +71,7 @@ def current(backend: Backend) -> Plan | None:
     with controls.row():
         _preset()
         source = controls.pick("training_data", "Data", DATA_NAMES, default=_source_of(preset))
-        objective_slot, options_slot, start_slot = st.container(width=230), st.container(width="content"), st.empty()
+        objective_slot, options_slot, start_slot = st.empty(), st.container(width="content"), st.empty()
     with options_slot, controls.options():
         options_box = st.container()
     below = st.container()
@@ -111,6 +112,13 @@ def _source_of(preset: Preset) -> str:
 def name_of(rows: TrainingData) -> str:
     """The name of some rows for people."""
     return DATA_NAMES.get(rows.name, rows.name)
+
+
+def name_data(run: RunFolder) -> None:
+    """Name the data of a run in the page's first line."""
+    with suppress(UserError):
+        source = run.settings().data
+        page_header.measures(DATA_NAMES.get(source, source))
 
 
 @cache
@@ -263,14 +271,12 @@ def _explain(backend: Backend, plan: Plan | None) -> None:
     """One line: what the button starts, and what it costs."""
     if plan is None:
         return
-    chosen = plan.settings
-    names = " and ".join(OBJECTIVES[key].name.lower() for key in chosen.objectives)
-    what = "Low-rank adapters" if chosen.adapter else "All weights"
     seconds, is_known = cost(backend, plan)
+    what = "low-rank adapters" if plan.settings.adapter else "all weights"
     st.markdown(
-        f":material/model_training: {what} of **{messages.escape(backend.spec.title)}** learn from "
-        f"**{counted(len(plan.split.train), 'row')}** by {names}: {counted(plan.steps, 'step')}, about "
-        f"**{duration(seconds)}** {'as measured' if is_known else 'estimated for'} {'here' if is_known else 'two cores'}."
+        f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
+        f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "
+        f"{messages.escape(backend.spec.title)}."
     )
 
 

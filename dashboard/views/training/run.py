@@ -72,6 +72,7 @@ def run(backend: Backend) -> None:
         messages.explain(problem, "reading the run")
         _all(listed, chosen)
         return
+    plans.name_data(chosen)
     is_live = job is not None and progress.is_awaited(job)
     if job is not None and not progress.ready(
         caching.training_runs(),

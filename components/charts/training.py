@@ -105,6 +105,9 @@ def step_curves(
 def _over_steps(figure: go.Figure, title: str, steps: int, marked: int | None) -> go.Figure:
     if marked is not None:
         figure.add_vline(x=marked, line={"color": theme.GREY, "dash": "dot", "width": 2})
+    if not any(len(trace.x) for trace in figure.data):
+        figure.update_yaxes(range=(0, 1))
+        figure.add_annotation(text="no step yet", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
     figure.update_xaxes(title="step", range=[-0.01 * max(1, steps), 1.01 * max(1, steps)], zeroline=False)
     theme.legend_below(figure)
     return theme.finish(figure, title, _HEIGHT)
@@ -122,8 +125,10 @@ def length_histogram(lengths: Mapping[str, np.ndarray], cut_off: int, title: str
         figure.add_bar(
             x=(low + high) / 2,
             y=counts,
+            width=width,
             name=theme.plain(name),
             marker={"color": theme.PALETTE[index], "line": {"width": 0}},
+            opacity=0.75,
             customdata=np.stack([low, high], axis=1),
             hovertemplate=f"{theme.plain(name)}: %{{y:,}} texts of %{{customdata[0]}} to %{{customdata[1]}} tokens"
             "<extra></extra>",
@@ -143,7 +148,7 @@ def length_histogram(lengths: Mapping[str, np.ndarray], cut_off: int, title: str
     )
     figure.update_xaxes(title="tokens of a text, special tokens included", range=[0, max(longest, cut_off) * 1.04 + 1])
     figure.update_yaxes(title="texts")
-    figure.update_layout(bargap=0.08, barmode="group")
+    figure.update_layout(barmode="overlay")
     theme.legend_below(figure, shown=len(lengths) > 1)
     return theme.finish(figure, title, _HEIGHT)
 

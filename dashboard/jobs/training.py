@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from components.training.settings import TrainingSettings
 
 
-def start(settings: TrainingSettings, data: TrainingData, split: Split) -> RunFolder:
-    """Create a run and put it into the line. Raises InputError where training is not allowed."""
+def start(settings: TrainingSettings, data: TrainingData, split: Split, steps: int) -> RunFolder:
+    """Create a run of so many steps and put it into the line. Raises InputError where training is not allowed."""
     access.check_training()
     run = runs.create(settings, data, split)
-    follow(run)
+    follow(run, steps)
     return run
 
 
-def follow(run: RunFolder) -> Job:
-    """The job of a run, which this session follows from now on."""
+def follow(run: RunFolder, steps: int = 0) -> Job:
+    """The job of a run, which this session follows from now on; `steps` are shown until the process has counted them."""
     jobs, person = caching.training_runs(), caching.person()
-    return jobs.request(run.name, f"Training: {title_of(run)}", runs.follow(run), person=person)
+    return jobs.request(run.name, f"Training: {title_of(run)}", runs.follow(run), person=person, total=steps)
 
 
 def resume(run: RunFolder) -> None:
@@ -37,7 +37,7 @@ def resume(run: RunFolder) -> None:
     access.check_training()
     forget(run)
     runs.resume(run)
-    follow(run)
+    follow(run, run.state().steps)
 
 
 def delete(run: RunFolder) -> None:

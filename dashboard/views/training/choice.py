@@ -9,8 +9,8 @@ from dashboard.jobs import training
 from dashboard.ui import controls
 
 STATUS = {
-    "waiting": (":material/hourglass_empty:", "waiting"),
-    "running": (":material/play_circle:", "at work"),
+    "waiting": (":material/hourglass_empty:", "under way"),
+    "running": (":material/play_circle:", "under way"),
     "done": (":material/check_circle:", "done"),
     "stopped": (":material/stop_circle:", "stopped"),
     "failed": (":material/error:", "failed"),

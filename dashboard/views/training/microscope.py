@@ -60,11 +60,13 @@ def draw(run: RunFolder, *, follows: bool, until: Callable[[], bool]) -> None:
     st.subheader("Under the microscope", anchor=False)
     step = None
     if len(steps) > 1:
+        kept = (run.record() or {}).get("best_step")
+        names = {number: f"{number:,} (kept)" if number == kept else f"{number:,}" for number in steps}
         step = controls.bind(
             "training_step",
             st.select_slider,
             "Step",
-            options=steps,
+            options=names,
             default=steps[-1],
             from_widget=lambda chosen: None if chosen == steps[-1] else chosen,
             help="Go back through the steps at which the watch sentences were embedded.",

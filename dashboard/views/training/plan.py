@@ -44,9 +44,9 @@ OVERRIDES = (  # settings that a preset decides until a person does
     *("learning_rate", "epochs", "batch_size", "warm_up", "training_length", "margin", "most_rows", "held_out"),
     "training_seed",
 )
-START_SECONDS = 15.0  # of a process: libraries, model, first evaluation
+START_SECONDS = 20.0  # of a process: libraries, model, first evaluation
 # Products of weights with tokens in training, per second, on two cores; only until a run of this machine is known.
-PRODUCTS_PER_SECOND = 2.2e10
+PRODUCTS_PER_SECOND = 1.2e10
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,14 +323,14 @@ def _start_button(plan: Plan | None) -> None:
         icon=":material/play_arrow:",
         disabled=plan is None or not is_allowed,
         on_click=start,
-        args=() if plan is None else (plan.settings, plan.data, plan.split),
+        args=() if plan is None else (plan.settings, plan.data, plan.split, plan.steps),
     )
 
 
-def start(chosen: TrainingSettings, rows: TrainingData, split: Split) -> None:
+def start(chosen: TrainingSettings, rows: TrainingData, split: Split, steps: int) -> None:
     """Start a run, and open its view; what goes wrong is shown there."""
     try:
-        run = training.start(chosen, rows, split)
+        run = training.start(chosen, rows, split, steps)
     except UserError as problem:
         st.session_state["_training_problem"] = problem
         return

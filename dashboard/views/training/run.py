@@ -175,7 +175,8 @@ def _loss(past: History, steps: int, best: int | None) -> None:
 
 
 def _measures(past: History, steps: int) -> None:
-    curves = {MEASURES.get(name, name): curve for name, curve in past.measures.items()}
+    known = {label: past.measures[name] for name, label in MEASURES.items() if name in past.measures}
+    curves = known | {name: curve for name, curve in past.measures.items() if name not in MEASURES}
     figures.figure(
         charts.step_curves(curves, "On held-out rows", y_title="measure", steps=steps, y_range=None),
         key="training_measures",
@@ -260,7 +261,7 @@ def _all(listed: list[RunFolder], shown: RunFolder) -> None:
     usage = runs.usage()
     more = f" {len(listed) - LISTED} older ones are not listed." if len(listed) > LISTED else ""
     st.caption(
-        f"{counted(usage.runs, 'run')} take {size(usage.nbytes)} of at most {size(usage.limit)}; the oldest are removed to "
+        f"{counted(usage.runs, 'run')} {'takes' if usage.runs == 1 else 'take'} {size(usage.nbytes)} of at most {size(usage.limit)}; the oldest are removed to "
         f"make room.{more} Everybody on this server can see them."
     )
 

@@ -272,7 +272,9 @@ def test_parts_of_a_data_set_are_joined(tmp_path):
     paths = []
     for number in range(2):
         paths.append(tmp_path / f"{number}.jsonl")
-        paths[-1].write_bytes(lines({"anchor": f"{a} {number}", "positive": b} for a, b in zip(FIRST, SECOND, strict=True)))
+        paths[-1].write_bytes(
+            lines({"anchor": f"{a} {number}", "positive": b} for a, b in zip(FIRST, SECOND, strict=True))
+        )
     data = load(paths, "set")
     assert len(data) == 10
     assert data.name == "set"

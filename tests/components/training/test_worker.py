@@ -72,7 +72,7 @@ def test_watch_vectors_are_those_of_the_model_before_and_after(learned, concept_
     watched = learned.watch(0)
     np.testing.assert_allclose(watched.sentences, pool(before, "mean"), atol=1e-5)
     for number, token in enumerate(learned.watch_tokens()):
-        assert before.sentences[token.sentence].pieces[token.position] == token.piece
+        assert before.sentences[token.sentence].tokens[token.position].piece == token.piece
         expected = before.hidden_states[:, token.sentence, token.position]
         np.testing.assert_allclose(watched.tokens[:, number], expected, atol=1e-5)
     assert learned.watch_steps()[-1] == learned.state().steps

@@ -25,7 +25,7 @@ from components.errors import InputError, UserError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import is_run_name, runs_folder
 from components.model.embedding.disk import private_folder
-from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState
+from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
 if TYPE_CHECKING:
     from components.training.data import Split, TrainingData
@@ -193,7 +193,9 @@ def _ended_silently(run: RunFolder, state: RunState, status: int) -> RunFailed:
             "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
         )
     lines = (run.path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return _failed(f"The training process of {run.name} could not run: {lines[-1][:200] if lines else 'no reason given'}.")
+    return _failed(
+        f"The training process of {run.name} could not run: {lines[-1][:200] if lines else 'no reason given'}."
+    )
 
 
 def _start(run: RunFolder) -> subprocess.Popen[bytes]:
@@ -239,12 +241,19 @@ def resume(run: RunFolder) -> RunFolder:
 
 def delete(run: RunFolder) -> int:
     """Remove a run, and return the bytes freed. Raises InputError while its process is at work."""
-    with suppress(InputError):  # a damaged state: nobody can be at work
-        if state_of(run).status == "running":
-            raise _at_work(run)
+    if _status(run) == "running":
+        raise _at_work(run)
     size = run.nbytes
     shutil.rmtree(run.path, ignore_errors=True)
     return size
+
+
+def _status(run: RunFolder) -> Status | None:
+    """The status of a run; None if its state is damaged, so that nobody can be at work."""
+    try:
+        return state_of(run).status
+    except InputError:
+        return None
 
 
 def _at_work(run: RunFolder) -> InputError:
@@ -267,11 +276,9 @@ def make_room(folder: Path | None = None) -> int:
     for run in reversed(runs):
         if freed >= excess:
             break
-        with suppress(InputError):
-            if state_of(run).status not in ENDED:
-                continue
-        freed += delete(run)
-        log.info("removed the training run %s to make room", run.name)
+        if _status(run) in (*ENDED, None):
+            freed += delete(run)
+            log.info("removed the training run %s to make room", run.name)
     return freed
 
 

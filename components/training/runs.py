@@ -143,6 +143,7 @@ def follow(run: RunFolder) -> Work:
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RunFolder:
         process: subprocess.Popen[bytes] | None = None
+        is_attached = False
         while True:
             # Before the state is read: what the process wrote before its end is then complete.
             has_ended = process is not None and process.poll() is not None
@@ -153,15 +154,17 @@ def follow(run: RunFolder) -> Work:
                 if process is not None:
                     process.wait()
                 return _outcome(run, state)
-            if has_ended:
-                raise _ended_silently(run, state, process.returncode if process is not None else 0)
+            is_at_work = is_alive(state)
+            if has_ended or (is_attached and not is_at_work):
+                raise _ended_silently(run, state, None if process is None else process.returncode)
             if is_cancelled():
                 run.ask_to_stop()
-            if process is None and not is_alive(state):
+            if process is None and not is_at_work:
                 if run.is_asked_to_stop():
                     run.write_state(replace(state, status="stopped", pid=None, process_started=None))
                     continue
                 process = _start(run)
+            is_attached = process is None
             time.sleep(POLL_SECONDS)
 
     return work
@@ -183,12 +186,13 @@ def _failed(problem: str) -> RunFailed:
     )
 
 
-def _ended_silently(run: RunFolder, state: RunState, status: int) -> RunFailed:
+def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunFailed:
     """The error of a process that wrote none: it was killed, by the system for its memory perhaps, or could not begin."""
     run.write_state(replace(state, status="interrupted", pid=None, process_started=None))
-    if status < 0:
+    if status is None or status < 0:
+        cause = "" if status is None else f" (signal {-status})"
         return RunFailed(
-            f"The training process of {run.name} was ended from outside (signal {-status}).",
+            f"The training process of {run.name} was ended from outside{cause}.",
             "A process that runs until the training is complete was expected; too little memory is the usual cause.",
             "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
         )

@@ -99,7 +99,8 @@ def test_the_models_wrong_answers_are_those_of_sentence_transformers(demo, embed
 
     negatives = find_negatives(part, "model", 0, embed)
     ours = {
-        anchor: part.columns["positive"][row] for anchor, row in zip(part.columns["anchor"], negatives.rows, strict=True)
+        anchor: part.columns["positive"][row]
+        for anchor, row in zip(part.columns["anchor"], negatives.rows, strict=True)
     }
     assert len(expected) == 60 - negatives.at_random
     assert {anchor: ours[anchor] for anchor in expected} == expected
@@ -227,7 +228,9 @@ def test_sentences_are_all_different_texts(demo):
 
 def test_wrong_answers_come_from_the_same_side_of_the_split(demo):
     parts = split(demo, 0.2, 10)
-    train, held_out = (training_rows(SETTINGS, "contrastive", demo.take(rows)) for rows in (parts.train, parts.held_out))
+    train, held_out = (
+        training_rows(SETTINGS, "contrastive", demo.take(rows)) for rows in (parts.train, parts.held_out)
+    )
     texts = [{text for column in rows.columns.values() for text in column} for rows in (train, held_out)]
     assert texts[0].isdisjoint(texts[1])
 

@@ -90,8 +90,12 @@ def compare(library_value, expected_value, library_model, plain_model):
     assert library_value.item() == pytest.approx(expected_value.item(), rel=1e-4, abs=1e-6)
     library_value.backward()
     expected_value.backward()
-    expected = {name: parameter.grad for name, parameter in plain_model.named_parameters() if parameter.grad is not None}
-    actual = {name: parameter.grad for name, parameter in library_model.named_parameters() if parameter.grad is not None}
+    expected = {
+        name: parameter.grad for name, parameter in plain_model.named_parameters() if parameter.grad is not None
+    }
+    actual = {
+        name: parameter.grad for name, parameter in library_model.named_parameters() if parameter.grad is not None
+    }
     assert set(actual) == set(expected)
     assert len(expected) > 30
     largest = max(float(gradient.abs().max()) for gradient in expected.values())

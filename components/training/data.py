@@ -160,18 +160,20 @@ class CountsTokens(Protocol):
 
 
 @dataclass(frozen=True)
-class _CommandLimits(Limits):
-    """Limits where no other program takes more."""
+class TrainingLimits(Limits):
+    """The largest data that is trained on; all of it is kept in memory."""
+
+    remedy: str = "Use a part of the file."
 
     def exceeded(self, name: str, size: str) -> InputError:
         return InputError(
             f"{name} has {size}.",
-            f"At most {self.sentences:,} rows or {megabytes(self.bytes)} were expected: training keeps them in memory.",
-            "Use a part of the file.",
+            f"At most {self.sentences:,} rows or {megabytes(self.bytes)} were expected.",
+            self.remedy.format(name=name),
         )
 
 
-COMMAND_LIMITS: Limits = _CommandLimits(10_000_000, 2 << 30)
+COMMAND_LIMITS = TrainingLimits(10_000_000, 2 << 30)  # of the command line
 
 
 def load(
@@ -197,7 +199,8 @@ def load(
         return load(DEMO[source], source, chosen, None, is_cancelled)
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
-        limits = Limits(operator.sentences, operator.bytes, "train {name} --out DIR")
+        remedy = "Use a part of it, or the command line, which takes more: python -m components train {name} --out DIR"
+        limits = TrainingLimits(operator.sentences, operator.bytes, remedy=remedy)
     if isinstance(source, str):
         source = Path(source)
     parts: Sequence[Path | bytes] = [source] if isinstance(source, Path | bytes) else source

@@ -52,12 +52,12 @@ def write_run(
     name: str = "mnrl-20261122-140233-ab12",
     *,
     status: str = "done",
-    model: Path | None = None,
+    result: Path | None = None,
     notices: tuple[dict[str, Any], ...] = (),
     steps: int = STEPS,
     **settings: Any,
 ) -> RunFolder:
-    """A run in a folder of runs, as its process would have left it at `steps`; `model` is copied as its result."""
+    """A run in a folder of runs, as its process would have left it at `steps`; `result` is copied as its model."""
     run = RunFolder(folder / name)
     run.path.mkdir(parents=True)
     chosen = replace(TrainingSettings(), **settings)
@@ -85,8 +85,8 @@ def write_run(
     for notice in notices:
         run.append({"event": "notice", **notice})
     run.write_state(RunState(status, step=steps, steps=STEPS, seconds=61.0))  # type: ignore[arg-type]
-    if model is not None:
-        shutil.copytree(model, run.model_folder)
+    if result is not None:
+        shutil.copytree(result, run.model_folder)
     if status == "done":
         run.write_record({"before": EVALUATIONS[0], "after": EVALUATIONS[20], "best_step": 20, "steps": STEPS})
     return run

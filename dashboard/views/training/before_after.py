@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 PARTS = {"measures": "Measures", "sentences": "Sentences", "layers": "Layers", "heads": "Heads"}
 DATA = {
-    "news": "Demo news: headlines find their sentences",
-    "scored": "Demo pairs scored by people",
-    "held-out": "The run's held-out rows",
+    "news": "Demo news",
+    "scored": "Demo scored pairs",
+    "held-out": "Held-out rows",
 }
 QUERIES_SHOWN = 6
 
@@ -134,12 +134,16 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
         _recorded(run)
         return
     held_out = data.take(split.held_out)
-    if source == "scored" or (source == "held-out" and data.kind == "scored"):
-        scored = _demo_scored() if source == "scored" else _held_out_scored(held_out)
-        _agreement(run, models, settings, scored, source)
-        return
-    pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
-    _retrieval(run, models, settings, pairs, source)
+    try:
+        if source == "scored" or (source == "held-out" and data.kind == "scored"):
+            scored = _demo_scored() if source == "scored" else _held_out_scored(held_out)
+            _agreement(run, models, settings, scored, source)
+        else:
+            pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
+            _retrieval(run, models, settings, pairs, source)
+    except NoResult:
+        _recorded(run)
+        raise
 
 
 def _held_out_scored(rows: TrainingData) -> ScoredPairs:
@@ -481,19 +485,20 @@ def _layers(run: RunFolder) -> None:
     moved = f"**Layer {most[0]}** changed most (CKA {change.cka[most[0]]:.3f})." if most else ""
     figures.figure(
         curves.layer_curves(
-            np.array([change.cka, change.cosine, change.chance]),
-            ("CKA of before and after", "mean cosine of each token's two vectors", "CKA of tokens matched at random"),
-            "How much of each layer stayed",
-            y_title="1: unchanged",
+            np.array([1 - change.cka, 1 - change.cosine]),
+            ("1 − CKA of before and after", "1 − mean cosine of each token's two vectors"),
+            "How much each layer changed",
+            y_title="0: unchanged",
             mark_extremes=False,
         ),
         key="after_layers",
-        alt=f"CKA and mean cosine of {change.tokens} tokens before and after training, by layer",
+        alt=f"1 minus CKA and 1 minus mean cosine of {change.tokens} tokens before and after training, by layer",
         message=f"{moved} Compared on {counted(change.tokens, 'token')} of the watch sentences.",
         message_below=True,
-        read="1 means that training changed nothing in this layer. CKA compares which tokens are similar to which (Kornblith "
-        "et al. 2019): it stays 1 if all vectors only turn together. The mean cosine falls then too.",
-        not_shown="What changed for other texts. With few tokens CKA is high by chance: compare with the dotted curve.",
+        read="0 means that training changed nothing in this layer. CKA compares which tokens are similar to which (Kornblith "
+        "et al. 2019): it stays 1 if all vectors only turn together. Their cosine falls then too.",
+        not_shown="What changed for other texts. With few tokens CKA is high by chance: with the tokens matched at random it "
+        f"is {np.nanmean(change.chance):.2f} on average.",
         table=lambda: pd.DataFrame(
             {
                 "layer": range(len(change.cka)),

@@ -260,9 +260,10 @@ def _all(listed: list[RunFolder], shown: RunFolder) -> None:
         _one(item, item == shown, is_allowed)
     usage = runs.usage()
     more = f" {len(listed) - LISTED} older ones are not listed." if len(listed) > LISTED else ""
+    takes = "takes" if usage.runs == 1 else "take"
     st.caption(
-        f"{counted(usage.runs, 'run')} {'takes' if usage.runs == 1 else 'take'} {size(usage.nbytes)} of at most {size(usage.limit)}; the oldest are removed to "
-        f"make room.{more} Everybody on this server can see them."
+        f"{counted(usage.runs, 'run')} {takes} {size(usage.nbytes)} of at most {size(usage.limit)}; the oldest are removed "
+        f"to make room.{more} Everybody on this server can see them."
     )
 
 

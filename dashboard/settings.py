@@ -333,11 +333,11 @@ SETTINGS: tuple[Setting, ...] = (
     _preset_choice("learning_rate", "lr", LEARNING_RATES),
     _number("epochs", "ep", None, 200, TRAINING, least=1),
     _number("batch_size", "bs", None, 256, TRAINING, least=2),
-    _number("warm_up", "wu", None, 100, TRAINING, words="warm-up"),  # per cent of all steps
+    _number("warm_up", "wu", None, 100, TRAINING, words="warm up"),  # per cent of all steps
     _number("training_length", "tl", None, 512, TRAINING, least=LEAST_LENGTH, words="maximum length"),
     _number("margin", "mg", None, 200, TRAINING),  # hundredths
     _number("most_rows", "rows", None, 1_000_000, TRAINING, least=4, words="number of rows"),
-    _number("held_out", "ho", None, 50, TRAINING, least=5, words="held-out part"),  # per cent
+    _number("held_out", "ho", None, 50, TRAINING, least=5, words="held out rows"),  # per cent
     _number("training_seed", "seed", None, 9_999, TRAINING, words="seed"),
     _text("training_run", "run", TRAINING, words="run"),  # "": the newest
     _choice("training_figure", "fig", ("measures", "rate", "speed"), TRAINING, words="figure"),

@@ -257,8 +257,9 @@ def _say(
     """Write to standard error what was recognised."""
     read = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
     sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({read})' if read else ''}.\n")
-    for reason, count in data.dropped.items():
-        sys.stderr.write(f"{count:,} rows are left out: {reason}.\n")
+    if data.dropped:
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in data.dropped.items())
+        sys.stderr.write(f"Rows left out: {reasons}.\n")
     for warning in data.warnings:
         sys.stderr.write(f"{warning}\n")
     sys.stderr.write(

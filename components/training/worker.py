@@ -74,6 +74,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     from transformers import set_seed
 
     from components.training import model as models
+    from components.training.held_out import held_out_of
 
     settings = run.settings()
     data, split = run.data()
@@ -85,7 +86,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     set_seed(settings.seed)  # new weights of the losses do not depend on what was drawn before
     losses = torch.nn.ModuleDict({key: _loss(settings, key, model, train_rows[key]) for key in settings.objectives})
     texts_per_row = float(np.mean([len(rows.columns) for rows in train_rows.values()]))
-    held_out = _held_out(settings, kind, *sides)
+    held_out = held_out_of(settings, kind, sides[1], held_out_rows[settings.objectives[0]], sides[0])
     reporter = Reporter(run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds)
     reporter.go_back(run.checkpoints_folder)
     total = steps(settings, *map(len, train_rows.values()))
@@ -148,12 +149,6 @@ def _loss(settings: TrainingSettings, key: str, model: Any, rows: TrainingData) 
     from components.training.objectives import build_loss
 
     return build_loss(settings, key, model, len(rows.label_names) or None)
-
-
-def _held_out(settings: TrainingSettings, kind: Any, train: TrainingData, held_out: TrainingData) -> HeldOut:
-    from components.training.held_out import held_out_of
-
-    return held_out_of(settings, kind, held_out, train)
 
 
 def make_trainer(

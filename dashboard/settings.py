@@ -12,7 +12,7 @@ from typing import Any
 
 from components.analysis.attention.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
-from components.model.catalog import EMBEDDED_KEY, catalog_spec, is_path, parse_model
+from components.model.catalog import EMBEDDED_KEY, RUN_PREFIX, catalog_spec, is_path, parse_model
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
@@ -116,7 +116,8 @@ def allowed_model(text: str) -> str:
     UserError) for a model that is not allowed and for a name that no model can have.
     """
     name = text.strip()
-    if not access.free_models_allowed() and catalog_spec(name) is None:
+    is_known = catalog_spec(name) is not None or name.startswith(RUN_PREFIX)
+    if not access.free_models_allowed() and not is_known:
         # Refuse before looking anything up, so that nobody can find out which folders exist.
         raise ValueError("only the models of the list are allowed on this server")
     if is_path(name):

@@ -1,1 +1,1 @@
-"""Training: objectives, data, the run in a process of its own, and what it changed in a model."""
+"""Fine-tuning an encoder or a cross-encoder: settings, data, objectives, the run in a process of its own, before and after."""

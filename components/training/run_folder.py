@@ -2,7 +2,6 @@
 
     settings.json      the settings
     data.json(l)       what the data is, and its rows, each in the training part, the held-out part or neither
-    watch.json         the watch sentences, which are embedded every few steps
     state.json         status, process, step, error
     events.jsonl       one event per line: loss, evaluation, watch, notice
     watch/STEP.npz     vectors of the watch sentences and of their tokens at a step; tokens.json says what the tokens are
@@ -26,13 +25,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from components.arrays import Float32
+from components.arrays import Float32, read_only
 from components.errors import InputError
 from components.folders import write_json
 
@@ -47,7 +46,7 @@ STATE, SETTINGS, DATA, ROWS, EVENTS, RECORD = (
     *("state.json", "settings.json", "data.json", "data.jsonl"),
     *("events.jsonl", "record.json"),
 )
-WATCH, WATCH_SENTENCES, TOKENS, STOP, LOG = "watch", "watch.json", "tokens.json", "stop", "process.log"
+WATCH, TOKENS, STOP, LOG = "watch", "tokens.json", "stop", "process.log"
 CHECKPOINTS, MODEL, ADAPTER = "checkpoints", "model", "adapter"
 _STEP_FILE = re.compile(r"^(\d{1,9})\.npz$")
 
@@ -106,6 +105,13 @@ class RunFolder:
         return (self.path / STATE).is_file()
 
     @property
+    def created(self) -> float:
+        """When the run was created, in seconds since 1970; 0 if it was not."""
+        with suppress(OSError):
+            return (self.path / DATA).stat().st_mtime
+        return 0.0
+
+    @property
     def model_folder(self) -> Path:
         """The trained model in sentence-transformers' format; it exists once a result was saved."""
         return self.path / MODEL
@@ -132,37 +138,39 @@ class RunFolder:
     # -- what the run was given
 
     def write_settings(self, settings: TrainingSettings) -> None:
-        write_json(self.path / SETTINGS, settings.to_json())
+        _replace(self.path / SETTINGS, settings.to_json())
 
     def settings(self) -> TrainingSettings:
-        """Raises InputError if the file is missing or damaged, UserError if a field is not valid."""
+        """Raises InputError if the file is missing or damaged."""
         from components.training.settings import TrainingSettings
 
-        return TrainingSettings.from_json(self._json(SETTINGS))
+        try:
+            return TrainingSettings.from_json((self.path / SETTINGS).read_bytes())
+        except OSError as problem:
+            raise self._damaged(SETTINGS) from problem
 
     def write_data(self, data: TrainingData, split: Split) -> None:
         """Keep all rows, with the part that each belongs to."""
-        parts: list[str | None] = [None] * data.rows
+        parts: list[str | None] = [None] * len(data)
         for name, rows in (("train", split.train), ("held_out", split.held_out)):
-            for row in np.asarray(rows, np.int64).tolist():
+            for row in rows.tolist():
                 parts[row] = name
-        texts = list(zip(*data.columns.values(), strict=True))
-        labels = [None] * data.rows if data.labels is None else data.labels.tolist()
-        part_file = self.path / f"{ROWS}.new"
-        with part_file.open("w", encoding="utf-8") as file:
-            for part, row_texts, label in zip(parts, texts, labels, strict=True):
-                file.write(json.dumps({"part": part, "texts": row_texts, "label": label}, ensure_ascii=False) + "\n")
-        part_file.replace(self.path / ROWS)
+        texts = zip(*data.columns.values(), strict=True)
+        labels = [None] * len(data) if data.labels is None else data.labels.tolist()
+        lines = (
+            json.dumps({"part": part, "texts": row_texts, "label": label}, ensure_ascii=False) + "\n"
+            for part, row_texts, label in zip(parts, texts, labels, strict=True)
+        )
+        _replace(self.path / ROWS, *lines)
+        rest = {
+            field.name: getattr(data, field.name) for field in fields(data) if field.name not in ("columns", "labels")
+        }
         content = {
-            "kind": data.kind,
-            "name": data.name,
-            "sha256": data.sha256,
+            **{name: dict(value) if isinstance(value, Mapping) else value for name, value in rest.items()},
             "columns": list(data.columns),
             "labels": None if data.labels is None else str(data.labels.dtype),
-            "label_names": None if data.label_names is None else list(data.label_names),
-            "dropped": dict(data.dropped),
-            "groups": split.groups,
-            "overlap": split.overlap,
+            "sha256": data.sha256,
+            "split": {"groups": split.groups, "overlap": split.overlap},
         }
         write_json(self.path / DATA, content)
 
@@ -179,35 +187,18 @@ class RunFolder:
                     parts.append(row["part"])
                     texts.append(row["texts"])
                     labels.append(row["label"])
-            columns = {name: tuple(row[number] for row in texts) for number, name in enumerate(content["columns"])}
+            names, dtype, share = content.pop("columns"), content.pop("labels"), content.pop("split")
+            content.pop("sha256")
             data = TrainingData(
-                kind=content["kind"],
-                name=content["name"],
-                columns=columns,
-                labels=None if content["labels"] is None else np.array(labels, np.dtype(content["labels"])),
-                label_names=None if content["label_names"] is None else tuple(content["label_names"]),
-                dropped=content["dropped"],
-                sha256=content["sha256"],
+                columns={name: tuple(row[number] for row in texts) for number, name in enumerate(names)},
+                labels=None if dtype is None else read_only(np.array(labels, np.dtype(dtype))),
+                **{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()},
             )
-            rows = np.array([{"train": 0, "held_out": 1}.get(part, 2) for part in parts], np.int64)
-            return data, Split(
-                train=np.flatnonzero(rows == 0),
-                held_out=np.flatnonzero(rows == 1),
-                groups=content["groups"],
-                overlap=content["overlap"],
-            )
+            rows = {name: [row for row, part in enumerate(parts) if part == name] for name in ("train", "held_out")}
+            train, held_out = (read_only(np.array(numbers, np.int64)) for numbers in rows.values())
+            return data, Split(train, held_out, **share)
         except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
             raise self._damaged(ROWS) from problem
-
-    def write_watch_sentences(self, sentences: Sequence[str]) -> None:
-        write_json(self.path / WATCH_SENTENCES, list(sentences))
-
-    def watch_sentences(self) -> tuple[str, ...]:
-        """The watch sentences; empty if the run has none."""
-        with suppress(InputError):
-            content = self._json(WATCH_SENTENCES, list)
-            return tuple(text for text in content if isinstance(text, str))
-        return ()
 
     # -- how far it is
 
@@ -270,9 +261,7 @@ class RunFolder:
     def forget_after(self, step: int) -> None:
         """Remove the events and watch vectors of later steps, which are computed again after a crash."""
         kept = [event for event in self.events() if event["step"] <= step]
-        part = self.path / f"{EVENTS}.new"
-        part.write_text("".join(json.dumps(event, ensure_ascii=False) + "\n" for event in kept), encoding="utf-8")
-        part.replace(self.path / EVENTS)
+        _replace(self.path / EVENTS, *(json.dumps(event, ensure_ascii=False) + "\n" for event in kept))
         for later in self.watch_steps():
             if later > step:
                 (self.path / WATCH / f"{later}.npz").unlink(missing_ok=True)
@@ -359,6 +348,14 @@ class RunFolder:
             "A complete file of a training run was expected.",
             "Delete this run, and start a new one.",
         )
+
+
+def _replace(path: Path, *parts: str) -> None:
+    """Write a text file completely or not at all."""
+    new = path.with_name(path.name + ".new")
+    with new.open("w", encoding="utf-8") as file:
+        file.writelines(parts)
+    new.replace(path)
 
 
 def _finite(value: Any) -> Any:

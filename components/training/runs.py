@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import secrets
 import shutil
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.errors import InputError, UserError
-from components.folders import cache_part
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
+from components.model.catalog import is_run_name, runs_folder
 from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState
 
@@ -35,9 +33,8 @@ if TYPE_CHECKING:
 
 LIMIT_VARIABLE = "BERT_INTERNALS_RUNS_GB"
 DEFAULT_LIMIT_GB = 5.0
-LOCK = "training.lock"
+LOCK = ".training.lock"  # no run can have this name
 POLL_SECONDS = 0.2
-RUN_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,79}$")
 _ROOT = Path(__file__).parents[2]
 log = logging.getLogger(__name__)
 
@@ -55,11 +52,6 @@ class RunsUsage:
     limit: int
 
 
-def runs_folder() -> Path:
-    """The folder of all runs of this server. Raises InputError for a path that no folder can have."""
-    return cache_part("runs")
-
-
 def limit_bytes() -> int:
     """The bytes that all runs may take: BERT_INTERNALS_RUNS_GB if it is set, else 5 GB. Raises InputError."""
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
@@ -75,37 +67,36 @@ def limit_bytes() -> int:
     )
 
 
-def create(
-    settings: TrainingSettings,
-    data: TrainingData,
-    split: Split,
-    *,
-    watch: Sequence[str] = (),
-    folder: Path | None = None,
-) -> RunFolder:
+def create(settings: TrainingSettings, data: TrainingData, split: Split, folder: Path | None = None) -> RunFolder:
     """A new run, which waits to be started by `follow`.
 
-    `watch` are the sentences to embed every few steps (none: the default ones of the worker). `folder` is the run's own
-    folder; by default one with a new name in `runs_folder()`. The oldest runs that have ended are removed first if all
-    runs together take more than the limit.
+    `folder` is the run's own folder, which may not exist yet; by default one in `runs_folder()`, named as in the settings.
+    The oldest runs that have ended are removed first if all runs together take more than the limit. Raises InputError for
+    a name that a run already has.
     """
     if folder is None:
         parent = runs_folder()
         private_folder(parent)
         make_room(parent)
-        folder = parent / _new_name(settings, data)
-    folder.mkdir(mode=0o700, parents=True)
+        folder = parent / (settings.name or _new_name(settings))
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError as problem:
+        raise InputError(
+            f"There already is a training run {folder.name!r}.",
+            "A name that no run has was expected.",
+            "Choose another name, or delete that run.",
+        ) from problem
     run = RunFolder(folder)
     run.write_settings(settings)
     run.write_data(data, split)
-    run.write_watch_sentences(watch)
     run.write_state(RunState("waiting"))  # last: only now the run exists for others
     return run
 
 
 def find(name: str) -> RunFolder | None:
     """The run of this name, or None."""
-    run = RunFolder(runs_folder() / name) if RUN_NAME.match(name) else None
+    run = RunFolder(runs_folder() / name) if is_run_name(name) else None
     return run if run is not None and run.exists else None
 
 
@@ -113,8 +104,8 @@ def list_runs(folder: Path | None = None) -> list[RunFolder]:
     """All runs, the newest first."""
     parent = runs_folder() if folder is None else folder
     with suppress(OSError):
-        runs = [RunFolder(path) for path in parent.iterdir() if RUN_NAME.match(path.name)]
-        return sorted((run for run in runs if run.exists), key=lambda run: run.name, reverse=True)
+        runs = [RunFolder(path) for path in parent.iterdir() if is_run_name(path.name)]
+        return sorted((run for run in runs if run.exists), key=lambda run: run.created, reverse=True)
     return []
 
 
@@ -193,14 +184,16 @@ def _failed(problem: str) -> RunFailed:
 
 
 def _ended_silently(run: RunFolder, state: RunState, status: int) -> RunFailed:
-    """The error of a process that wrote no error: it was killed, by the system for its memory perhaps."""
-    cause = f"signal {-status}" if status < 0 else f"exit status {status}"
+    """The error of a process that wrote none: it was killed, by the system for its memory perhaps, or could not begin."""
     run.write_state(replace(state, status="interrupted", pid=None, process_started=None))
-    return RunFailed(
-        f"The training process of {run.name} was ended from outside ({cause}).",
-        "A process that runs until the training is complete was expected; too little memory is the usual cause.",
-        "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
-    )
+    if status < 0:
+        return RunFailed(
+            f"The training process of {run.name} was ended from outside (signal {-status}).",
+            "A process that runs until the training is complete was expected; too little memory is the usual cause.",
+            "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
+        )
+    lines = (run.path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return _failed(f"The training process of {run.name} could not run: {lines[-1][:200] if lines else 'no reason given'}.")
 
 
 def _start(run: RunFolder) -> subprocess.Popen[bytes]:
@@ -306,7 +299,6 @@ def export_zip(run: RunFolder) -> Path:
     return target
 
 
-def _new_name(settings: TrainingSettings, data: TrainingData) -> str:
-    """A name that sorts by time and that no run has: date, objective, four random digits."""
-    words = re.sub(r"[^a-z0-9]+", "-", "-".join(settings.objectives).lower()).strip("-")[:30].strip("-")
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{words}-{secrets.token_hex(2)}"
+def _new_name(settings: TrainingSettings) -> str:
+    """A name that no run has: objectives, time, four random digits."""
+    return f"{'-'.join(settings.objectives)}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"

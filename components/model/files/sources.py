@@ -1,4 +1,4 @@
-"""The sources of a model's files: the included package, the hub, or a folder."""
+"""The sources of a model's files: the included package, the hub, a training run, or a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from pathlib import Path
 
 from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
-from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
+from components.model.catalog import (
+    EMBEDDED_CROSS_ENCODER_KEY,
+    EMBEDDED_PACKAGE,
+    EMBEDDED_SHA256,
+    RUN_PREFIX,
+    ModelSpec,
+    trained_folder,
+)
 from components.model.files import hub
 from components.model.files.published import MOST_JSON_BYTES, is_inside, read_json, read_modules
 
@@ -48,8 +55,9 @@ def find_files(
     """The files of a model, downloaded from the hub if necessary. Raises ModelError."""
     if spec.source == "embedded":
         return _embedded_cross_encoder() if spec.key == EMBEDDED_CROSS_ENCODER_KEY else _embedded()
-    if spec.source == "folder":
-        return _folder(Path(spec.key))
+    own_folder = folder_of(spec)
+    if own_folder is not None:
+        return _folder(own_folder)
     folder = hub.cached_folder(spec.key)
     if folder is None:
         folder = hub.download(spec.key, progress=progress, is_cancelled=is_cancelled)
@@ -62,6 +70,13 @@ def find_files(
             log.warning("%s is used without its Dense head: %s", spec.key, problem)
     # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.
     return ModelFiles(folder, folder.name)
+
+
+def folder_of(spec: ModelSpec) -> Path | None:
+    """The folder of a model that is neither included nor from the hub; it may no longer exist."""
+    if spec.source == "run":
+        return trained_folder(spec.key.removeprefix(RUN_PREFIX))
+    return Path(spec.key) if spec.source == "folder" else None
 
 
 def _embedded() -> ModelFiles:
@@ -172,10 +187,10 @@ def _most_bytes(name: str) -> int | None:
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
     """Name, size and modification time of a folder's files, fast enough for every page; empty for other sources."""
-    if spec.source != "folder":
+    folder = folder_of(spec)
+    if folder is None:
         return ()
     try:
-        folder = Path(spec.key)
         files = [(path.relative_to(folder).as_posix(), path.stat()) for path in _files(folder) if path.suffix in _READ]
     except OSError:
         return ()

@@ -79,6 +79,7 @@ def provenance(backend: Backend) -> None:
         + (" and the adapter in assets/cross_encoder)" if backend.is_cross_encoder else ")"),
         "hub": "Hugging Face hub",
         "folder": "a folder on this machine",
+        "run": "trained with this dashboard",
     }[backend.spec.source]
     rows = {
         "Name": backend.spec.title if backend.spec.source == "embedded" else backend.spec.key,

@@ -22,7 +22,7 @@ from components.arrays import Float64, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.sts import ScoredPairs, similarity_grid
 from components.training.run_folder import RunFolder
-from components.training.settings import PoolingName, SoftmaxPart, TrainingSettings
+from components.training.settings import MOST_STEPS, PoolingName, SoftmaxPart, TrainingSettings
 
 if TYPE_CHECKING:
     from components.training.data import Split, TrainingData
@@ -84,13 +84,22 @@ class AblationGrid:
         ]
 
 
+def train_here(settings: TrainingSettings, data: TrainingData, split: Split, folder: Path) -> RunFolder:
+    """Train in this process, and return the run. Raises as components.training.worker.train does."""
+    from components.training import runs, worker
+
+    run = runs.create(settings, data, split, folder=folder)
+    worker.train(run)
+    return run
+
+
 def run_grid(
     settings: TrainingSettings,
     data: TrainingData,
     split: Split,
     scored: ScoredPairs,
     folder: Path,
-    train: Train,
+    train: Train = train_here,
     poolings: Sequence[PoolingName] = GRID_POOLINGS,
     combinations: Sequence[Parts] = COMBINATIONS,
     seeds: Sequence[int] = (10, 11, 12),
@@ -118,6 +127,8 @@ def run_grid(
             softmax_parts=combinations[column],
             projection=None,  # the poolings are compared, without a layer behind them
             seed=seeds[number],
+            watch=(),
+            evaluate_every=MOST_STEPS,  # only the last weights are compared
         )
         run = train(cell, data, split, folder / f"cell-{done}")
         results[row, column, number] = _spearman(str(run.model_folder), scored, poolings[row])

@@ -160,18 +160,20 @@ class CountsTokens(Protocol):
 
 
 @dataclass(frozen=True)
-class _CommandLimits(Limits):
-    """Limits where no other program takes more."""
+class TrainingLimits(Limits):
+    """The largest data that is trained on; all of it is kept in memory."""
+
+    remedy: str = "Use a part of the file."
 
     def exceeded(self, name: str, size: str) -> InputError:
         return InputError(
             f"{name} has {size}.",
-            f"At most {self.sentences:,} rows or {megabytes(self.bytes)} were expected: training keeps them in memory.",
-            "Use a part of the file.",
+            f"At most {self.sentences:,} rows or {megabytes(self.bytes)} were expected.",
+            self.remedy.format(name=name),
         )
 
 
-COMMAND_LIMITS: Limits = _CommandLimits(10_000_000, 2 << 30)
+COMMAND_LIMITS = TrainingLimits(10_000_000, 2 << 30)  # of the command line
 
 
 def load(
@@ -197,7 +199,8 @@ def load(
         return load(DEMO[source], source, chosen, None, is_cancelled)
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
-        limits = Limits(operator.sentences, operator.bytes, "train {name} --out DIR")
+        remedy = "Use a part of it, or the command line, which takes more: python -m components train {name} --out DIR"
+        limits = TrainingLimits(operator.sentences, operator.bytes, remedy=remedy)
     if isinstance(source, str):
         source = Path(source)
     parts: Sequence[Path | bytes] = [source] if isinstance(source, Path | bytes) else source
@@ -295,7 +298,7 @@ def recognise(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[s
     """Which columns hold the texts and the label, by their names and values. Raises InputError where it is not clear."""
     if chosen:
         return _recognise_chosen(columns, name, chosen)
-    plain = {_plain(column): column for column in reversed(columns)}  # of two similar names the first counts
+    plain = {_plain(column): column for column in reversed(list(columns))}  # of two similar names the first counts
     label = next((column for key, column in plain.items() if key in _LABEL_NAMES | _SCORE_NAMES), None)
     without_label = {key: column for key, column in plain.items() if column != label}
     for names in (*_TRIPLET_NAMES, *_PAIR_NAMES):
@@ -344,7 +347,7 @@ def _checked(columns: Mapping[str, Sequence[Any]], name: str, texts: list[str], 
                 "Sentences were expected in it.",
                 "Check whether two columns are swapped or wrongly named.",
             )
-    kind: DataKind = ("sentences", "pairs", "triplets")[len(texts) - 1]  # type: ignore[assignment]
+    kind: DataKind = ("sentences", "pairs", "triplets")[len(texts) - 1]
     if label is None or kind != "pairs":
         return Recognised(kind, dict(zip(COLUMNS[kind], texts, strict=True)))
     values = {_label_text(value) for value in columns[label]} - {""}

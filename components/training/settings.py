@@ -142,7 +142,10 @@ class TrainingSettings:
                 f"Only these fields were expected: {', '.join(sorted(known))}.",
                 "Correct its name, or remove it.",
             )
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        fields_of: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return cls(**fields_of)
 
 
 # What each field may be: its type, and the lowest and highest number. None is allowed where the last value is True.
@@ -317,9 +320,10 @@ _PRESETS = (
         TrainingSettings(
             objectives=("contrastive",),
             negatives="none",
-            epochs=5,
+            epochs=2,
             learning_rate=2e-3,
-            evaluate_every=5,
+            evaluate_every=2,
+            watch_every=1,
         ),
         lesson="collapse",
     ),
@@ -329,12 +333,13 @@ _PRESETS = (
         "Far too few rows for far too many epochs. The training loss falls to zero because the model learns the rows by "
         "heart, while the loss on held-out rows rises.",
         TrainingSettings(
-            data="demo:nli",
-            objectives=("softmax",),
-            max_rows=48,
-            adapter_rank=32,
-            epochs=25,
+            data="demo:scored",
+            objectives=("cosine",),
+            max_rows=24,
+            epochs=40,
+            batch_size=8,
             learning_rate=2e-3,
+            schedule="constant",
             evaluate_every=5,
         ),
         lesson="overfitting",

@@ -101,7 +101,9 @@ def test_tsdae_trains_all_weights():
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 7, 64, 1_000])
-@pytest.mark.parametrize("warm", [{"warmup_share": 0.1}, {"warmup_share": 0.0}, {"warmup_steps": 5}, {"warmup_steps": 999}])
+@pytest.mark.parametrize(
+    "warm", [{"warmup_share": 0.1}, {"warmup_share": 0.0}, {"warmup_steps": 5}, {"warmup_steps": 999}]
+)
 @pytest.mark.parametrize("schedule", ["linear", "constant"])
 def test_the_learning_rate_is_that_of_transformers(total, warm, schedule):
     import torch

@@ -25,7 +25,7 @@ from components.errors import InputError, UserError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import is_run_name, runs_folder
 from components.model.embedding.disk import private_folder
-from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState
+from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
 if TYPE_CHECKING:
     from components.training.data import Split, TrainingData
@@ -143,6 +143,7 @@ def follow(run: RunFolder) -> Work:
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RunFolder:
         process: subprocess.Popen[bytes] | None = None
+        is_attached = False
         while True:
             # Before the state is read: what the process wrote before its end is then complete.
             has_ended = process is not None and process.poll() is not None
@@ -153,15 +154,17 @@ def follow(run: RunFolder) -> Work:
                 if process is not None:
                     process.wait()
                 return _outcome(run, state)
-            if has_ended:
-                raise _ended_silently(run, state, process.returncode if process is not None else 0)
+            is_at_work = is_alive(state)
+            if has_ended or (is_attached and not is_at_work):
+                raise _ended_silently(run, state, None if process is None else process.returncode)
             if is_cancelled():
                 run.ask_to_stop()
-            if process is None and not is_alive(state):
+            if process is None and not is_at_work:
                 if run.is_asked_to_stop():
                     run.write_state(replace(state, status="stopped", pid=None, process_started=None))
                     continue
                 process = _start(run)
+            is_attached = process is None
             time.sleep(POLL_SECONDS)
 
     return work
@@ -183,17 +186,20 @@ def _failed(problem: str) -> RunFailed:
     )
 
 
-def _ended_silently(run: RunFolder, state: RunState, status: int) -> RunFailed:
+def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunFailed:
     """The error of a process that wrote none: it was killed, by the system for its memory perhaps, or could not begin."""
     run.write_state(replace(state, status="interrupted", pid=None, process_started=None))
-    if status < 0:
+    if status is None or status < 0:
+        cause = "" if status is None else f" (signal {-status})"
         return RunFailed(
-            f"The training process of {run.name} was ended from outside (signal {-status}).",
+            f"The training process of {run.name} was ended from outside{cause}.",
             "A process that runs until the training is complete was expected; too little memory is the usual cause.",
             "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
         )
     lines = (run.path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return _failed(f"The training process of {run.name} could not run: {lines[-1][:200] if lines else 'no reason given'}.")
+    return _failed(
+        f"The training process of {run.name} could not run: {lines[-1][:200] if lines else 'no reason given'}."
+    )
 
 
 def _start(run: RunFolder) -> subprocess.Popen[bytes]:
@@ -239,12 +245,19 @@ def resume(run: RunFolder) -> RunFolder:
 
 def delete(run: RunFolder) -> int:
     """Remove a run, and return the bytes freed. Raises InputError while its process is at work."""
-    with suppress(InputError):  # a damaged state: nobody can be at work
-        if state_of(run).status == "running":
-            raise _at_work(run)
+    if _status(run) == "running":
+        raise _at_work(run)
     size = run.nbytes
     shutil.rmtree(run.path, ignore_errors=True)
     return size
+
+
+def _status(run: RunFolder) -> Status | None:
+    """The status of a run; None if its state is damaged, so that nobody can be at work."""
+    try:
+        return state_of(run).status
+    except InputError:
+        return None
 
 
 def _at_work(run: RunFolder) -> InputError:
@@ -267,11 +280,9 @@ def make_room(folder: Path | None = None) -> int:
     for run in reversed(runs):
         if freed >= excess:
             break
-        with suppress(InputError):
-            if state_of(run).status not in ENDED:
-                continue
-        freed += delete(run)
-        log.info("removed the training run %s to make room", run.name)
+        if _status(run) in (*ENDED, None):
+            freed += delete(run)
+            log.info("removed the training run %s to make room", run.name)
     return freed
 
 

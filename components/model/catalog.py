@@ -72,7 +72,7 @@ CATALOG: tuple[ModelSpec, ...] = (
     ModelSpec(
         EMBEDDED_CROSS_ENCODER_KEY,
         "embedded",
-        "MiniLM cross-encoder (included)",
+        "MiniLM cross-encoder",
         "the included encoder with an adapter that was trained here to score how similar two texts are",
         "Apache-2.0; the adapter's training data (STS-B) CC BY-SA 4.0",
         _MINILM_L6,

@@ -16,6 +16,7 @@ from components.model.files import hub
 ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft names them
 ADAPTER_PREFIX = "base_model.model."  # of each name in the second
 
+
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     """Encoder and tokenizer of a folder, float32 on the CPU. Raises ModelError for files that are damaged or unsupported."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
@@ -190,7 +191,9 @@ def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
 
     head = {} if folder is None else _head_weights(folder, name)
     last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
-    if last is None or (encoder.config.model_type == "bert" and encoder.pooler is None):  # BERT's head follows the pooler
+    if last is None or (
+        encoder.config.model_type == "bert" and encoder.pooler is None
+    ):  # BERT's head follows the pooler
         raise _no_score(name, "has no head that scores a pair of texts")
     config = copy.deepcopy(encoder.config)
     config.num_labels = len(last)

@@ -103,6 +103,7 @@ class Tokenization:
         self._processor = self._encoder.post_processor
         self._encoder.post_processor = None
         self.has_segments = has_segments
+        self._gives_segments = "token_type_ids" in tokenizer.model_input_names
         # The tokenizer's own limit applies if it is lower than the model's number of positions.
         own_limit = int(tokenizer.model_max_length)
         self.max_length = min(max_positions, own_limit) if 0 < own_limit < 1_000_000 else max_positions
@@ -194,7 +195,10 @@ class Tokenization:
     def encode_pairs(
         self, texts: Sequence[str], pairs: Sequence[str], max_length: int | None = None
     ) -> list[tuple[list[int], list[int]]]:
-        """The ids and segments of many pairs of texts: the same as `tokenize`, without its records."""
+        """The ids and segments of many pairs of texts: the same as `tokenize`, without its records.
+
+        Segments are 0 where the tokenizer, as published, gives none: libraries train the model without them then.
+        """
         room = self.check_length(max_length, is_pair=True) - self._extra[True]
         join = self._encoder.post_process if self._processor is None else self._processor.process
         rows = []
@@ -204,7 +208,7 @@ class Tokenization:
             second.truncate(keep_second)
             with _explained():
                 joined = join(first, second, True)
-            rows.append((joined.ids, joined.type_ids))
+            rows.append((joined.ids, joined.type_ids if self._gives_segments else [0] * len(joined)))
         return rows
 
     def _encode_fast(self, texts: Sequence[str]) -> list[Any]:

@@ -298,7 +298,7 @@ def recognise(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[s
     """Which columns hold the texts and the label, by their names and values. Raises InputError where it is not clear."""
     if chosen:
         return _recognise_chosen(columns, name, chosen)
-    plain = {_plain(column): column for column in reversed(columns)}  # of two similar names the first counts
+    plain = {_plain(column): column for column in reversed(list(columns))}  # of two similar names the first counts
     label = next((column for key, column in plain.items() if key in _LABEL_NAMES | _SCORE_NAMES), None)
     without_label = {key: column for key, column in plain.items() if column != label}
     for names in (*_TRIPLET_NAMES, *_PAIR_NAMES):
@@ -347,7 +347,7 @@ def _checked(columns: Mapping[str, Sequence[Any]], name: str, texts: list[str], 
                 "Sentences were expected in it.",
                 "Check whether two columns are swapped or wrongly named.",
             )
-    kind: DataKind = ("sentences", "pairs", "triplets")[len(texts) - 1]  # type: ignore[assignment]
+    kind: DataKind = ("sentences", "pairs", "triplets")[len(texts) - 1]
     if label is None or kind != "pairs":
         return Recognised(kind, dict(zip(COLUMNS[kind], texts, strict=True)))
     values = {_label_text(value) for value in columns[label]} - {""}

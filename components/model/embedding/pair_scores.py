@@ -45,7 +45,9 @@ def score_pairs(
         block = slice(start, start + SENTENCES_PER_BLOCK)
         pairs = model.tokenization.encode_pairs(queries[block], documents[block], length)
         lengths = [len(ids) for ids, _ in pairs]
-        for rows, logits in embedder.in_batches(pairs, lengths, lambda batch: _logits(model, batch), token_budget, is_cancelled):
+        for rows, logits in embedder.in_batches(
+            pairs, lengths, lambda batch: _logits(model, batch), token_budget, is_cancelled
+        ):
             scores[rows + start] = logits
             done += len(rows)
             progress(done, len(queries))

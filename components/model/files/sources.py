@@ -26,6 +26,7 @@ from components.model.files.published import MOST_JSON_BYTES, is_inside, read_js
 # The adapter that makes the included cross-encoder out of the included encoder, in peft's two files, and its record.
 CROSS_ENCODER = Path(__file__).resolve().parents[3] / "assets" / "cross_encoder"
 
+
 @dataclass(frozen=True)
 class ModelFiles:
     """A folder to load from, and the revision that identifies its content."""

@@ -19,22 +19,26 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, catalog_spec
 from components.model.files import sources
 from tests import tiny
 
-KINDS = ("bert", "electra", "roberta", "distilbert", "mpnet")
+KINDS = ("bert", "bert with segments", "electra", "roberta", "distilbert", "mpnet")
 QUERIES = ["the cat sat on the bank", "money", "a red hat", "you will walk by the river, we will run", "x", ""]
 DOCUMENTS = ["a cat on a river bank", "put money in the bank!", "the cat ran", "walking " * 70, "the dog é 你", "hat"]
 
 
 def save_cross_encoder(folder, kind, outputs=1, seed=3):
-    """A tiny seeded cross-encoder in sentence-transformers' format."""
+    """A tiny seeded cross-encoder in sentence-transformers' format; BERT's with or without segments for the pair."""
     from sentence_transformers import CrossEncoder
 
     torch.manual_seed(seed)
-    tiny.save_tiny(folder / "encoder", kind)
-    model = CrossEncoder(str(folder / "encoder"), num_labels=outputs, device="cpu")
+    tiny.save_tiny(folder / "encoder", kind.split()[0])
+    if kind.endswith("segments"):
+        path = folder / "encoder" / "tokenizer_config.json"
+        names = ["input_ids", "token_type_ids", "attention_mask"]
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"model_input_names": names}))
+    model = CrossEncoder(str(folder / "encoder"), num_labels=outputs, device="cpu", local_files_only=True)
     for name, parameter in model.model.named_parameters():
         if "classifier" in name:  # large, so that a wrong head shows
             torch.nn.init.normal_(parameter, std=0.5)
-    model.save_pretrained(str(folder / "scorer"))
+    model.save_pretrained(str(folder / "scorer"), create_model_card=False)
     return folder / "scorer"
 
 
@@ -43,7 +47,7 @@ def scorers(request, tmp_path_factory):
     from sentence_transformers import CrossEncoder
 
     folder = save_cross_encoder(tmp_path_factory.mktemp(request.param), request.param)
-    return Backend.load(str(folder), device_name="cpu"), CrossEncoder(str(folder), device="cpu")
+    return Backend.load(str(folder), device_name="cpu"), CrossEncoder(str(folder), device="cpu", local_files_only=True)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +168,9 @@ def test_a_changed_adapter_is_refused(tmp_path, monkeypatch):
 def adapter_folder(folder, weights, rank=2, alpha=6):
     folder.mkdir()
     (folder / "adapter_config.json").write_text(json.dumps({"r": rank, "lora_alpha": alpha}))
-    save_file({f"base_model.model.{name}": value for name, value in weights.items()}, folder / "adapter_model.safetensors")
+    save_file(
+        {f"base_model.model.{name}": value for name, value in weights.items()}, folder / "adapter_model.safetensors"
+    )
     return folder
 
 
@@ -191,6 +197,6 @@ def test_an_adapter_adds_its_scaled_product(tmp_path):
 def test_an_adapter_that_does_not_fit_is_refused(names, tmp_path):
     model, _ = tiny.tiny_model("bert")
     with pytest.raises(ModelError):
-        loading.merge_adapter(model, adapter_folder(tmp_path / "a", dict.fromkeys(names, torch.ones(2, 2))), "tiny")
+        loading.merge_adapter(model, adapter_folder(tmp_path / "a", {name: torch.ones(2, 2) for name in names}), "tiny")
     with pytest.raises(ModelError):
         loading.merge_adapter(model, tmp_path, "tiny")

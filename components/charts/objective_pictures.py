@@ -91,7 +91,7 @@ def _in_batch(picture: _Picture) -> None:
     picture.point(2.9, 3.0, "query", theme.BLUE)
     picture.point(6.6, 3.0, "its own answer", theme.BLUE)
     picture.arrow((6.2, 3.0), (3.4, 3.0), PULL)
-    _others(picture, (2.9, 3.0), "another answer", ((5.2, 4.8), (5.2, 1.3), (1.1, 4.7), (1.1, 1.3)))
+    _others(picture, (2.9, 3.0), "another answer", ((5.3, 4.8), (5.3, 1.3), (1.6, 4.8), (1.6, 1.3)))
     picture.pulls_and_pushes()
 
 
@@ -160,7 +160,7 @@ def _twice(picture: _Picture) -> None:
     picture.point(2.9, 3.0, "sentence, pass 1", theme.BLUE)
     picture.point(6.6, 3.0, "sentence, pass 2", theme.BLUE)
     picture.arrow((6.2, 3.0), (3.4, 3.0), PULL)
-    _others(picture, (2.9, 3.0), "another sentence", ((5.2, 4.8), (5.2, 1.3), (1.3, 4.8), (1.3, 1.3)))
+    _others(picture, (2.9, 3.0), "another sentence", ((5.4, 4.8), (5.4, 1.3), (1.8, 4.8), (1.8, 1.3)))
     picture.pulls_and_pushes()
 
 

@@ -35,7 +35,7 @@ from components.errors import ModelError, UserError, first_line
 from components.folders import write_json
 from components.training.notices import is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
-from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder
+from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
 from components.training.runs import LOCK, is_alive
 from components.training.settings import steps, warmup_steps
 
@@ -214,7 +214,7 @@ def make_trainer(
 
     batches = _epoch_batches()
 
-    class Trainer(trainer_class):  # type: ignore[misc]
+    class Trainer(trainer_class):
         """The library's trainer, whose checkpoints hold the trained weights alone, and which tells the reporter."""
 
         def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **others: Any) -> Any:
@@ -559,7 +559,7 @@ def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
         run.write_state(replace(state, status="failed", pid=None, process_started=None, error=_explained(problem)))
         return 1
     state = run.state()
-    status = "done" if state.step >= state.steps else "stopped"
+    status: Status = "done" if state.step >= state.steps else "stopped"
     if status == "done":
         shutil.rmtree(run.checkpoints_folder, ignore_errors=True)  # nothing will continue from them
     run.write_state(replace(state, status=status, pid=None, process_started=None))

@@ -142,7 +142,10 @@ class TrainingSettings:
                 f"Only these fields were expected: {', '.join(sorted(known))}.",
                 "Correct its name, or remove it.",
             )
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        fields_of: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return cls(**fields_of)
 
 
 # What each field may be: its type, and the lowest and highest number. None is allowed where the last value is True.

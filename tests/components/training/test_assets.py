@@ -61,9 +61,9 @@ def test_the_label_is_not_given_away_by_the_length_of_the_hypothesis():
 def test_no_text_occurs_twice(key):
     """But for a first text that is compared with two or three others."""
     data = load(key)
-    seconds = [normalised(text) for text in data.columns[list(data.columns)[1]]]
+    seconds = [normalised(text) for text in list(data.columns.values())[1]]
     assert len(set(seconds)) == len(seconds)
-    firsts = {normalised(text) for text in data.columns[list(data.columns)[0]]}
+    firsts = {normalised(text) for text in next(iter(data.columns.values()))}
     assert firsts.isdisjoint(seconds)
     assert len(firsts) == {"demo:pairs": 310, "demo:scored": 70, "demo:nli": 105}[key]
 

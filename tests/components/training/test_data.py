@@ -11,6 +11,8 @@ import pytest
 from components.errors import InputError
 from components.training.data import (
     DEMO,
+    MEASURED,
+    MEASURED_WITH,
     MOST_HELD_OUT,
     NO_GOLD_LABEL,
     NO_NUMBER,
@@ -162,10 +164,20 @@ def test_pairs_of_the_same_text_teach_nothing():
     assert data.dropped == {"both texts are the same": 1}
 
 
+@pytest.mark.parametrize("path", MEASURED_WITH, ids=lambda path: path.name)
+def test_what_the_demo_is_measured_with_is_never_trained_on(path):
+    with pytest.raises(InputError, match="Evaluate's demo measures with"):
+        load(path)
+    row = json.loads(path.read_text(encoding="utf-8").splitlines()[3])
+    text = row.get("compressed") or row["sentence2"]
+    data = from_columns({"query": [*FIRST, text.upper()], "positive": [*SECOND, "Another answer."]}, "file")
+    assert data.dropped == {MEASURED: 1}
+
+
 def message(error) -> str:
-    parts = (error.problem, error.expected, error.fix)
-    assert all(part[0].isupper() or not part[0].isalpha() for part in parts)
-    assert all(part.endswith(".") for part in parts)
+    """What is wrong, after a look at the other two sentences; a name of a file may begin the first."""
+    assert all(part[0].isupper() for part in (error.expected, error.fix))
+    assert all(part.endswith((".", "--out DIR")) for part in (error.problem, error.expected, error.fix))
     return error.problem
 
 
@@ -195,7 +207,12 @@ def message(error) -> str:
         (
             b"sentence1,sentence2,score\na b,c d,nan\ne f,g h,NaN\ni j,k l,nan\nm n,o p,nan\n",
             "a.csv",
-            "4 rows: the score is not a number",
+            "'score' of a.csv holds no numbers, but values such as 'NaN'",
+        ),
+        (
+            b'{"text1": "a b", "text2": "c d", "score": NaN}\n{"text1": "e f", "text2": "g h", "score": NaN}\n',
+            "a.jsonl",
+            "2 rows: the score is not a number",
         ),
         (
             lines({"sentence1": a, "sentence2": 3, "score": 4} for a in FIRST),
@@ -250,7 +267,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path):
         file.truncate(10 << 30)  # a hole: no such disk is needed
     with pytest.raises(InputError) as caught:
         load(path)
-    assert "huge.jsonl has 10,2" in message(caught.value)
+    assert "huge.jsonl has 10,240 MB" in message(caught.value)
     assert "python -m components train" in caught.value.fix
 
 

@@ -1,4 +1,4 @@
-"""Wrong answers are never correct ones, hard ones are those of BM25 and of sentence-transformers, and each objective gets its rows."""
+"""Wrong answers are never correct ones; hard ones are those of BM25 and sentence-transformers; each objective gets its rows."""
 
 from __future__ import annotations
 

@@ -120,11 +120,11 @@ def held_out_of(
         try:
             positive, negative = binary_classes(held_out)
         except InputError:  # other classes, which say nothing about how similar two texts are
-            return HeldOut("none", kind, *held_out.columns.values())
+            return HeldOut("none", kind, held_out.columns["sentence1"], held_out.columns["sentence2"])
         assert held_out.labels is not None
         if OBJECTIVES[objective].rows in ("pairs", "triplets"):
-            columns = tuple(held_out.take(np.flatnonzero(held_out.labels == positive)).columns.values())
-            return HeldOut("retrieval", kind, *columns)
+            columns = held_out.take(np.flatnonzero(held_out.labels == positive)).columns
+            return HeldOut("retrieval", kind, columns["sentence1"], columns["sentence2"])
         known = None if train is None else train.take(np.arange(min(len(train), MOST_BOUNDARY_ROWS)))
         calibration = None if known is None else _with_labels("binary", kind, _two_classes(known, positive, negative))
         return _with_labels("binary", kind, _two_classes(held_out, positive, negative), calibration)

@@ -35,7 +35,7 @@ from components.errors import ModelError, UserError, first_line
 from components.folders import write_json
 from components.training.notices import is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
-from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder
+from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
 from components.training.runs import LOCK, is_alive
 from components.training.settings import steps, warmup_steps
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from components.training.settings import TrainingSettings
 
 THREADS_VARIABLE = "BERT_INTERNALS_TRAINING_THREADS"
-NICENESS = 10
+NICENESS, OOM_SCORE = 10, 800  # of Linux: -1000 is never ended for its memory, 1000 always first
 CHECKPOINT_SECONDS = 30.0
 STATE_SECONDS = 0.5  # how often the state is written
 MOST_LOSSES = 5_000  # events of a run; the losses of several steps are averaged in longer ones
@@ -214,7 +214,7 @@ def make_trainer(
 
     batches = _epoch_batches()
 
-    class Trainer(trainer_class):  # type: ignore[misc]
+    class Trainer(trainer_class):
         """The library's trainer, whose checkpoints hold the trained weights alone, and which tells the reporter."""
 
         def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **others: Any) -> Any:
@@ -559,7 +559,7 @@ def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
         run.write_state(replace(state, status="failed", pid=None, process_started=None, error=_explained(problem)))
         return 1
     state = run.state()
-    status = "done" if state.step >= state.steps else "stopped"
+    status: Status = "done" if state.step >= state.steps else "stopped"
     if status == "done":
         shutil.rmtree(run.checkpoints_folder, ignore_errors=True)  # nothing will continue from them
     run.write_state(replace(state, status=status, pid=None, process_started=None))
@@ -567,11 +567,13 @@ def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
 
 
 def _give_way() -> None:
-    """A low priority, and one core for others, so that pages stay quick."""
+    """A low priority, and one core for others, so that pages stay quick; if memory ends, this process is ended first."""
     import torch
 
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = os.environ.get(THREADS_VARIABLE, "")
     torch.set_num_threads(int(text) if text.isdigit() and int(text) > 0 else max(1, cores - 1))

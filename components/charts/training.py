@@ -46,8 +46,8 @@ def loss_curves(
             y=np.asarray(values[every], np.float32),
             name=f"{label}, each step",
             mode="lines+markers" if len(values) < 2 else "lines",
-            line={"color": colour, "width": 1},
-            opacity=0.45,
+            line={"color": colour, "width": 1.5},
+            opacity=0.6,
             hovertemplate=f"step %{{x}}: {label} %{{y:.4f}}<extra></extra>",
         )
         figure.add_scatter(

@@ -165,9 +165,10 @@ def _sample(rows: TrainingData) -> pd.DataFrame:
     numbers = np.random.default_rng(0).permutation(len(rows))
     if rows.label_names:
         assert rows.labels is not None
-        each = -(-EXAMPLES // len(rows.label_names))
         labels = rows.labels[numbers]
-        numbers = np.concatenate([numbers[labels == label][:each] for label in range(len(rows.label_names))])
+        present = np.unique(labels)
+        each = -(-EXAMPLES // len(present))
+        numbers = np.concatenate([numbers[labels == label][:each] for label in present])
     return _frame(rows.take(numbers[:EXAMPLES]))
 
 

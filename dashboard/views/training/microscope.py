@@ -52,8 +52,8 @@ def options(run: RunFolder) -> None:
         controls.pick("watch_word", "Word of the curves", {word: word for word in words}, default=words[0])
 
 
-def draw(run: RunFolder, *, follows: bool, until: Callable[[], bool]) -> None:
-    """The watch sentences before training and at the chosen step; while the run is at work, at the newest."""
+def draw(run: RunFolder, *, follows: bool, is_over: Callable[[], bool]) -> None:
+    """The watch sentences before training and at the chosen step; while the run `follows` on, at the newest."""
     steps = run.watch_steps()
     if len(steps) < 2 and not follows:
         return
@@ -72,7 +72,11 @@ def draw(run: RunFolder, *, follows: bool, until: Callable[[], bool]) -> None:
             help="Go back through the steps at which the watch sentences were embedded.",
         )
     if follows and state.get("training_step") is None:
-        progress.until(until, lambda: _at(run, None), LIVE_SECONDS)
+        # The page is drawn again once there is a step to go back to: the slider is not part of what is drawn repeatedly.
+        has_slider = len(steps) > 1
+        progress.until(
+            lambda: is_over() or (not has_slider and len(run.watch_steps()) > 1), lambda: _at(run, None), LIVE_SECONDS
+        )
     else:
         _at(run, step)
 

@@ -24,6 +24,7 @@ from dashboard.views.training import choice, microscope
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
+    from components.jobs import Job
     from components.model.backend import Backend
 
 FIGURES = {"measures": "Held-out measures", "rate": "Learning rate", "speed": "Speed"}
@@ -37,8 +38,8 @@ MEASURES = {
 }
 LISTED = 12
 WHAT_TO_DO = {
-    "collapse": "**Collapse.** At step {step} all watch sentences have nearly the same vector (mean cosine {value:.2f}): the "
-    "model no longer tells sentences apart. Use an objective with wrong answers, a lower learning rate, or fewer epochs.",
+    "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
+    "cosine {value:.2f}): the model no longer tells sentences apart. Use an objective with wrong answers, a lower learning rate, or fewer epochs.",
     "overfitting": "**Overfitting.** Up to step {step} the loss on the held-out rows rose while the training loss fell: the "
     "model learns the rows by heart. The best step is kept. Use more rows, fewer epochs, or a lower learning rate.",
     "diverged": "**The loss diverged** at step {step}: the steps are too large. Use a lower learning rate, or a longer "
@@ -73,25 +74,34 @@ def run(backend: Backend) -> None:
         _all(listed, chosen)
         return
     plans.name_data(chosen)
-    is_live = job is not None and progress.is_awaited(job)
-    if job is not None and not progress.ready(
-        caching.training_runs(),
-        job,
-        doing="training",
-        stop_key="stop_training",
-        again_key="again_training",
-        unit="steps",
-    ):
-        is_live = progress.is_awaited(job)
+    is_live = job is not None and _is_at_work(job)
     if is_live and job is not None:
         progress.until(lambda: not progress.is_awaited(job), partial(_figures, chosen), LIVE_SECONDS)
     else:
+        now = runs.state_of(chosen)
         _summary(chosen, now)
         _figures(chosen)
-    microscope.draw(chosen, follows=is_live, until=lambda: job is None or not progress.is_awaited(job))
-    if not is_live:
+    microscope.draw(chosen, follows=is_live, is_over=lambda: job is None or not progress.is_awaited(job))
+    if job is None or job.finished.is_set():
         _result(chosen, now)
     _all(listed, chosen)
+
+
+def _is_at_work(job: Job) -> bool:
+    """Whether a job goes on; draws its progress, or that it is being stopped. Its end is told by the run's state."""
+    if progress.is_awaited(job) and not progress.given_time(job):
+        progress.ready(
+            *(caching.training_runs(), job),
+            doing="training",
+            stop_key="stop_training",
+            again_key="again_training",
+            unit="steps",
+        )
+        return True
+    if not job.finished.is_set():
+        st.info("Stopping after this step. The best step so far is kept.", icon=":material/stop_circle:")
+        progress.until(job.finished.is_set, lambda: None, 0.5)
+    return False
 
 
 def _nothing_yet(backend: Backend) -> None:

@@ -324,7 +324,7 @@ SETTINGS: tuple[Setting, ...] = (
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),
-    _preset_choice("training_data", "src", (*TRAINING_DATA, "file"), words="data"),
+    _preset_choice("training_data", "src", (*TRAINING_DATA, "file", "corpus"), words="data"),
     _preset_choice("objective", "obj", tuple(OBJECTIVES)),
     _preset_choice("second_objective", "obj2", ("none", *OBJECTIVES)),
     _preset_choice("negatives", "neg", NEGATIVES, words="wrong answers"),

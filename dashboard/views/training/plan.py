@@ -15,7 +15,8 @@ from components.training import runs
 from components.training.negatives import training_rows
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.settings import PRESETS, NegativesKind, PoolingName, Preset, TrainingSettings, steps
-from dashboard import access, caching, settings, state
+from dashboard import access, caching, navigation, settings, state
+from dashboard.corpora import current as current_corpus
 from dashboard.corpora import uploads
 from dashboard.jobs import training
 from dashboard.ui import controls, messages, page_header
@@ -31,6 +32,7 @@ DATA_NAMES = {
     "demo:scored": "Scored pairs",
     "demo:nli": "Premises and hypotheses",
     "file": "Your file",
+    "corpus": "The corpus in use",
 }
 NEGATIVES_NAMES = {
     "none": "None",
@@ -76,7 +78,7 @@ def current(backend: Backend) -> Plan | None:
         options_box = st.container()
     below = st.container()
     with below:
-        rows = _data(source)
+        rows = _read(source)
     if rows is None:
         with start_slot:
             _start_button(None)
@@ -127,8 +129,19 @@ def _demo(source: str) -> TrainingData:
     return training_data.load(source)
 
 
+def _read(source: str) -> TrainingData | None:
+    """The chosen rows; None where there are none, with the reason drawn."""
+    try:
+        return _data(source)
+    except UserError as problem:
+        messages.explain(problem, "reading the rows")
+        return None
+
+
 def _data(source: str) -> TrainingData | None:
-    """The chosen rows; None until a file is there, for which an uploader is drawn."""
+    """The chosen rows; None until they are there: an uploader is drawn, or the way to a corpus."""
+    if source == "corpus":
+        return _of_corpus()
     if source != "file":
         return _demo(source)
     file = uploads.uploader(
@@ -148,6 +161,24 @@ def _data(source: str) -> TrainingData | None:
             "score or a label, premise and hypothesis with a label, or sentence alone."
         )
     return rows
+
+
+def _of_corpus() -> TrainingData | None:
+    """The rows of the session's corpus, which may come from the hub or from a file of the server; not those of the demo."""
+    corpus = current_corpus.corpus()
+    if corpus is current_corpus.demo():  # Evaluate measures with it
+        st.info(
+            "**The demo corpus is never trained on,** because the dashboard measures with it. Choose a corpus of your own: a "
+            "file, or a data set of the Hugging Face hub.",
+            icon=":material/database:",
+        )
+        if st.button("Choose a corpus", key="choose_corpus", icon=":material/search:"):
+            state.put("search_view", "corpus")
+            st.switch_page(navigation.page_of("search"))
+        return None
+    columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
+    key = f"corpus {current_corpus.key_of(corpus)}"
+    return caching.training_files().get(key, lambda: training_data.from_columns(columns, corpus.name))
 
 
 def _objective(preset: Preset, rows: TrainingData) -> str:
@@ -222,7 +253,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
     return replace(
         base,
         model=backend.spec.key,
-        data=source if source != "file" else rows.name[:1_000],
+        data=source if source.startswith("demo:") else rows.name[:1_000],
         objectives=objectives,
         negatives=cast(NegativesKind, negatives),
         adapter=weights == "adapter",

@@ -39,7 +39,8 @@ MEASURES = {
 LISTED = 12
 WHAT_TO_DO = {
     "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
-    "cosine {value:.2f}): the model no longer tells sentences apart. Use an objective with wrong answers, a lower learning rate, or fewer epochs.",
+    "cosine {value:.2f}): the model no longer tells sentences apart. Use an objective with wrong answers, a lower learning "
+    "rate, or fewer epochs.",
     "overfitting": "**Overfitting.** Up to step {step} the loss on the held-out rows rose while the training loss fell: the "
     "model learns the rows by heart. The best step is kept. Use more rows, fewer epochs, or a lower learning rate.",
     "diverged": "**The loss diverged** at step {step}: the steps are too large. Use a lower learning rate, or a longer "

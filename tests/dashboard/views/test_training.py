@@ -14,10 +14,12 @@ from streamlit.testing.v1 import AppTest
 
 from components.charts.training import smoothed
 from components.errors import InputError
+from components.retrieval.corpora.corpus import read_corpus
 from components.training import runs
 from components.training.run_folder import RunFolder
 from components.training.settings import PRESETS
 from dashboard import access, caching, settings
+from dashboard.corpora import current
 from dashboard.jobs import training
 from tests.dashboard.conftest import Open, figures, plain_table, setting, texts, traces
 from tests.training_runs import EVALUATIONS, LOSSES, STEPS, WATCH_STEPS, watch_vectors, write_run
@@ -111,6 +113,20 @@ def test_rows_that_cannot_be_trained_on_end_in_a_message(open_page: Open) -> Non
     app = settled(app)
     assert "have the label" in app.error[0].value
     assert app.button(key="start_training").disabled
+
+
+def test_the_corpus_in_use_can_be_trained_on_but_not_the_demo(open_page: Open) -> None:
+    app = open_page("training", src="corpus")
+    assert "The demo corpus is never trained on" in texts(app)
+    assert app.button(key="start_training").disabled
+    lines = [f"a red hat {number} ran on the river,the cat {number}" for number in range(20)]
+    corpus = read_corpus("\n".join(["sentence,compressed", *lines]).encode(), "own.csv", "sentence")
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    app = settled(open_page("training", src="corpus", corpus=key))
+    assert not app.error
+    assert "16 rows to train, 4 held out" in texts(app)
+    assert "query = column “compressed”; correct answer = column “sentence”" in texts(app)
 
 
 # --- Objective

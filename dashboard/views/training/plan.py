@@ -36,9 +36,9 @@ DATA_NAMES = {
 }
 NEGATIVES_NAMES = {
     "none": "None",
-    "random": "Random, as many as correct ones",
-    "bm25": "Similar by BM25",
-    "model": "Similar by the model itself",
+    "random": "Random",
+    "bm25": "Similar, by BM25",
+    "model": "Similar, by the model itself",
 }
 WEIGHTS_NAMES = {"adapter": "Low-rank adapters", "all": "All weights"}
 OVERRIDES = (  # settings that a preset decides until a person does
@@ -206,7 +206,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
     with left:
         second = controls.pick(
             "second_objective",
-            "Second objective, in turn with the first",
+            "Second objective, in turn",
             {"none": "None", **others},
             default=second if second in others else "none",
         )
@@ -247,7 +247,8 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         limit = min(512, backend.tokenization.max_length)
         length = _number("training_length", "Maximum length in tokens", 3, limit, min(base.max_length, limit))
         held_out = _number("held_out", "Held out, % of the rows", 5, 50, round(100 * base.held_out_share))
-        most = _number("most_rows", "Rows at most", 4, 1_000_000, min(base.max_rows or 1_000_000, 1_000_000))
+        count = len(rows)
+        most = _number("most_rows", "Rows to train on, at most", 4, count, min(base.max_rows or count, count))
     objectives = (objective,) if second == "none" else (objective, second)
     check_objectives(objectives)
     return replace(
@@ -267,7 +268,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         batch_size=batch,
         max_length=length,
         held_out_share=held_out / 100,
-        max_rows=None if most == 1_000_000 else most,
+        max_rows=None if most == count else most,
     )
 
 

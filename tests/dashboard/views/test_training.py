@@ -67,7 +67,7 @@ def test_wrong_answers_are_shown_before_training(open_page: Open) -> None:
     table = plain_table(app, 0)
     assert list(table.columns) == ["query", "correct answer", "wrong answer"]
     assert (table["correct answer"] != table["wrong answer"]).all()
-    assert "similar by bm25" in texts(app)
+    assert "similar, by bm25" in texts(app)
 
 
 def test_the_preset_decides_until_a_person_does_and_again_when_it_is_changed(open_page: Open) -> None:

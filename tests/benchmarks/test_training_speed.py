@@ -10,7 +10,7 @@ import pytest
 
 from tests.benchmarks.test_speed import report
 
-STEPS, ROUNDS = 16, 3
+STEPS, ROUNDS = 20, 3
 
 
 @pytest.mark.timeout(900)

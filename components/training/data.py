@@ -11,6 +11,9 @@ The columns of a file are recognised by their names, and by their values where t
 silently: rows that cannot be used are counted by reason, those with "no gold label" among them (-1 in SNLI, where
 annotators did not agree).
 
+Rows with a text that Evaluate's demo measures with are dropped too, and counted: what a model has learned by heart says
+nothing about how well it searches.
+
 What it cannot know: whether two rows mean the same in other words. Two texts are the same if their words are, whatever
 their case, spaces and punctuation.
 """
@@ -18,13 +21,14 @@ their case, spaces and punctuation.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
@@ -50,18 +54,20 @@ COLUMNS: Mapping[DataKind, tuple[str, ...]] = {
     "labelled": ("sentence1", "sentence2"),
 }
 LABEL = "label"  # the column of scores or classes
-ASSETS = Path(__file__).resolve().parents[2] / "assets" / "training"
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
 DEMO: Mapping[str, Path] = {
-    "demo:pairs": ASSETS / "pairs.jsonl",
-    "demo:scored": ASSETS / "scored.jsonl",
-    "demo:nli": ASSETS / "nli.jsonl",
+    "demo:pairs": ASSETS / "training" / "pairs.jsonl",
+    "demo:scored": ASSETS / "training" / "scored.jsonl",
+    "demo:nli": ASSETS / "training" / "nli.jsonl",
 }
+MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", ASSETS / "sts_pairs.jsonl")  # by Evaluate's demo: never trained on
 
 LEAST_ROWS = 4  # two to learn from and two to test
 MOST_CLASSES = 100
 MOST_HELD_OUT = 2_000  # rows; more make each evaluation slow and its figure hardly more certain
 MUCH_LONGER = 1.5  # times that queries are longer than their answers, for a warning
 NO_GOLD_LABEL, NO_NUMBER, REPEATED = "no gold label", "the score is not a number", "repeated"
+MEASURED = "a text that Evaluate's demo measures with"
 
 # Names of columns without case, spaces and punctuation. Of two texts the first named is the query or the premise.
 _TRIPLET_NAMES = (("anchor", "positive", "negative"), ("query", "positive", "negative"), ("query", "pos", "neg"))
@@ -233,6 +239,7 @@ def from_columns(
     recognised = recognise(columns, name, chosen)
     texts = [columns[column] for column in recognised.texts.values()]
     labels = columns[recognised.label] if recognised.label is not None else [None] * len(texts[0])
+    measured = _measured_texts()
     rows: dict[tuple[str, ...], None] = {}  # texts, and the label as text
     for *values, label in zip(*texts, labels, strict=True):
         row = _cleaned(values, check_bytes)
@@ -248,7 +255,10 @@ def from_columns(
                 reasons[NO_GOLD_LABEL] += 1
                 continue
             row = (*row, label_text)
-        if recognised.kind in {"pairs", "triplets"} and normalised(row[0]) == normalised(row[1]):
+        plain = [normalised(text) for text in row[: len(texts)]]
+        if not measured.isdisjoint(plain):
+            reasons[MEASURED] += 1
+        elif recognised.kind in {"pairs", "triplets"} and plain[0] == plain[1]:
             reasons["both texts are the same"] += 1
         elif row in rows:
             reasons[REPEATED] += 1
@@ -429,6 +439,14 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
 def token_lengths(data: TrainingData, tokenization: CountsTokens) -> dict[str, Int64]:
     """Tokens of each text before truncation, special tokens included: column to int64 [row]."""
     return {name: np.array(tokenization.lengths(texts), np.int64) for name, texts in data.columns.items()}
+
+
+@cache
+def _measured_texts() -> frozenset[str]:
+    """The texts of Evaluate's demo, normalised."""
+    rows = [json.loads(line) for path in MEASURED_WITH for line in path.read_text(encoding="utf-8").splitlines()]
+    names = ("sentence", "compressed", "sentence1", "sentence2")
+    return frozenset(normalised(row[name]) for row in rows for name in names if name in row)
 
 
 def _texts_of(data: TrainingData, rows: Iterable[int]) -> set[str]:

@@ -25,7 +25,7 @@ from components.errors import InputError
 from components.retrieval.evaluation.metrics import recall
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import correlations
-from components.training.negatives import binary_classes, training_rows
+from components.training.negatives import binary_classes
 from components.training.objectives import OBJECTIVES, ModelKind
 
 if TYPE_CHECKING:
@@ -100,33 +100,39 @@ class HeldOut:
 
 
 def held_out_of(
-    settings: TrainingSettings, kind: ModelKind, held_out: TrainingData, train: TrainingData | None = None
+    settings: TrainingSettings,
+    kind: ModelKind,
+    held_out: TrainingData,
+    rows: TrainingData,
+    train: TrainingData | None = None,
 ) -> HeldOut:
-    """What to measure on these held-out rows. `train` are rows of the training part, for a boundary between two classes."""
+    """What to measure on the held-out part.
+
+    `rows` is what the first objective makes of it, which is what a cross-encoder is measured on. `train` is the training
+    part, for a boundary between two classes.
+    """
     objective = settings.objectives[0]
-    rows = held_out
     if kind == "cross-encoder":
-        rows = training_rows(settings, objective, held_out)
         return _with_labels("binary" if OBJECTIVES[objective].rows == "binary" else "scores", kind, rows)
     if held_out.kind == "labelled":
         if objective == "softmax":
-            return _with_labels("classes", kind, rows)
+            return _with_labels("classes", kind, held_out)
         try:
             positive, negative = binary_classes(held_out)
         except InputError:  # other classes, which say nothing about how similar two texts are
-            return HeldOut("none", kind, *rows.columns.values())
+            return HeldOut("none", kind, held_out.columns["sentence1"], held_out.columns["sentence2"])
         assert held_out.labels is not None
         if OBJECTIVES[objective].rows in ("pairs", "triplets"):
-            columns = tuple(rows.take(np.flatnonzero(held_out.labels == positive)).columns.values())
-            return HeldOut("retrieval", kind, *columns)
+            columns = held_out.take(np.flatnonzero(held_out.labels == positive)).columns
+            return HeldOut("retrieval", kind, columns["sentence1"], columns["sentence2"])
         known = None if train is None else train.take(np.arange(min(len(train), MOST_BOUNDARY_ROWS)))
         calibration = None if known is None else _with_labels("binary", kind, _two_classes(known, positive, negative))
         return _with_labels("binary", kind, _two_classes(held_out, positive, negative), calibration)
-    if rows.kind == "scored":
-        return _with_labels("scores", kind, rows)
-    if rows.kind == "sentences":
-        return HeldOut("none", kind, rows.columns["sentence"], ())
-    return HeldOut("retrieval", kind, rows.columns["anchor"], rows.columns["positive"])
+    if held_out.kind == "scored":
+        return _with_labels("scores", kind, held_out)
+    if held_out.kind == "sentences":
+        return HeldOut("none", kind, held_out.columns["sentence"], ())
+    return HeldOut("retrieval", kind, held_out.columns["anchor"], held_out.columns["positive"])
 
 
 def is_better(measures: Mapping[str, Any], than: Mapping[str, Any]) -> bool:

@@ -180,7 +180,7 @@ def _add_adapter(core: Any, settings: TrainingSettings, new: set[str]) -> None:
     core.add_adapter(
         LoraConfig(
             r=settings.adapter_rank,
-            lora_alpha=settings.adapter_alpha,  # type: ignore[arg-type]  # any number will do
+            lora_alpha=settings.adapter_alpha,
             lora_dropout=settings.adapter_dropout,
             target_modules=targets,
             base_model_name_or_path=settings.model,

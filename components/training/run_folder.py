@@ -189,10 +189,13 @@ class RunFolder:
                     labels.append(row["label"])
             names, dtype, share = content.pop("columns"), content.pop("labels"), content.pop("split")
             content.pop("sha256")
+            rest: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+            }
             data = TrainingData(
                 columns={name: tuple(row[number] for row in texts) for number, name in enumerate(names)},
                 labels=None if dtype is None else read_only(np.array(labels, np.dtype(dtype))),
-                **{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()},
+                **rest,
             )
             rows = {name: [row for row, part in enumerate(parts) if part == name] for name in ("train", "held_out")}
             train, held_out = (read_only(np.array(numbers, np.int64)) for numbers in rows.values())

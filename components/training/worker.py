@@ -35,7 +35,7 @@ from components.errors import ModelError, UserError, first_line
 from components.folders import write_json
 from components.training.notices import is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
-from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder
+from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
 from components.training.runs import LOCK, is_alive
 from components.training.settings import steps, warmup_steps
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from components.training.settings import TrainingSettings
 
 THREADS_VARIABLE = "BERT_INTERNALS_TRAINING_THREADS"
-NICENESS = 10
+NICENESS, OOM_SCORE = 10, 800  # of Linux: -1000 is never ended for its memory, 1000 always first
 CHECKPOINT_SECONDS = 30.0
 STATE_SECONDS = 0.5  # how often the state is written
 MOST_LOSSES = 5_000  # events of a run; the losses of several steps are averaged in longer ones
@@ -74,6 +74,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     from transformers import set_seed
 
     from components.training import model as models
+    from components.training.held_out import held_out_of
 
     settings = run.settings()
     data, split = run.data()
@@ -85,7 +86,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     set_seed(settings.seed)  # new weights of the losses do not depend on what was drawn before
     losses = torch.nn.ModuleDict({key: _loss(settings, key, model, train_rows[key]) for key in settings.objectives})
     texts_per_row = float(np.mean([len(rows.columns) for rows in train_rows.values()]))
-    held_out = _held_out(settings, kind, *sides)
+    held_out = held_out_of(settings, kind, sides[1], held_out_rows[settings.objectives[0]], sides[0])
     reporter = Reporter(run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds)
     reporter.go_back(run.checkpoints_folder)
     total = steps(settings, *map(len, train_rows.values()))
@@ -148,12 +149,6 @@ def _loss(settings: TrainingSettings, key: str, model: Any, rows: TrainingData) 
     from components.training.objectives import build_loss
 
     return build_loss(settings, key, model, len(rows.label_names) or None)
-
-
-def _held_out(settings: TrainingSettings, kind: Any, train: TrainingData, held_out: TrainingData) -> HeldOut:
-    from components.training.held_out import held_out_of
-
-    return held_out_of(settings, kind, held_out, train)
 
 
 def make_trainer(
@@ -219,7 +214,7 @@ def make_trainer(
 
     batches = _epoch_batches()
 
-    class Trainer(trainer_class):  # type: ignore[misc]
+    class Trainer(trainer_class):
         """The library's trainer, whose checkpoints hold the trained weights alone, and which tells the reporter."""
 
         def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **others: Any) -> Any:
@@ -564,7 +559,7 @@ def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
         run.write_state(replace(state, status="failed", pid=None, process_started=None, error=_explained(problem)))
         return 1
     state = run.state()
-    status = "done" if state.step >= state.steps else "stopped"
+    status: Status = "done" if state.step >= state.steps else "stopped"
     if status == "done":
         shutil.rmtree(run.checkpoints_folder, ignore_errors=True)  # nothing will continue from them
     run.write_state(replace(state, status=status, pid=None, process_started=None))
@@ -572,11 +567,13 @@ def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
 
 
 def _give_way() -> None:
-    """A low priority, and one core for others, so that pages stay quick."""
+    """A low priority, and one core for others, so that pages stay quick; if memory ends, this process is ended first."""
     import torch
 
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = os.environ.get(THREADS_VARIABLE, "")
     torch.set_num_threads(int(text) if text.isdigit() and int(text) > 0 else max(1, cores - 1))

@@ -11,6 +11,8 @@ import pytest
 from components.errors import InputError
 from components.training.data import (
     DEMO,
+    MEASURED,
+    MEASURED_WITH,
     MOST_HELD_OUT,
     NO_GOLD_LABEL,
     NO_NUMBER,
@@ -160,6 +162,16 @@ def test_bad_rows_are_dropped_and_counted():
 def test_pairs_of_the_same_text_teach_nothing():
     data = from_columns({"anchor": [*FIRST, "Same!"], "positive": [*SECOND, "same"]}, "file")
     assert data.dropped == {"both texts are the same": 1}
+
+
+@pytest.mark.parametrize("path", MEASURED_WITH, ids=lambda path: path.name)
+def test_what_the_demo_is_measured_with_is_never_trained_on(path):
+    with pytest.raises(InputError, match="Evaluate's demo measures with"):
+        load(path)
+    row = json.loads(path.read_text(encoding="utf-8").splitlines()[3])
+    text = row.get("compressed") or row["sentence2"]
+    data = from_columns({"query": [*FIRST, text.upper()], "positive": [*SECOND, "Another answer."]}, "file")
+    assert data.dropped == {MEASURED: 1}
 
 
 def message(error) -> str:

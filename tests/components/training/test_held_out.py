@@ -80,7 +80,7 @@ def labelled(names):
 )
 def test_what_is_measured_follows_from_rows_and_objective(objective, names, task, rows):
     settings = TrainingSettings(objectives=(objective,))
-    held_out = held_out_of(settings, "encoder", labelled(names), labelled(names))
+    held_out = held_out_of(settings, "encoder", labelled(names), labelled(names), labelled(names))
     assert (held_out.task, len(held_out.first)) == (task, rows)
 
 

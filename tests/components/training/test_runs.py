@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -73,6 +74,8 @@ def test_two_servers_follow_one_process_which_is_killed(new_run, monkeypatch):
     assert runs.is_alive(state)
     assert psutil.Process(state.pid).nice() >= 10
     assert os.getsid(state.pid) == state.pid  # what ends the server does not end it
+    memory = Path(f"/proc/{state.pid}/oom_score_adj")
+    assert not memory.exists() or int(memory.read_text()) > 0  # the system ends it before the server
     with pytest.raises(InputError, match="is at work"):
         runs.delete(run)
     os.kill(state.pid, signal.SIGKILL)

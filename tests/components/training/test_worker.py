@@ -237,3 +237,34 @@ def test_the_classifier_of_softmax_is_measured(new_run, train_here):
     assert train_here(run).status == "done"
     assert 0 <= run.record()["after"]["accuracy"] <= 1
     assert json.loads((run.model_folder / "modules.json").read_text())[-1]["path"] == "1_Pooling"
+
+
+@pytest.mark.parametrize(
+    ("objective", "negatives", "measures"),
+    [
+        ("contrastive", "random", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("online-contrastive", "random", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("triplet", "model", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("cosine", "random", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("simcse", "none", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("tsdae", "none", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("regression", "model", {"spearman"}),
+    ],
+)
+def test_every_objective_runs_and_is_measured(new_run, train_here, objective, negatives, measures):
+    run = new_run(objectives=(objective,), negatives=negatives, max_steps=2, watch_every=1)
+    state = train_here(run)
+    assert (state.error, state.status, state.step) == ("", "done", 2)
+    assert set(run.record()["after"]) == {"validation_loss", *measures}
+    assert run.watch_steps() == (0, 1, 2)
+    assert {event["objective"] for event in run.events("loss")} == {objective}
+
+
+def test_a_collapse_is_recognised(new_run, train_here):
+    """Correct pairs alone, pulled together: in the end all texts have one vector."""
+    run = new_run(objectives=("contrastive",), negatives="none", learning_rate=3e-2, epochs=3)
+    assert train_here(run).status == "done"
+    evaluations = run.events("evaluation")
+    assert evaluations[0]["unrelated_cosine"] < 0.9
+    assert evaluations[-1]["unrelated_cosine"] > 0.95
+    assert "collapse" in [event["code"] for event in run.events("notice")]

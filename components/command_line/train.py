@@ -164,10 +164,8 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
             f"A number of seeds from 1 to {MOST_SEEDS} was expected.",
             "Write for example --grid 3",
         )
-    if options.out is None:
-        raise InputError(
-            "No folder was given.", "A folder for the files of the runs was expected.", "Add --out with a new folder."
-        )
+    if options.dry_run:
+        raise InputError("Both --grid and --dry-run are given.", "One of them was expected.", "Leave one out.")
     _check_out(options.out)
     data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
     if data.kind != "labelled":

@@ -31,6 +31,8 @@ HELP = (
     "sentence-transformers"
 )
 RUN = "run"
+MOST_SEEDS = 20
+DEMO_SCORED = Path(__file__).parents[2] / "assets" / "sts_pairs.jsonl"
 # Options that are settings under another name.
 _FIELDS = {
     "model": "model",
@@ -94,6 +96,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="say what was recognised and how long it may take; train nothing"
     )
+    parser.add_argument(
+        "--grid",
+        type=int,
+        metavar="SEEDS",
+        help="train the softmax objective on labelled data with every pooling and every combination of u, v, |u-v| and u*v, "
+        "with so many seeds each, and write how well each model agrees with --scored; no model is kept",
+    )
+    parser.add_argument(
+        "--scored",
+        metavar="FILE",
+        type=Path,
+        help="scored pairs that --grid measures (sentence1, sentence2, score; default: the demo's)",
+    )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -118,6 +133,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.training.objectives import check_objectives
 
     settings = _settings(options)
+    if options.grid is not None:
+        return _grid(options, settings)
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
@@ -132,6 +149,44 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return _plan(settings, data, parts, rows, kind, options)
     options.out.mkdir(parents=True, exist_ok=True)
     return _train(runs.create(settings, data, parts, options.out / RUN), options.out, options)
+
+
+def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, Any]:
+    """Train and measure every pooling and combination; see components.training.grid."""
+    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.evaluation.sts import scored_pairs
+    from components.training.data import COMMAND_LIMITS, load, split
+    from components.training.grid import run_grid
+
+    if not 1 <= options.grid <= MOST_SEEDS:
+        raise InputError(
+            f"--grid is {options.grid}.",
+            f"A number of seeds from 1 to {MOST_SEEDS} was expected.",
+            "Write for example --grid 3",
+        )
+    if options.dry_run:
+        raise InputError("Both --grid and --dry-run are given.", "One of them was expected.", "Leave one out.")
+    _check_out(options.out)
+    data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
+    if data.kind != "labelled":
+        raise InputError(
+            f"{data.name} has {data.kind}.",
+            "Labelled pairs were expected, since --grid trains the softmax objective.",
+            "Choose other data, such as demo:nli.",
+        )
+    parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
+    path = DEMO_SCORED if options.scored is None else options.scored
+    scored = scored_pairs(read_corpus(path, path.name, "sentence1", limits=None))
+    seeds = tuple(range(settings.seed, settings.seed + options.grid))
+    with shared.progress_bar("Training the grid", " runs") as report_progress:
+        grid = run_grid(settings, data, parts, scored, options.out, seeds=seeds, progress=report_progress)
+    rows = grid.rows()
+    if options.json != "-":
+        sys.stdout.write(f"{'pooling':<8}{'combination':<20}{'before':>9}{'Spearman':>10}{'spread':>9}\n")
+        for row in rows:
+            numbers = f"{_number(row['before']):>9}{_number(row['spearman']):>10}{_number(row['spread']):>9}"
+            sys.stdout.write(f"{row['pooling']:<8}{row['combination']:<20}{numbers}\n")
+    return {"data": data.name, "scored": path.name, "pairs": grid.pairs, "seeds": list(seeds), "grid": rows}
 
 
 def _settings(options: argparse.Namespace) -> TrainingSettings:

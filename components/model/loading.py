@@ -189,7 +189,7 @@ def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
     """
     from transformers import AutoModelForSequenceClassification
 
-    head = {} if folder is None else _head_weights(folder, name)
+    head = {} if folder is None else head_weights(folder, name)
     last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
     if last is None or (
         encoder.config.model_type == "bert" and encoder.pooler is None
@@ -212,7 +212,7 @@ def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
     return model.to(next(encoder.parameters()).device).eval()
 
 
-def _head_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
+def head_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
     """The float32 weights of a classification head in a folder's safetensors; empty if there is none."""
     from safetensors import SafetensorError, safe_open
 

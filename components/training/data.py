@@ -153,7 +153,7 @@ class Split:
 
     train: Int64  # numbers of rows, read-only
     held_out: Int64
-    groups: int  # sets of rows that share texts, directly or by way of others: each is on one side as a whole
+    groups: int  # sets of rows that share texts, directly or through others: each is on one side as a whole
     overlap: int = 0  # texts that are on both sides, counted after the split
 
 
@@ -279,7 +279,7 @@ def from_columns(
         scores, score_range = _scaled(by_column[-1], name)
         data = replace(data, labels=scores, score_range=score_range)
     elif recognised.kind == "labelled":
-        numbers, names = _classes(by_column[-1], name, recognised)
+        numbers, names = _classes(by_column[-1], recognised)
         data = replace(data, labels=numbers, label_names=names)
     data = replace(data, warnings=_warnings(data))
     check_rows(data)
@@ -388,7 +388,7 @@ def normalised(text: str) -> str:
 
 
 def group_numbers(data: TrainingData) -> Int64:
-    """A number for each row, int64 [row]: rows with the same number share texts, directly or by way of other rows."""
+    """A number for each row, int64 [row]: rows with the same number share texts, directly or through other rows."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -407,26 +407,26 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
 
     Whole groups of rows that share texts are held out, in an order given by the seed, until their share is reached or
     MOST_HELD_OUT rows. With `max_train`, so many of the others are trained on, and the rest is not used. Raises InputError
-    where all rows hang together.
+    where shared texts connect all rows.
     """
     check_rows(data)
     numbers = group_numbers(data)
     sizes = np.bincount(numbers)
     if len(sizes) < 2:
         raise InputError(
-            f"All {len(data):,} rows of {data.name} share texts with each other, directly or by way of other rows.",
+            f"All {len(data):,} rows of {data.name} share texts with each other, directly or through other rows.",
             "Rows that can be held out without their texts being trained on were expected.",
             "Add rows with other texts, or remove the text that connects them all.",
         )
     random = np.random.default_rng(seed)
-    wanted = min(max(1, round(held_out_share * len(data))), MOST_HELD_OUT)
+    most = min(max(1, round(held_out_share * len(data))), MOST_HELD_OUT)
     is_held_out = np.zeros(len(sizes), bool)
     count = 0
     for group in random.permutation(len(sizes)):
-        if count + sizes[group] <= wanted:
+        if count + sizes[group] <= most:
             is_held_out[group] = True
             count += sizes[group]
-    if count == 0:  # every group is larger than what is wanted
+    if count == 0:  # every group is larger than the part to hold out
         is_held_out[np.argmin(sizes)] = True
     held_out = np.flatnonzero(is_held_out[numbers])
     train = np.flatnonzero(~is_held_out[numbers])
@@ -523,18 +523,18 @@ def _scaled(texts: Sequence[str], name: str) -> tuple[Float32, tuple[float, floa
     )
 
 
-def _classes(texts: Sequence[str], name: str, recognised: Recognised) -> tuple[Int64, tuple[str, ...]]:
+def _classes(texts: Sequence[str], recognised: Recognised) -> tuple[Int64, tuple[str, ...]]:
     """The number of each row's class, int64 [row], and the names of the classes."""
-    found = set(texts)
-    if found <= set(_NLI_NAMES):
-        names = tuple(label for label in _NLI_NAMES if label in found)
+    labels = set(texts)
+    if labels <= set(_NLI_NAMES):
+        names = tuple(label for label in _NLI_NAMES if label in labels)
     else:
         names = tuple(
-            sorted(found, key=lambda text: (not _is_number(text), float(text) if _is_number(text) else 0.0, text))
+            sorted(labels, key=lambda text: (not _is_number(text), float(text) if _is_number(text) else 0.0, text))
         )
     numbers = {label: number for number, label in enumerate(names)}
     is_nli = {_plain(column) for column in recognised.texts.values()} == {"premise", "hypothesis"}
-    if is_nli and len(found) == 3 and found == {"0", "1", "2"}:
+    if is_nli and labels == {"0", "1", "2"}:
         names = _NLI_NAMES
     return read_only(np.array([numbers[text] for text in texts], np.int64)), names
 

@@ -30,7 +30,8 @@ from components.model import architecture, device
 from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
-from components.model.loading import check_finite, unusable
+from components.model.loading import check_finite, head_weights, unusable
+from components.model.loading import merge_adapter as merge_published
 from components.training.run_folder import WatchToken
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     from transformers import AutoConfig, PreTrainedConfig
 
     spec = parse_model(settings.model)
-    folder = sources.find_files(spec).folder
+    files = sources.find_files(spec)
+    folder = files.folder
     strict = {"local_files_only": True, "trust_remote_code": False}
     try:
         architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
@@ -74,6 +76,10 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     except Exception as problem:
         raise unusable(spec.title, problem) from problem
     core = model.transformers_model
+    if files.adapter is not None:  # the included cross-encoder
+        merge_published(core.base_model, files.adapter, spec.title)
+        if kind == "cross-encoder":
+            core.load_state_dict(head_weights(files.adapter, spec.title), strict=False)
     check_finite(core, spec.title)
     new = [name for name, _ in core.named_parameters() if not _is_published(name, published, core.base_model_prefix)]
     if kind == "encoder" and any(name.startswith("pooler.") for name in new):

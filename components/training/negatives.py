@@ -8,7 +8,7 @@ Where a wrong answer comes from:
   one are passed over, since many of them are correct too (de Souza et al. 2024). Ours takes vectors, so that a page can
   show examples without loading that library; tests compare the two.
 
-A wrong answer is never one of a row that shares a text with the query's row, directly or by way of other rows. What this
+A wrong answer is never one of a row that shares a text with the query's row, directly or through other rows. What this
 cannot see is an answer that is correct in other words: look at the examples.
 """
 
@@ -68,14 +68,14 @@ def find_negatives(
 ) -> Negatives:
     """A wrong answer for each pair. `embed` gives the model's vectors, for "model". `progress` counts pairs.
 
-    Raises InputError where all pairs hang together, so that no answer is known to be wrong, and Cancelled.
+    Raises InputError where shared texts connect all pairs, so that no answer is known to be wrong, and Cancelled.
     """
     if kind == "none" or pairs.kind != "pairs":
         raise ValueError(f"wrong answers of kind {kind} for {pairs.kind}")
     groups = group_numbers(pairs)
     if groups.max() == 0:
         raise InputError(
-            f"All pairs of {pairs.name} share texts with each other, directly or by way of other pairs.",
+            f"All pairs of {pairs.name} share texts with each other, directly or through other pairs.",
             "Pairs of different texts were expected, so that one's answer is wrong for another.",
             "Add pairs, or choose an objective that needs no wrong answers.",
         )
@@ -342,8 +342,14 @@ def _as_pairs(data: TrainingData, kept: Int64, reason: str) -> TrainingData:
 
 
 def binary_classes(data: TrainingData) -> tuple[int, int]:
-    """The numbers of the classes that mean "belongs together" and "does not". Raises InputError where no class does."""
+    """The numbers of the classes that mean "belongs together" and "does not". Raises InputError where no class does.
+
+    Of two classes 1 and 0, 1 means that they belong together. Among three, and for premises with hypotheses, numbers say
+    nothing: in SNLI 0 is entailment.
+    """
     plain = ["".join(filter(str.isalnum, name.casefold())) for name in data.label_names]
+    if len(plain) > 2 or "premise" in map(str.casefold, data.read_from.values()):
+        plain = [name if not name.isdigit() else "" for name in plain]
     positive = [number for number, name in enumerate(plain) if name in POSITIVE_LABELS]
     negative = [number for number, name in enumerate(plain) if name in NEGATIVE_LABELS]
     if len(positive) != 1 or len(negative) != 1:

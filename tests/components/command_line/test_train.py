@@ -96,3 +96,42 @@ def test_what_cannot_be_used_is_said_before_anything_starts(pairs, tmp_path, arg
     assert said in done.stderr
     assert done.stderr.count("\n") <= 4  # what was recognised, and one line for the error
     assert not (tmp_path / "new").exists()
+
+
+def test_the_grid_as_a_table_and_as_json(monkeypatch, tmp_path):
+    from components.training import grid
+
+    given = []
+
+    def quick(settings, data, split, scored, folder, seeds, progress):
+        given.append((settings.objectives, data.kind, len(scored.first), seeds))
+        values = np.array([[[0.25, 0.75]], [[np.nan, 0.5]]])
+        return grid.AblationGrid(("mean", "max"), (("u, v", "|u-v|"),), seeds, values, np.array([0.1, 0.2]), 150)
+
+    monkeypatch.setattr(grid, "run_grid", quick)
+    arguments = ("train", "demo:nli", "--grid", "2", "--seed", "4", "--out", str(tmp_path / "grid"))
+    text = run(*arguments)
+    assert text.returncode == 0, text.stderr
+    assert [line.split() for line in text.stdout.splitlines()] == [
+        ["pooling", "combination", "before", "Spearman", "spread"],
+        ["mean", "u,", "v,", "|u-v|", "0.1000", "0.5000", "0.3536"],
+        ["max", "u,", "v,", "|u-v|", "0.2000", "-", "-"],
+    ]
+    result = json.loads(run(*arguments, "--json", "-").stdout)
+    assert (result["pairs"], result["seeds"], result["grid"][0]["by_seed"]) == (150, [4, 5], {"4": 0.25, "5": 0.75})
+    assert {kind for _, kind, _, _ in given} == {"labelled"}
+    assert {(pairs, seeds) for _, _, pairs, seeds in given} == {(150, (4, 5))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("{pairs}", "--grid", "2", "--out", "{new}"), "Labelled pairs were expected"),
+        (("demo:nli", "--grid", "0", "--out", "{new}"), "--grid is 0."),
+        (("demo:nli", "--grid", "2", "--dry-run"), "Both --grid and --dry-run are given."),
+    ],
+)
+def test_a_grid_that_cannot_be_trained(arguments, said, pairs, tmp_path):
+    done = run("train", *(part.format(pairs=pairs, new=tmp_path / "new") for part in arguments))
+    assert done.returncode == 2
+    assert said in done.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -243,6 +245,18 @@ def test_unknown_labels_are_refused_where_two_classes_are_needed():
     assert training_rows(SETTINGS, "softmax", data) is data
     named = TrainingData("labelled", "file", columns, np.array([0, 1, 1, 0]), ("Not_Entailment", "Entailment"))
     assert binary_classes(named) == (1, 0)
+
+
+def test_numbers_of_classes_mean_something_only_where_there_are_two():
+    """In SNLI 0 is entailment: a model trained the wrong way round would learn to contradict."""
+    columns = {"sentence1": tuple("abcd"), "sentence2": tuple("efgh")}
+    two = TrainingData("labelled", "file", columns, np.array([0, 1, 1, 0]), ("0", "1"))
+    assert binary_classes(two) == (1, 0)
+    three = TrainingData("labelled", "file", columns, np.array([0, 1, 2, 0]), ("0", "1", "2"))
+    premises = replace(two, read_from={"sentence1": "Premise", "sentence2": "hypothesis", "label": "label"})
+    for unclear in (three, premises):
+        with pytest.raises(InputError, match="labels of file are 0, 1"):
+            training_rows(SETTINGS, "contrastive", unclear)
 
 
 def test_too_few_rows_are_refused():

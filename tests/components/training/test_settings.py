@@ -146,8 +146,16 @@ def test_steps_count_the_last_smaller_batch_of_each_epoch():
 
 
 def test_two_objectives_take_turns_until_the_first_has_no_more_batches():
+    from datasets import Dataset
+    from sentence_transformers.base.sampler import RoundRobinBatchSampler
+    from torch.utils.data import BatchSampler, ConcatDataset, SequentialSampler
+
     settings = TrainingSettings(objectives=("mnrl", "contrastive"), epochs=1, batch_size=10)
-    assert steps(settings, 100, 200) == 20
+    for counts in ((100, 200), (101, 95), (9, 300)):
+        parts = [Dataset.from_dict({"row": list(range(count))}) for count in counts]
+        samplers = [BatchSampler(SequentialSampler(range(count)), 10, drop_last=False) for count in counts]
+        batches = list(RoundRobinBatchSampler(ConcatDataset(parts), samplers))
+        assert steps(settings, *counts) == len(batches)
     assert steps(settings, 100) == 20
 
 

@@ -146,6 +146,16 @@ def test_the_included_cross_encoder_is_small_and_says_what_it_is(included):
     assert included.revision.endswith(record["adapter_sha256"][:12])
 
 
+def test_training_can_continue_from_the_included_cross_encoder(included):
+    from components.training import model as models
+    from components.training.settings import TrainingSettings
+
+    settings = TrainingSettings(model=EMBEDDED_CROSS_ENCODER_KEY, objectives=("relevance",))
+    start = models.build(settings, "cross-encoder")
+    expected = start.predict([("a cat", "the dog"), ("a cat", "one cat")], activation_fn=torch.nn.Identity())
+    np.testing.assert_allclose(included.score_pairs(["a cat"] * 2, ["the dog", "one cat"]), expected, atol=1e-5)
+
+
 def test_it_scores_similar_texts_higher(included):
     scores = included.score_pairs(
         ["A man plays a guitar."] * 3,

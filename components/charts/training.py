@@ -175,7 +175,8 @@ def before_after_bars(
                 "symmetric": False,
                 "array": values[:, 2] - values[:, 0],
                 "arrayminus": values[:, 0] - values[:, 1],
-                "thickness": 2,
+                "thickness": 2.5,
+                "color": theme.ORANGE,  # on both bars, on a light and on a dark page
                 "width": 6,
             },
             texttemplate=f"%{{y:.{1 if unit else 3}f}}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -50,7 +51,7 @@ def _label(key: str) -> str:
 def _models(page: str) -> None:
     free, files = access.free_models_allowed(), access.server_files_allowed()
     folder = " or the path of a folder" if files else ""
-    trained = [RUN_PREFIX + run.name for run in runs.list_runs() if run.has_model]
+    trained = _trained()
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
@@ -75,6 +76,13 @@ def _models(page: str) -> None:
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
             st.error(messages.escape(problem))
+
+
+def _trained() -> list[str]:
+    """The models that were trained here, the newest first; none where the folder of runs cannot be used."""
+    with suppress(UserError):
+        return [RUN_PREFIX + run.name for run in runs.list_runs() if run.has_model]
+    return []
 
 
 def _choose_model(name: str) -> None:

@@ -373,6 +373,17 @@ def test_the_trained_model_is_in_the_pickers_of_all_pages(open_page: Open, compa
     assert figures(app)
 
 
+def test_a_folder_of_runs_that_cannot_be_used_leaves_the_pages_as_they_are(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", "/" + "a" * 5_000)
+    app = open_page("tokens")
+    assert not app.error
+    assert not app.exception
+    app = open_page("training", view="run")
+    assert "no folder can have this path" in app.error[0].value
+
+
 def test_a_trained_model_is_allowed_where_free_models_are_not(
     compared: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from components.errors import InputError
 FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
 SERVER_FILES_VARIABLE = "BERT_INTERNALS_SERVER_FILES"
 METRICS_VARIABLE = "BERT_INTERNALS_METRICS"
+TRAINING_VARIABLE = "BERT_INTERNALS_TRAINING"
 FRAMES_VARIABLE = "BERT_INTERNALS_FRAMES"
 UNKNOWN_HOST = (
     "This server is not reached by this name, or not through a proxy. Its operator can allow the name with Streamlit's "
@@ -72,6 +73,25 @@ def server_files_allowed() -> bool:
     offers no files either, unless the variable says so.
     """
     return _switch(SERVER_FILES_VARIABLE, is_private() and free_models_allowed())
+
+
+def training_allowed() -> bool:
+    """Whether people may train models, and resume, stop and delete the runs of everybody.
+
+    On a private server, unless the operator's variable decides: a run takes the processor for minutes, and disk space
+    until it is deleted.
+    """
+    return _switch(TRAINING_VARIABLE, is_private())
+
+
+def check_training() -> None:
+    """Raises InputError where training is not allowed: a widget that is not drawn can still be pressed by a browser."""
+    if not training_allowed():
+        raise InputError(
+            "Training is switched off on this server.",
+            "A server whose operator allows training was expected.",
+            f"Start the dashboard on your own machine, or ask the operator to set {TRAINING_VARIABLE}=1.",
+        )
 
 
 def server_path(text: str) -> Path:
@@ -158,6 +178,7 @@ def summary() -> str:
     offers = (
         ("models outside the list", free_models_allowed(), FREE_MODELS_VARIABLE),
         ("files of this machine", server_files_allowed(), SERVER_FILES_VARIABLE),
+        ("training jobs", training_allowed(), TRAINING_VARIABLE),
     )
     parts = [
         f"{what} are offered ({variable}=0 forbids them)"

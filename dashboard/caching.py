@@ -21,7 +21,8 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.errors import UserError
-from components.jobs import RETRY_SECONDS, Cache, Jobs, Lane, Presence, Queue
+from components.folders import cache_part
+from components.jobs import RETRY_SECONDS, Cache, Job, Jobs, Lane, Presence, Queue
 from components.model.loader import ModelLoader
 from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard.ready_made import ASSETS
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
     from components.retrieval.search.static_vectors import StaticVectors
+    from components.training.data import TrainingData
 
 log = logging.getLogger(__name__)
 LANES = {
@@ -64,6 +66,7 @@ LANES = {
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
     "maps": Lane(newest_first=True, most_waiting=1_000),
     "quick maps": Lane(newest_first=True, most_waiting=1_000),
+    "training": Lane(),  # a run uses all cores
     "background": Lane(gives_way=True),
 }
 
@@ -236,6 +239,22 @@ def evaluations() -> Jobs:
     return Jobs(queue(), "evaluation", keep=64, keep_bytes=512 << 20)
 
 
+class RunJobs(Jobs):
+    """The training runs that are followed. A run is everybody's: whoever presses Stop ends it for all.
+
+    A person who reloads the page is a new person to the server, and could not stop the run otherwise.
+    """
+
+    def stop(self, job: Job, person: Hashable = None) -> None:
+        super().stop(job)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def training_runs() -> RunJobs:
+    """The training runs of all sessions, by name; one at a time, in a process of its own that outlives the server."""
+    return RunJobs(queue(), "training", keep=16)
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _few(kind: str) -> Cache[Any]:
     """Results of one kind, for all sessions together; people's files are large, so that few are kept."""
@@ -252,6 +271,7 @@ sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by
 read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
 lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
 query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
+training_files: Callable[[], Cache[TrainingData]] = partial(_few, "training files")  # by upload
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -288,9 +308,7 @@ def token_jobs() -> Jobs:
 
 def token_folder() -> Path:
     """The folder of token vectors. Their files have no names, so that disk space is free once nothing uses a file."""
-    from components.retrieval.index.cache import cache_folder
-
-    return cache_folder().parent / "tokens"
+    return cache_part("tokens")
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

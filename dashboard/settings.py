@@ -12,16 +12,18 @@ from typing import Any
 
 from components.analysis.attention.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
-from components.model.catalog import EMBEDDED_KEY, catalog_spec, is_path, parse_model
+from components.model.catalog import EMBEDDED_KEY, RUN_PREFIX, catalog_spec, is_path, parse_model
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
+from components.training.objectives import OBJECTIVES
+from components.training.settings import NEGATIVES, POOLINGS, PRESETS
 from dashboard import access
 from dashboard.ready_made import ready_made_sets
 
-PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate")
+PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate", "training")
 LEAST_LENGTH = 3  # tokens: [CLS], one token of the text, [SEP]
 
 
@@ -58,6 +60,11 @@ def _choice(name: str, short: str, options: tuple[str, ...], pages: tuple[str, .
         return value
 
     return Setting(name, short, options[0], parse, lambda value: [value], pages, words=words)
+
+
+def _preset_choice(name: str, short: str, options: tuple[str, ...], words: str = "") -> Setting:
+    """A choice of the Training page that is None, as the preset says, until a person chooses."""
+    return replace(_choice(name, short, options, TRAINING, words=words), default=None)
 
 
 def _flag(name: str, short: str, default: bool, pages: tuple[str, ...] = PAGES, words: str = "") -> Setting:
@@ -116,7 +123,8 @@ def allowed_model(text: str) -> str:
     UserError) for a model that is not allowed and for a name that no model can have.
     """
     name = text.strip()
-    if not access.free_models_allowed() and catalog_spec(name) is None:
+    is_known = catalog_spec(name) is not None or name.startswith(RUN_PREFIX)
+    if not access.free_models_allowed() and not is_known:
         # Refuse before looking anything up, so that nobody can find out which folders exist.
         raise ValueError("only the models of the list are allowed on this server")
     if is_path(name):
@@ -174,12 +182,16 @@ def _layers_view() -> Setting:
 
 
 MOST_RUNS = 24
+TRAINING_DATA = ("demo:pairs", "demo:scored", "demo:nli")
+LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
-SEARCH, MAP, EVALUATE = ("search",), ("map",), ("evaluate",)
-WITH_SENTENCES = tuple(page for page in PAGES if page not in {"search", "evaluate"})  # these two use a corpus
+SEARCH, MAP, EVALUATE, TRAINING = ("search",), ("map",), ("evaluate",), ("training",)
+WITH_SENTENCES = tuple(
+    page for page in PAGES if page not in {"search", "evaluate", "training"}
+)  # these use a corpus or rows
 WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
 SETTINGS: tuple[Setting, ...] = (
@@ -311,4 +323,30 @@ SETTINGS: tuple[Setting, ...] = (
     _number("lab_dims", "d", None, 4_096, EVALUATE, least=2, words="dimensions"),
     _number("lab_seed", "seed", 0, 9_999, EVALUATE, words="seed"),
     _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE, words="pooling"),
+    # Training. None: as the preset says
+    _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
+    _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),
+    _preset_choice("training_data", "src", (*TRAINING_DATA, "file", "corpus"), words="data"),
+    _preset_choice("objective", "obj", tuple(OBJECTIVES)),
+    _preset_choice("second_objective", "obj2", ("none", *OBJECTIVES)),
+    _preset_choice("negatives", "neg", NEGATIVES, words="wrong answers"),
+    _preset_choice("trained_weights", "weights", ("adapter", "all")),
+    _preset_choice("training_pooling", "pool", POOLINGS, words="pooling"),
+    _preset_choice("learning_rate", "lr", LEARNING_RATES),
+    _number("epochs", "ep", None, 200, TRAINING, least=1),
+    _number("batch_size", "bs", None, 256, TRAINING, least=2),
+    _number("warm_up", "wu", None, 100, TRAINING, words="warm up"),  # per cent of all steps
+    _number("training_length", "tl", None, 512, TRAINING, least=LEAST_LENGTH, words="maximum length"),
+    _number("margin", "mg", None, 200, TRAINING),  # hundredths
+    _number("most_rows", "rows", None, 1_000_000, TRAINING, least=4, words="number of rows"),
+    _number("held_out", "ho", None, 50, TRAINING, least=5, words="held out rows"),  # per cent
+    _number("training_seed", "seed", None, 9_999, TRAINING, words="seed"),
+    _text("training_run", "run", TRAINING, words="run"),  # "": the newest
+    _choice("training_figure", "fig", ("measures", "rate", "speed"), TRAINING, words="figure"),
+    _number("smoothing", "sm", 10, 200, TRAINING, least=1),
+    _number("training_step", "step", None, 10_000_000, TRAINING, words="step"),
+    _number("training_layer", "l", None, 1_000, TRAINING, words="layer"),
+    _text("watch_word", "w", TRAINING, words="word"),
+    _choice("after_part", "part", ("measures", "sentences", "layers", "heads"), TRAINING, words="comparison"),
+    replace(_choice("after_data", "on", ("news", "held-out", "scored"), TRAINING, words="measured on"), default=None),
 )

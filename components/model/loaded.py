@@ -67,6 +67,7 @@ class LoadedModel:
         self._folder = folder
         self._eager: Any = None
         self._masked_lm: Any = None
+        self._pair_scorer: Any = None
 
     def check_pass(self) -> None:
         """Run one short text, which is not counted. Raises ModelError if the vectors are not finite; else as torch does."""
@@ -113,6 +114,13 @@ class LoadedModel:
                     raise loading.no_masked_lm(self.spec.title)
                 self._masked_lm = loading.masked_lm(self._folder, self.encoder, self.spec.title)
             return self._masked_lm
+
+    def pair_scorer(self) -> Any:
+        """The encoder with its scoring head. Raises ModelError if none with one output was published."""
+        with self.lock:
+            if self._pair_scorer is None:
+                self._pair_scorer = loading.pair_scorer(self._folder, self.encoder, self.spec.title)
+            return self._pair_scorer
 
 
 def numpy_of(tensor: torch.Tensor) -> Float32:

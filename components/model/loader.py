@@ -7,13 +7,12 @@ and may stop it. At most `capacity` models are kept; the least recently used is 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Queue, ReportProgress
 from components.model.catalog import ModelSpec, spec_of
 from components.model.files import hub
-from components.model.files.sources import folder_stamp
+from components.model.files.sources import folder_of, folder_stamp
 from components.model.store import TraceStore
 
 if TYPE_CHECKING:
@@ -71,5 +70,6 @@ class ModelLoader:
             self.jobs.forget(job, person)
 
     def _is_saved_anew(self, job: Job) -> bool:
-        key = str(job.key)
-        return self._stamps.get(key) != folder_stamp(spec_of(key)) and Path(key).is_dir()
+        spec = spec_of(str(job.key))
+        folder = folder_of(spec)
+        return folder is not None and self._stamps.get(spec.key) != folder_stamp(spec) and folder.is_dir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from components.model import architecture
 from components.model.files import hub
 from components.model.files.published import MOST_TOKENIZER_BYTES, read_json
 from components.model.tokenization import check_growth
+
+ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft names them
+ADAPTER_PREFIX = "base_model.model."  # of each name in the second
 
 
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
@@ -186,6 +190,92 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
     setattr(model, model.base_model_prefix, eager_twin(encoder))
     model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
     return model.to(next(encoder.parameters()).device).eval()
+
+
+def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
+    """The encoder with its published scoring head, which turns a pair of texts into one logit.
+
+    Only the head is read, from the folder's safetensors or those of an adapter; the encoder's weights are shared. Raises
+    ModelError if there is no head, if it has several outputs, or if it is damaged.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    head = {} if folder is None else head_weights(folder, name)
+    last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
+    if last is None or (
+        encoder.config.model_type == "bert" and encoder.pooler is None
+    ):  # BERT's head follows the pooler
+        raise _no_score(name, "has no head that scores a pair of texts")
+    config = copy.deepcopy(encoder.config)
+    config.num_labels = len(last)
+    if config.num_labels != 1:
+        raise _no_score(name, f"gives {config.num_labels} numbers for a pair of texts")
+    with torch.device("meta"):  # no memory for the encoder's weights, which are replaced
+        model = AutoModelForSequenceClassification.from_config(config)
+    setattr(model, model.base_model_prefix, encoder)
+    try:
+        unknown = model.load_state_dict(head, strict=False, assign=True).unexpected_keys
+    except RuntimeError as problem:
+        raise unusable(name, problem) from problem
+    if unknown or any(parameter.is_meta for parameter in model.parameters()):
+        raise _no_score(name, "has an incomplete head")
+    check_finite(model, name)
+    return model.to(next(encoder.parameters()).device).eval()
+
+
+def head_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
+    """The float32 weights of a classification head in a folder's safetensors; empty if there is none."""
+    from safetensors import SafetensorError, safe_open
+
+    files = hub.weight_parts(folder) or ("model.safetensors", ADAPTER_WEIGHTS)
+    weights = {}
+    try:
+        for path in (folder / file for file in files if (folder / file).is_file()):
+            with safe_open(path, "pt") as content:
+                for key in content.keys():  # noqa: SIM118 - not a dictionary
+                    part = key.removeprefix(ADAPTER_PREFIX)
+                    if part.startswith(("classifier.", "pre_classifier.")):
+                        weights[part] = content.get_tensor(key).float()
+    except (OSError, SafetensorError) as problem:
+        raise unusable(name, problem) from problem
+    return weights
+
+
+def _no_score(name: str, reason: str) -> ModelError:
+    return ModelError(
+        "unsupported",
+        f"{name} {reason}.",
+        "A cross-encoder with one output was expected.",
+        "Pick for example the included cross-encoder, or MS MARCO MiniLM L6.",
+    )
+
+
+def merge_adapter(encoder: Any, folder: Path, name: str) -> None:
+    """Add a low-rank adapter to an encoder's weights, in place: W + (alpha / rank) B A (Hu et al. 2021).
+
+    The folder has the two files that peft writes; peft is not needed. The head of a cross-encoder in them is left to
+    `pair_scorer`. Raises ModelError for files that are damaged or do not fit the encoder.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+        weights = {
+            key.removeprefix(ADAPTER_PREFIX).removeprefix(f"{encoder.base_model_prefix}."): value.float()
+            for key, value in load_file(folder / ADAPTER_WEIGHTS).items()
+        }
+        scale = float(config["lora_alpha"]) / int(config["r"])
+        with torch.no_grad():
+            for key in [key for key in weights if key.endswith(".lora_A.weight")]:
+                part = key.removesuffix(".lora_A.weight")
+                down, up = weights.pop(key), weights.pop(f"{part}.lora_B.weight")  # [rank, in], [out, rank]
+                encoder.get_submodule(part).weight += scale * (up @ down)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as problem:
+        raise unusable(name, problem) from problem
+    others = [key for key in weights if not key.startswith("classifier.")]
+    if others:
+        raise unusable(name, ValueError(f"its adapter changes {others[0]} in a way that is not known"))
 
 
 def no_masked_lm(name: str) -> ModelError:

@@ -110,6 +110,7 @@ class Tokenization:
         self._processor = self._encoder.post_processor
         self._encoder.post_processor = None
         self.has_segments = has_segments
+        self._gives_segments = "token_type_ids" in tokenizer.model_input_names
         # The tokenizer's own limit applies if it is lower than the model's number of positions.
         own_limit = int(tokenizer.model_max_length)
         self.max_length = min(max_positions, own_limit) if 0 < own_limit < 1_000_000 else max_positions
@@ -198,6 +199,25 @@ class Tokenization:
             rows.append([*before, *ids[:room], *after])
         return rows, truncated
 
+    def encode_pairs(
+        self, texts: Sequence[str], pairs: Sequence[str], max_length: int | None = None
+    ) -> list[tuple[list[int], list[int]]]:
+        """The ids and segments of many pairs of texts: the same as `tokenize`, without its records.
+
+        Segments are 0 where the tokenizer, as published, gives none: libraries train the model without them then.
+        """
+        room = self.check_length(max_length, is_pair=True) - self._extra[True]
+        join = self._encoder.post_process if self._processor is None else self._processor.process
+        rows = []
+        for first, second in zip(self._encode_fast(texts), self._encode_fast(pairs), strict=True):
+            keep_first, keep_second = _longest_first(len(first), len(second), room)
+            first.truncate(keep_first)
+            second.truncate(keep_second)
+            with _explained():
+                joined = join(first, second, True)
+            rows.append((joined.ids, joined.type_ids if self._gives_segments else [0] * len(joined)))
+        return rows
+
     def _encode_fast(self, texts: Sequence[str]) -> list[Any]:
         """The library's encoding of each text, without offsets and special tokens."""
         with _explained():
@@ -236,14 +256,23 @@ class Tokenization:
 
     def arrays(self, sentences: Sequence[TokenizedSentence]) -> tuple[Int64, Int64, Int64 | None]:
         """input_ids, attention_mask and token_type_ids, each int64 [sentence, token], padded on the right."""
-        width = max(len(sentence) for sentence in sentences)
-        ids = np.full((len(sentences), width), self.pad_id, dtype=np.int64)
+        return self.padded(
+            [[token.id for token in sentence.tokens] for sentence in sentences],
+            [[token.segment for token in sentence.tokens] for sentence in sentences],
+        )
+
+    def padded(
+        self, ids_of: Sequence[Sequence[int]], segments_of: Sequence[Sequence[int]]
+    ) -> tuple[Int64, Int64, Int64 | None]:
+        """The same from the ids and segments of each row."""
+        width = max(map(len, ids_of))
+        ids = np.full((len(ids_of), width), self.pad_id, dtype=np.int64)
         mask = np.zeros_like(ids)
         segments = np.full_like(ids, self.pad_segment)
-        for row, sentence in enumerate(sentences):
-            ids[row, : len(sentence)] = [token.id for token in sentence.tokens]
-            mask[row, : len(sentence)] = 1
-            segments[row, : len(sentence)] = [token.segment for token in sentence.tokens]
+        for row, (numbers, types) in enumerate(zip(ids_of, segments_of, strict=True)):
+            ids[row, : len(numbers)] = numbers
+            mask[row, : len(numbers)] = 1
+            segments[row, : len(numbers)] = types
         return ids, mask, segments if self.has_segments else None
 
     def decode(self, ids: Sequence[int], skip_special: bool = False) -> str:

@@ -157,7 +157,7 @@ def status(job: Job, unit: str = "") -> str:
         parts.append(f"{job.done / 1e6:,.1f} of {job.total / 1e6:,.1f} MB")
     elif unit and job.total:
         parts.append(f"{job.done:,} of {job.total:,} {unit}")
-        if job.per_second:
+        if job.per_second >= 1:
             parts.append(f"{job.per_second:,.0f} per second")
     elif job.total:
         parts.append(f"{100 * (job.fraction or 0):.0f} %")

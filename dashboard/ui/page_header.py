@@ -48,13 +48,15 @@ def draw(page: str, corpus: Corpus) -> None:
 
 
 def _corpus(page: str, corpus: Corpus) -> None:
-    """Which corpus a page searches or evaluates; an empty space on a page that uses none."""
-    if not state.is_used("corpus", page):
+    """Which corpus a page searches or evaluates, or what it trains on; an empty space on a page that uses none."""
+    has_own_data = state.is_used("training_data", page)
+    if not (state.is_used("corpus", page) or has_own_data):
         st.space("stretch")
         return
     with st.container(key="corpus_line"):
         st.session_state[_SLOT] = st.empty()
-    measures_corpus(corpus)
+    if not has_own_data:  # its view names it
+        measures_corpus(corpus)
 
 
 def measures_corpus(corpus: Corpus) -> None:

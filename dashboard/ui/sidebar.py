@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from components.errors import UserError
-from components.model.catalog import CATALOG, EMBEDDED_KEY, catalog_spec
+from components.model.catalog import CATALOG, EMBEDDED_KEY, RUN_PREFIX, catalog_spec
 from components.model.files import hub
+from components.training import runs
 from dashboard import access, caching, settings, state
-from dashboard.ui import controls, messages, sentence_bar
+from dashboard.ui import controls, messages, sentence_bar, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -36,6 +38,8 @@ def draw(page: str) -> Any:
 def _label(key: str) -> str:
     if key == _NONE:
         return "None"
+    if key.startswith(RUN_PREFIX):
+        return f"{wording.run_name(key.removeprefix(RUN_PREFIX))} · trained here"
     spec = catalog_spec(key)
     if spec is None:
         return key
@@ -47,6 +51,7 @@ def _label(key: str) -> str:
 def _models(page: str) -> None:
     free, files = access.free_models_allowed(), access.server_files_allowed()
     folder = " or the path of a folder" if files else ""
+    trained = _trained()
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
@@ -58,7 +63,7 @@ def _models(page: str) -> None:
         st.session_state[widget] = chosen
         st.selectbox(
             label,
-            list(dict.fromkeys([*none, *(spec.key for spec in CATALOG), chosen])),
+            list(dict.fromkeys([*none, *(spec.key for spec in CATALOG), *trained, chosen])),
             format_func=_label,
             key=widget,
             on_change=_choose_model,
@@ -71,6 +76,13 @@ def _models(page: str) -> None:
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
             st.error(messages.escape(problem))
+
+
+def _trained() -> list[str]:
+    """The models that were trained here, the newest first; none where the folder of runs cannot be used."""
+    with suppress(UserError):
+        return [RUN_PREFIX + run.name for run in runs.list_runs() if run.has_model]
+    return []
 
 
 def _choose_model(name: str) -> None:

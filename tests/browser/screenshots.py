@@ -20,6 +20,7 @@ SHOTS = (
     ("map", "/map?col=sentence&sp=0", False, 1010),
     ("search", "/search?vs=bm25", False, 1010),
     ("evaluate", "/evaluate?l=6&pool=cls", False, 1010),
+    ("training", "/training?preset=collapse", False, 1180),
 )
 
 
@@ -44,6 +45,10 @@ def main() -> None:
                     page.get_by_text("Recall@k at layer 6").wait_for(timeout=120_000)
                 if path.startswith("/map"):  # UMAP has to be compiled first
                     page.get_by_text("Layer 0, UMAP").wait_for(timeout=300_000)
+                if path.startswith("/training"):  # a run takes a minute or two
+                    page.get_by_role("button", name="Start training").click()
+                    page.get_by_text("Done").wait_for(timeout=600_000)
+                    settle(page)
                 page.wait_for_timeout(1_500)  # the figure's last animation
                 page.screenshot(path=folder / f"{name}.png")
                 page.close()

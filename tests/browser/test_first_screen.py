@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, settle
+from tests.browser.conftest import Server, Visit, settle
+from tests.training_runs import write_run
 
 # What each view shows first: a figure, or what takes its place.
 VIEWS = {
@@ -38,6 +43,11 @@ VIEWS = {
     "/evaluate": ".js-plotly-plot",
     "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
     "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+    "/training": ".js-plotly-plot",
+    "/training?view=objective": ".js-plotly-plot",
+    "/training?view=run&run=first-screen": ".js-plotly-plot",
+    "/training?view=after&part=sentences&run=first-screen": ".js-plotly-plot",
+    "/training?view=after&part=layers&run=first-screen": ".js-plotly-plot",
 }
 LISTS = ("/search", "/tokens")  # they go on below the first screen
 BOX = """(selector) => {
@@ -58,6 +68,16 @@ def first_figure(page: Page, selector: str) -> dict[str, float]:
     # A view that draws its first results while the rest goes on replaces the figure: look when one is there.
     page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000)
     return page.wait_for_function(f"({BOX})({selector!r})", timeout=120_000).json_value()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _recorded_run(server: Server, embedded_folder: Path) -> Iterator[None]:
+    """A training run to look at; its model is a copy of the included one's configuration, which no view here loads."""
+    run = write_run(server.log.parent / "cache" / "runs", "first-screen")
+    run.model_folder.mkdir()
+    shutil.copy(embedded_folder / "config.json", run.model_folder)
+    yield
+    shutil.rmtree(run.path)
 
 
 @pytest.mark.parametrize("path", VIEWS)

@@ -48,6 +48,7 @@ def backend() -> Any:
         ("attention", "Which token attends to which?"),
         ("map", "How do blocks rearrange the tokens?"),
         ("search", "Which sentences come closest?"),
+        ("training", "What does the model learn from?"),
         ("about", "About BERT Internals"),
     ],
 )

@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from components.model.trace import Pooling
 
 Sink = Callable[[Int64, Float32], None]
 _Forward = Callable[[Sequence[Sequence[int]], EmbedOptions], Float32]
+Item = TypeVar("Item")  # what a batch consists of: the ids of a sentence, for example
 
 CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
@@ -162,20 +163,40 @@ class Embedder:
         `progress(done, total)` counts sentences and is called after each batch. Raises Cancelled if `is_cancelled()`
         is true before a batch; errors of `sink` are passed on. `forward` computes the vectors of a batch.
         """
+
+        def vectors_of(ids: Sequence[Sequence[int]]) -> Float32:
+            return (forward or self._forward)(ids, options)
+
         done = tokens = truncated = 0
         for start in range(0, len(texts), SENTENCES_PER_BLOCK):
             block = [options.prompt + text for text in texts[start : start + SENTENCES_PER_BLOCK]]
             ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length)
             truncated += sum(was_truncated)
-            for rows in self._batches([len(row) for row in ids], token_budget):
-                for part, vectors in self._run(rows, ids, options, is_cancelled, forward or self._forward):
-                    if not np.isfinite(vectors).all():
-                        raise loading.not_finite(self.model.spec.title)
-                    sink(part + start, vectors)
-                    done += len(part)
-                    tokens += sum(len(ids[row]) for row in part)
-                    progress(done, len(texts))
+            lengths = [len(row) for row in ids]
+            for rows, vectors in self.in_batches(ids, lengths, vectors_of, token_budget, is_cancelled):
+                sink(rows + start, vectors)
+                done += len(rows)
+                tokens += sum(lengths[row] for row in rows)
+                progress(done, len(texts))
         return EmbedReport(tokens, truncated)
+
+    def in_batches(
+        self,
+        items: Sequence[Item],
+        lengths: Sequence[int],
+        forward: Callable[[Sequence[Item]], Float32],
+        token_budget: int | None = None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> Iterator[tuple[Int64, Float32]]:
+        """Rows of `items` in batches of similar length (in tokens), each with what `forward` computes for these items.
+
+        Raises Cancelled if `is_cancelled()` is true before a batch, ModelError for a result that is not finite.
+        """
+        for rows in self._batches(lengths, token_budget):
+            for part, result in self._run(rows, items, is_cancelled, forward):
+                if not np.isfinite(result).all():
+                    raise loading.not_finite(self.model.spec.title)
+                yield part, result
 
     def _batches(self, lengths: Sequence[int], token_budget: int | None) -> Iterator[Int64]:
         """Rows in batches of similar length, longest first, each within a budget of tokens including padding.
@@ -202,22 +223,21 @@ class Embedder:
     def _run(
         self,
         rows: Int64,
-        ids: Sequence[Sequence[int]],
-        options: EmbedOptions,
+        items: Sequence[Item],
         is_cancelled: IsCancelled,
-        forward: _Forward,
+        forward: Callable[[Sequence[Item]], Float32],
     ) -> Iterator[tuple[Int64, Float32]]:
         """One batch, in halves if it does not fit into the accelerator's memory."""
         if is_cancelled():
             raise Cancelled
-        vectors = None
+        result = None
         try:
-            vectors = forward([ids[row] for row in rows], options)
+            result = forward([items[row] for row in rows])
         except torch.OutOfMemoryError:
             if len(rows) == 1:
                 raise
-        if vectors is not None:
-            yield rows, vectors
+        if result is not None:
+            yield rows, result
             return
         # Not in the handler: while the error exists, its traceback keeps the memory that was too much.
         self._token_budget = max(512, self._token_budget // 2)
@@ -228,7 +248,7 @@ class Embedder:
             torch.cuda.empty_cache()
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
-            yield from self._run(part, ids, options, is_cancelled, forward)
+            yield from self._run(part, items, is_cancelled, forward)
 
     def _forward(
         self, ids: Sequence[Sequence[int]], options: EmbedOptions, weights: torch.Tensor | None = None

@@ -1,4 +1,4 @@
-"""The sources of a model's files: the included package, the hub, or a folder."""
+"""The sources of a model's files: the included package, the hub, a training run, or a folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,24 @@ import importlib.util
 import logging
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
-from components.model.catalog import EMBEDDED_PACKAGE, EMBEDDED_SHA256, ModelSpec
+from components.model.catalog import (
+    EMBEDDED_CROSS_ENCODER_KEY,
+    EMBEDDED_PACKAGE,
+    EMBEDDED_SHA256,
+    RUN_PREFIX,
+    ModelSpec,
+    trained_folder,
+)
 from components.model.files import hub
-from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_modules
+from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_json, read_modules
+
+# The adapter that makes the included cross-encoder out of the included encoder, in peft's two files, and its record.
+CROSS_ENCODER = Path(__file__).resolve().parents[3] / "assets" / "cross_encoder"
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class ModelFiles:
 
     folder: Path
     revision: str
+    adapter: Path | None = None  # folder of a low-rank adapter to merge into the encoder
 
 
 _READ = {".json", ".txt", ".model", ".safetensors"}  # the kinds of files that are read from a folder
@@ -37,10 +48,11 @@ def find_files(
 ) -> ModelFiles:
     """The files of a model, downloaded from the hub if necessary. Raises ModelError."""
     if spec.source == "embedded":
-        return _embedded()
-    if spec.source == "folder":
-        with _readable(Path(spec.key)):
-            return _checked_folder(Path(spec.key))
+        return _embedded_cross_encoder() if spec.key == EMBEDDED_CROSS_ENCODER_KEY else _embedded()
+    own_folder = folder_of(spec)
+    if own_folder is not None:
+        with _readable(own_folder):
+            return _checked_folder(own_folder)
     folder = hub.cached_folder(spec.key)
     if folder is None:
         folder = hub.download(spec.key, progress=progress, is_cancelled=is_cancelled)
@@ -58,6 +70,13 @@ def find_files(
     return ModelFiles(folder, folder.name)
 
 
+def folder_of(spec: ModelSpec) -> Path | None:
+    """The folder of a model that is neither included nor from the hub; it may no longer exist."""
+    if spec.source == "run":
+        return trained_folder(spec.key.removeprefix(RUN_PREFIX))
+    return Path(spec.key) if spec.source == "folder" else None
+
+
 def _embedded() -> ModelFiles:
     package = importlib.util.find_spec(EMBEDDED_PACKAGE)
     if package is None or not package.submodule_search_locations:
@@ -70,6 +89,23 @@ def _embedded() -> ModelFiles:
     folder = Path(next(iter(package.submodule_search_locations))) / "model"
     verify_checksum(folder / "model.safetensors", EMBEDDED_SHA256)
     return ModelFiles(folder, f"sha256:{EMBEDDED_SHA256[:12]}")
+
+
+def _embedded_cross_encoder() -> ModelFiles:
+    path, record = CROSS_ENCODER / "adapter_model.safetensors", read_json(CROSS_ENCODER / "record.json")
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        digest = ""
+    if not isinstance(record, dict) or digest != record.get("adapter_sha256"):
+        raise ModelError(
+            "damaged",
+            f"The adapter of the included cross-encoder is {'damaged' if digest else 'missing'}.",
+            "The files in assets/cross_encoder were expected as they are published with the dashboard.",
+            "Restore this folder, or pick another model.",
+        )
+    files = _embedded()
+    return replace(files, revision=f"{files.revision}+{digest[:12]}", adapter=CROSS_ENCODER)
 
 
 def verify_checksum(path: Path, expected: str) -> None:
@@ -130,10 +166,10 @@ def _checked_folder(folder: Path) -> ModelFiles:
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
     """Name, size and modification time of a folder's files, fast enough for every page; empty for other sources."""
-    if spec.source != "folder":
+    folder = folder_of(spec)
+    if folder is None:
         return ()
     try:
-        folder = Path(spec.key)
         files = [(path.relative_to(folder).as_posix(), path.stat()) for path in _files(folder) if path.suffix in _READ]
     except OSError:
         return ()

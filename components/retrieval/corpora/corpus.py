@@ -77,7 +77,7 @@ def read_corpus(
         limits = browser_limits()
     sources = [source] if isinstance(source, Path | bytes) else source
     count = Count(name, limits, is_cancelled)
-    table = _joined(_tables(sources, name, encoding, limits, count))
+    table = read_parts(sources, name, encoding, limits, count)
     if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
     column = find_text_column(table.columns, name, text_column)
@@ -98,17 +98,20 @@ def columns_of(
     return preview_columns(table.columns)
 
 
-def _tables(
+def read_parts(
     sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None, count: Count
-) -> list[Table]:
-    """The table of each part. All parts together may have as many rows as one large file."""
+) -> Table:
+    """The table of all parts of a data set, which together may have as many rows as one large file.
+
+    Raises InputError and Cancelled, as `read_table` does.
+    """
     tables: list[Table] = []
     for source in sources:
         tables.append(read_table(source, name, encoding, limits, count=count))
         rows = sum(len(table.numbers) for table in tables)
         if limits is not None and len(sources) > 1 and rows > limits.sentences:
             raise limits.exceeded(name, f"more than {limits.sentences:,} rows")
-    return tables
+    return _joined(tables)
 
 
 def _joined(tables: Sequence[Table]) -> Table:

@@ -36,7 +36,7 @@ _AT_ONCE = 4_000_000  # numbers drawn together
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over queries and its 95 % interval; all 0..1."""
+    """A mean over queries and its 95 % interval; 0..1, and -1..1 for a difference or a correlation."""
 
     value: float
     low: float

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from components.arrays import Float64, cosine, read_only
+from components.arrays import Float64, Int64, cosine, read_only
 from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.options import EmbedOptions
@@ -110,12 +110,18 @@ def correlations(predicted: Float64, gold: Sequence[float]) -> tuple[float | Non
     Predicted values are equal if they differ by less than 1e-12, as cosines of equal vectors do in their last digits.
     Those of [CLS] at low layers differ by 1e-7 and less, so that rounding them would change their order.
     """
-    order = np.argsort(predicted, kind="stable")
-    levels = np.empty(len(order), np.int64)  # the number of each value among the different ones, the lowest first
-    levels[order] = np.cumsum(np.diff(predicted[order], prepend=predicted[order[:1]]) > SAME)
+    levels = levels_of(predicted)
     if len(gold) < 2 or not levels.any() or np.ptp(np.asarray(gold)) == 0:
         return None, None
     return float(stats.spearmanr(levels, gold).statistic), float(stats.pearsonr(predicted, gold).statistic)
+
+
+def levels_of(predicted: Float64) -> Int64:
+    """The number of each value among the different ones, the lowest first, int64 [pair]; see `correlations`."""
+    order = np.argsort(predicted, kind="stable")
+    levels = np.empty(len(order), np.int64)
+    levels[order] = np.cumsum(np.diff(predicted[order], prepend=predicted[order[:1]]) > SAME)
+    return levels
 
 
 def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
+from components.folders import write_json
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
@@ -179,14 +180,14 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
     part.mkdir()
     try:
         # The record of the job comes first, so that a build killed here leaves a folder that can be recognised.
-        index_folder.write_json(part / JOB, {"job": info.identity})
+        write_json(part / JOB, {"job": info.identity})
         for cell in product(info.options.layers, info.options.poolings):
             reserve_array(part / vector_file(*cell), (info.sentences, info.dim), info.dtype)
             reserve_array(part / norm_file(*cell), (info.sentences,), "float32")
         write_texts(part / "texts", corpus.texts)
         for number, column in enumerate(corpus.columns.values()):
             write_texts(part / f"column-{number}", column)
-        index_folder.write_json(part / DONE, {"blocks": 0, "tokens": 0, "truncated": 0})
+        write_json(part / DONE, {"blocks": 0, "tokens": 0, "truncated": 0})
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
         raise
@@ -234,7 +235,7 @@ def _embed(
         for array in (*vectors, *norms):
             array.flush()
         blocks, tokens, truncated = blocks + 1, tokens + report.tokens, truncated + report.truncated
-        index_folder.write_json(part / DONE, {"blocks": blocks, "tokens": tokens, "truncated": truncated})
+        write_json(part / DONE, {"blocks": blocks, "tokens": tokens, "truncated": truncated})
     return tokens, truncated
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from filelock import Timeout
 
 from components.errors import InputError
+from components.folders import cache_part
 from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.disk import private_folder
 from components.model.embedding.options import EmbedOptions
@@ -29,7 +30,6 @@ from components.sizes import parse_bytes
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-CACHE_VARIABLE = "BERT_INTERNALS_CACHE"
 CACHE_BYTES_VARIABLE = "BERT_INTERNALS_CACHE_BYTES"
 DEFAULT_CACHE_BYTES = 20 << 30
 KEPT_JOBS = 16
@@ -39,24 +39,8 @@ log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """The folder of the indexes: in BERT_INTERNALS_CACHE if it is set, else in the user's cache folder.
-
-    Raises InputError for a path that no folder can have.
-    """
-    set_folder = os.environ.get(CACHE_VARIABLE)
-    if not set_folder:
-        base = os.environ.get("XDG_CACHE_HOME")
-        return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / "indexes"
-    try:
-        folder = Path(set_folder).expanduser() / "indexes"
-        folder.exists()
-    except (OSError, RuntimeError, ValueError) as problem:  # too long, a loop of links, or a user that does not exist
-        raise InputError(
-            f"{CACHE_VARIABLE} is {set_folder[:80]!r}: no folder can have this path.",
-            "The cache needs the path of a folder.",
-            f"Correct {CACHE_VARIABLE}, or leave it unset.",
-        ) from problem
-    return folder
+    """The folder of the indexes (see `cache_part`). Raises InputError for a path that no folder can have."""
+    return cache_part("indexes")
 
 
 def cache_limit() -> int:

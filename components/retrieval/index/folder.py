@@ -30,6 +30,7 @@ import numpy as np
 
 from components.arrays import mapped_array
 from components.errors import InputError
+from components.folders import write_json
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import EVERY_POOLING, Pooling
 from components.retrieval.corpora.texts import StoredTexts, open_texts, text_files
@@ -137,16 +138,6 @@ def write_manifest(folder: Path, info: IndexInfo, leave_out: Sequence[str] = ())
         "checksums": {path.name: asdict(checksum_of(path)) for path in paths},
     }
     write_json(folder / MANIFEST, {**content, OWN_CHECKSUM: checksum_of_json(content)})
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file completely or not at all: first as a new file, which then replaces the old one."""
-    part = path.with_name(path.name + ".new")
-    with part.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def read_manifest(folder: Path) -> IndexInfo:

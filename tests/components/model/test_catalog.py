@@ -81,7 +81,7 @@ def test_the_embedded_entry_is_what_the_package_holds(embedded):
 
 def test_the_embedded_model_comes_first_and_keys_are_unique():
     assert CATALOG[0].key == "embedded"
-    assert [spec.source for spec in CATALOG] == ["embedded"] + ["hub"] * (len(CATALOG) - 1)
+    assert [spec.source for spec in CATALOG] == ["embedded"] * 2 + ["hub"] * (len(CATALOG) - 2)
     assert len({spec.key for spec in CATALOG}) == len(CATALOG)
 
 

@@ -88,6 +88,23 @@ def test_pairs_are_cut_as_transformers_cuts_them(tokenizers):
         assert_same(ours, reference(tokenizer, text, pair, max_length), tokenization)
 
 
+def test_many_pairs_at_once_are_the_same_as_each_alone(tokenizers):
+    tokenization, tokenizer = tokenizers
+    randomness = random.Random(7)
+    texts, pairs = ([random_text(randomness, randomness.randint(1, 8)) for _ in range(60)] for _ in range(2))
+    for max_length in (12, 20, None):
+        together = tokenization.encode_pairs(texts, pairs, max_length)
+        alone = [tokenization.tokenize(text, pair, max_length) for text, pair in zip(texts, pairs, strict=True)]
+        assert [ids for ids, _ in together] == [[token.id for token in row.tokens] for row in alone]
+        given, expected = tokenization.padded(*map(list, zip(*together, strict=True))), tokenization.arrays(alone)
+        np.testing.assert_array_equal(given[0], expected[0])
+        np.testing.assert_array_equal(given[1], expected[1])
+        if "token_type_ids" in tokenizer.model_input_names and tokenization.has_segments:
+            np.testing.assert_array_equal(given[2], expected[2])
+        else:
+            assert given[2] is None or not given[2].any()
+
+
 def test_every_small_combination_of_lengths_is_cut_as_transformers_cuts_it(tokenizers):
     """Which text gives way, and which keeps the odd token, at every balance of the two."""
     tokenization, tokenizer = tokenizers

@@ -1,0 +1,389 @@
+"""`train DATA --out DIR`: fine-tune an encoder or a cross-encoder, in a process of its own.
+
+DIR is the trained model, which sentence-transformers loads with one line; DIR/run holds the record, the events and what is
+needed to continue after a stop or a crash (see components.training.run_folder).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.command_line import options as shared
+from components.errors import InputError
+from components.jobs import Cancelled
+
+if TYPE_CHECKING:
+    from components.training.data import Split, TrainingData
+    from components.training.run_folder import RunFolder
+    from components.training.settings import TrainingSettings
+
+NAME = "train"
+HELP = (
+    "fine-tune an encoder or a cross-encoder on pairs, triplets, scored or labelled sentences; the result loads in "
+    "sentence-transformers"
+)
+RUN = "run"
+MOST_SEEDS = 20
+DEMO_SCORED = Path(__file__).parents[2] / "assets" / "sts_pairs.jsonl"
+# Options that are settings under another name.
+_FIELDS = {
+    "model": "model",
+    "epochs": "epochs",
+    "max_steps": "max_steps",
+    "batch": "batch_size",
+    "learning_rate": "learning_rate",
+    "max_length": "max_length",
+    "pooling": "pooling",
+    "projection": "projection",
+    "negatives": "negatives",
+    "max_rows": "max_rows",
+    "held_out": "held_out_share",
+    "rank": "adapter_rank",
+    "evaluate_every": "evaluate_every",
+    "seed": "seed",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        nargs="?",
+        help="a .csv, .tsv, .jsonl or .parquet file, or demo:pairs, demo:scored, demo:nli (not needed with --resume)",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="where the model is saved: a folder that does not exist"
+    )
+    parser.add_argument("--resume", metavar="DIR", type=Path, help="continue a run that was stopped or killed")
+    parser.add_argument(
+        "--objective",
+        default=None,
+        help="mnrl, contrastive, online-contrastive, cosine, softmax, triplet, simcse, tsdae, or for a cross-encoder relevance "
+        "or regression; two with a comma between them take turns (default: mnrl)",
+    )
+    parser.add_argument("--preset", default=None, help="begin with the settings of a preset; other options change them")
+    parser.add_argument(
+        "--columns",
+        metavar="OURS=THEIRS,...",
+        help="the file's columns, as in anchor=headline,positive=text (default: recognised by name)",
+    )
+    parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
+    parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
+    parser.add_argument("--rank", type=int, help="rank of the adapters (default: 8)")
+    parser.add_argument("--epochs", type=int, help="passes over the training rows (default: 4)")
+    parser.add_argument("--max-steps", type=int, help="end after so many steps")
+    parser.add_argument("--batch", type=int, help="rows in a batch (default: 16)")
+    parser.add_argument("--learning-rate", type=float, help="default: 2e-4 for adapters, 2e-5 for all weights")
+    parser.add_argument("--max-length", type=int, help="truncate texts to this many tokens (default: 128)")
+    parser.add_argument("--pooling", help="mean, cls or max (default: mean)")
+    parser.add_argument("--projection", type=int, help="add a Dense layer with so many outputs behind the pooling")
+    parser.add_argument("--negatives", help="wrong answers: none, random, bm25 or model (default: random)")
+    parser.add_argument("--max-rows", type=int, help="train on so many rows at most")
+    parser.add_argument(
+        "--held-out", type=float, help="share of the rows that is held out for evaluation (default: 0.2)"
+    )
+    parser.add_argument("--evaluate-every", type=int, help="evaluate after so many steps (default: 10)")
+    parser.add_argument("--seed", type=int, help="of order, new weights and dropout (default: 10)")
+    parser.add_argument("--threads", type=int, help="threads to compute with (default: all cores but one)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what was recognised and how long it may take; train nothing"
+    )
+    parser.add_argument(
+        "--grid",
+        type=int,
+        metavar="SEEDS",
+        help="train the softmax objective on labelled data with every pooling and every combination of u, v, |u-v| and u*v, "
+        "with so many seeds each, and write how well each model agrees with --scored; no model is kept",
+    )
+    parser.add_argument(
+        "--scored",
+        metavar="FILE",
+        type=Path,
+        help="scored pairs that --grid measures (sentence1, sentence2, score; default: the demo's)",
+    )
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    if options.threads is not None:
+        if options.threads < 1:
+            raise InputError(
+                f"--threads is {options.threads}.", "A number above 0 was expected.", "Correct it, or leave it out."
+            )
+        os.environ["BERT_INTERNALS_TRAINING_THREADS"] = str(options.threads)
+    if options.resume is not None:
+        return _train(_unfinished(options), options.resume, options)
+    if options.data is None or (options.out is None and not options.dry_run):
+        raise InputError(
+            f"No {'data' if options.data is None else 'folder for the model'} was given.",
+            "The data to train on, and a folder for the result, were expected.",
+            "Write for example: train pairs.csv --out DIR",
+        )
+    from components.model.catalog import parse_model
+    from components.model.files.sources import find_files
+    from components.training import runs
+    from components.training.data import COMMAND_LIMITS, load, split
+    from components.training.objectives import check_objectives
+
+    settings = _settings(options)
+    if options.grid is not None:
+        return _grid(options, settings)
+    kind = check_objectives(settings.objectives)
+    if options.out is not None:
+        _check_out(options.out)
+    data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
+    parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
+    rows = _rows(settings, data, parts)
+    spec = parse_model(settings.model)
+    with shared.progress_bar(f"Downloading {spec.title}", "B") as report_progress:
+        find_files(spec, report_progress)  # the process of the run asks nobody for anything
+    _say(options, settings, data, parts, rows)
+    if options.dry_run:
+        return _plan(settings, data, parts, rows, kind, options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    return _train(runs.create(settings, data, parts, options.out / RUN), options.out, options)
+
+
+def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, Any]:
+    """Train and measure every pooling and combination; see components.training.grid."""
+    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.evaluation.sts import scored_pairs
+    from components.training.data import COMMAND_LIMITS, load, split
+    from components.training.grid import run_grid
+
+    if not 1 <= options.grid <= MOST_SEEDS:
+        raise InputError(
+            f"--grid is {options.grid}.",
+            f"A number of seeds from 1 to {MOST_SEEDS} was expected.",
+            "Write for example --grid 3",
+        )
+    if options.dry_run:
+        raise InputError("Both --grid and --dry-run are given.", "One of them was expected.", "Leave one out.")
+    _check_out(options.out)
+    data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
+    if data.kind != "labelled":
+        raise InputError(
+            f"{data.name} has {data.kind}.",
+            "Labelled pairs were expected, since --grid trains the softmax objective.",
+            "Choose other data, such as demo:nli.",
+        )
+    parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
+    path = DEMO_SCORED if options.scored is None else options.scored
+    scored = scored_pairs(read_corpus(path, path.name, "sentence1", limits=None))
+    seeds = tuple(range(settings.seed, settings.seed + options.grid))
+    with shared.progress_bar("Training the grid", " runs") as report_progress:
+        grid = run_grid(settings, data, parts, scored, options.out, seeds=seeds, progress=report_progress)
+    rows = grid.rows()
+    if options.json != "-":
+        sys.stdout.write(f"{'pooling':<8}{'combination':<20}{'before':>9}{'Spearman':>10}{'spread':>9}\n")
+        for row in rows:
+            numbers = f"{_number(row['before']):>9}{_number(row['spearman']):>10}{_number(row['spread']):>9}"
+            sys.stdout.write(f"{row['pooling']:<8}{row['combination']:<20}{numbers}\n")
+    return {"data": data.name, "scored": path.name, "pairs": grid.pairs, "seeds": list(seeds), "grid": rows}
+
+
+def _settings(options: argparse.Namespace) -> TrainingSettings:
+    """The settings that the options mean. Raises InputError."""
+    from components.training.settings import FULL_LEARNING_RATE, PRESETS, TrainingSettings
+
+    if options.preset is not None and options.preset not in PRESETS:
+        raise InputError(
+            f"There is no preset {options.preset[:80]!r}.",
+            f"One of these was expected: {', '.join(PRESETS)}.",
+            "Choose one of them, or leave it out.",
+        )
+    base = TrainingSettings() if options.preset is None else PRESETS[options.preset].settings
+    given = {field: getattr(options, name) for name, field in _FIELDS.items()}
+    changes = {field: value for field, value in given.items() if value is not None}
+    if options.objective is not None:
+        changes["objectives"] = tuple(part.strip() for part in options.objective.split(","))
+    if options.full:
+        changes = {"adapter": False, "learning_rate": FULL_LEARNING_RATE, **changes}
+    return replace(base, data=str(options.data), **changes)
+
+
+def _columns(text: str | None) -> dict[str, str] | None:
+    """Our columns to the file's, from "anchor=headline,positive=text". Raises InputError."""
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(ours.strip() and sign and theirs.strip() for ours, sign, theirs in pairs):
+        raise InputError(
+            f"The columns {text[:80]!r} are not valid.",
+            "Our name, = and the file's name were expected, several with commas between them.",
+            "Write for example --columns anchor=headline,positive=text",
+        )
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+
+
+def _check_out(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        is_run = (folder / RUN).is_dir()
+        raise InputError(
+            f"{folder} already exists{' and holds a training run' if is_run else ''}.",
+            "A folder that does not exist, or is empty, was expected.",
+            f"Choose another folder{f', or continue the run with --resume {folder}' if is_run else ''}.",
+        )
+
+
+def _unfinished(options: argparse.Namespace) -> RunFolder:
+    """The run of --resume, ready to continue. Raises InputError."""
+    from components.training import runs
+    from components.training.run_folder import RunFolder
+
+    found = RunFolder(options.resume.expanduser().resolve() / RUN)
+    if not found.exists:
+        raise InputError(
+            f"{options.resume} holds no training run.",
+            "The folder of a run that was stopped or killed was expected.",
+            "Check the path, or start a new run with --out.",
+        )
+    return runs.resume(found)
+
+
+def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Follow a run to its end, and put its model into the folder."""
+    from components.training import runs
+
+    work = runs.follow(run)
+    with shared.progress_bar("Training", " steps") as report_progress:
+        try:
+            try:
+                work(report_progress, lambda: False)
+            except KeyboardInterrupt:
+                run.ask_to_stop()
+                sys.stderr.write("\nStopping after this step; the best model so far is kept.\n")
+                work(report_progress, lambda: False)
+        except Cancelled:  # stopped before there was a model
+            raise KeyboardInterrupt from None
+    record, state = run.record() or {}, run.state()
+    for path in sorted(run.model_folder.iterdir()):
+        target = folder / path.name
+        if target.is_dir():
+            shutil.rmtree(target)
+        path.replace(target)
+    run.model_folder.rmdir()
+    result = {
+        "model": str(folder),
+        "status": state.status,
+        "steps": state.step,
+        "best_step": record.get("best_step"),
+        "before": record.get("before"),
+        "after": record.get("after"),
+        "split": record.get("split"),
+        "seconds": record.get("seconds"),
+        "notices": [event["code"] for event in run.events("notice")],
+    }
+    if options.json != "-":
+        before, after = record.get("before") or {}, record.get("after") or {}
+        sys.stdout.write(f"{'':<20}{'before':>10}{'after':>10}\n")
+        for name in after:
+            sys.stdout.write(f"{name:<20}{_number(before.get(name)):>10}{_number(after[name]):>10}\n")
+        steps = f"{state.step:,} of {state.steps:,} steps" if state.status == "stopped" else f"{state.steps:,} steps"
+        sys.stdout.write(f"{steps}, the best after step {record.get('best_step'):,}. Saved in {folder}\n")
+    return result
+
+
+def _rows(settings: TrainingSettings, data: TrainingData, parts: Split) -> dict[str, tuple[int, int]]:
+    """Training and held-out rows of each objective, as it makes them from the data. Raises InputError where it cannot."""
+    from components.training.negatives import training_rows
+
+    # Where wrong answers come from changes no number, and those of the model take long.
+    quick = replace(settings, negatives="random") if settings.negatives in ("bm25", "model") else settings
+    sides = [data.take(rows) for rows in (parts.train, parts.held_out)]
+    numbers = {key: [len(training_rows(quick, key, side)) for side in sides] for key in settings.objectives}
+    return {key: (train, held_out) for key, (train, held_out) in numbers.items()}
+
+
+def _say(
+    options: argparse.Namespace,
+    settings: TrainingSettings,
+    data: TrainingData,
+    parts: Split,
+    rows: Mapping[str, tuple[int, int]],
+) -> None:
+    """Write to standard error what was recognised."""
+    read = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
+    sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({read})' if read else ''}.\n")
+    if data.dropped:
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in data.dropped.items())
+        sys.stderr.write(f"Rows left out: {reasons}.\n")
+    for warning in data.warnings:
+        sys.stderr.write(f"{warning}\n")
+    sys.stderr.write(
+        f"{len(parts.train):,} rows to train on, {len(parts.held_out):,} held out; {parts.overlap:,} texts in both.\n"
+    )
+    for key, (train, held_out) in rows.items():
+        sys.stderr.write(f"{key}: {train:,} training rows, {held_out:,} held out.\n")
+    sys.stderr.flush()
+
+
+def _plan(
+    settings: TrainingSettings,
+    data: TrainingData,
+    parts: Split,
+    rows: Mapping[str, tuple[int, int]],
+    kind: str,
+    options: argparse.Namespace,
+) -> dict[str, Any]:
+    """What a run would do, and about how long it would take."""
+    from components.training.settings import steps, warmup_steps
+
+    total = steps(settings, *(train for train, _ in rows.values()))
+    seconds = total * _seconds_per_step(settings, data, parts)
+    if options.json != "-":
+        sys.stdout.write(
+            f"{total:,} steps, {warmup_steps(settings, total):,} of them warm-up; about {max(1, round(seconds / 60)):,} min "
+            "on this machine without evaluations.\n"
+        )
+    return {
+        "data": {
+            "name": data.name,
+            "kind": data.kind,
+            "rows": len(data),
+            "columns": dict(data.read_from),
+            "dropped": dict(data.dropped),
+            "warnings": list(data.warnings),
+        },
+        "split": {
+            "train": len(parts.train),
+            "held_out": len(parts.held_out),
+            "groups": parts.groups,
+            "shared_texts": parts.overlap,
+        },
+        "objectives": {key: {"train": train, "held_out": held_out} for key, (train, held_out) in rows.items()},
+        "model": settings.model,
+        "trains": kind,
+        "steps": total,
+        "warmup_steps": warmup_steps(settings, total),
+        "estimated_seconds": round(seconds, 1),
+    }
+
+
+def _seconds_per_step(settings: TrainingSettings, data: TrainingData, parts: Split) -> float:
+    """About how long one step takes: three times a forward pass, since the backward pass takes twice as long."""
+    from components.model.backend import Backend
+
+    backend = Backend.load(settings.model)
+    batch = data.take(parts.train[: settings.batch_size])
+    texts = [text for column in batch.columns.values() for text in column]
+    embed_options = backend.embed_options(
+        max_length=min(settings.max_length, backend.own_max_length), precision="float32"
+    )
+    durations = []
+    for _ in range(2):  # the first is longer
+        started = time.perf_counter()
+        backend.embed(texts, options=embed_options)
+        durations.append(time.perf_counter() - started)
+    return 3 * min(durations)
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:.4f}"

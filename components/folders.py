@@ -1,0 +1,43 @@
+"""Where the program keeps what it computed, one folder with a part for each kind of file, and how a file is written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from components.errors import InputError
+
+CACHE_VARIABLE = "BERT_INTERNALS_CACHE"
+
+
+def cache_part(name: str) -> Path:
+    """The folder `name` (indexes, runs, ...) in BERT_INTERNALS_CACHE if that is set, else in the user's cache folder.
+
+    It may not exist yet. Raises InputError for a path that no folder can have.
+    """
+    set_folder = os.environ.get(CACHE_VARIABLE)
+    if not set_folder:
+        base = os.environ.get("XDG_CACHE_HOME")
+        return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / name
+    try:
+        folder = Path(set_folder).expanduser() / name
+        folder.exists()
+    except (OSError, RuntimeError, ValueError) as problem:  # too long, a loop of links, or a user that does not exist
+        raise InputError(
+            f"{CACHE_VARIABLE} is {set_folder[:80]!r}: no folder can have this path.",
+            "The cache needs the path of a folder.",
+            f"Correct {CACHE_VARIABLE}, or leave it unset.",
+        ) from problem
+    return folder
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file completely or not at all: first as a new file, which then replaces the old one."""
+    part = path.with_name(path.name + ".new")
+    with part.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

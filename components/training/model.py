@@ -1,0 +1,350 @@
+"""The model to train: built from a published encoder, given an adapter, saved so that sentence-transformers can load it.
+
+An encoder becomes transformer -> pooling (-> Dense); the modules that the encoder was published with behind its transformer
+(another pooling, Normalize, Dense) are replaced. A cross-encoder gets a classifier with one output; if none was published it
+starts at random.
+
+Low-rank adapters (Hu et al. 2021) leave a weight matrix W as it is and learn a small difference beside it:
+
+    W' = W + (alpha / rank) B A        A [rank, in], B [out, rank]; B starts at zero
+
+They are placed on every matrix of every block, and merged into W when the result is saved, so that whoever loads the model
+needs no adapter library. Weights that have no published value (a new classifier or Dense layer) are trained whole.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from components.arrays import Float32
+from components.errors import ModelError, first_line
+from components.model import architecture, device
+from components.model.catalog import parse_model
+from components.model.embedding.batch_pooling import pooled_states
+from components.model.files import hub, sources
+from components.model.loading import check_finite, head_weights, unusable
+from components.model.loading import merge_adapter as merge_published
+from components.training.run_folder import WatchToken
+
+if TYPE_CHECKING:
+    from components.training.objectives import ModelKind
+    from components.training.settings import TrainingSettings
+
+WEIGHTS = "model.safetensors"
+HEAD = "head.safetensors"  # beside the adapter: weights that were trained whole
+ADAPTED = (torch.nn.Linear,)
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedTexts:
+    """Vectors of some sentences and of their tokens in every layer."""
+
+    sentences: Float32  # [layer, sentence, dim], by the run's pooling, before any Dense module
+    tokens: Float32  # [layer, token, dim], of all sentences one after another, special tokens excluded
+    labels: tuple[WatchToken, ...]  # [token]
+
+
+def build(settings: TrainingSettings, kind: ModelKind) -> Any:
+    """The model that training starts from: a SentenceTransformer or a CrossEncoder, float32, on the chosen device.
+
+    Seed torch before: new weights are drawn at random. Raises ModelError if the model's files are not on this machine, or
+    cannot be used, and InputError for a name that no model can have.
+    """
+    from transformers import AutoConfig, PreTrainedConfig
+
+    spec = parse_model(settings.model)
+    files = sources.find_files(spec)
+    folder = files.folder
+    strict = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
+        config = AutoConfig.from_pretrained(folder, **strict)
+        architecture.check_supported(config, spec.title)
+        longest = min(settings.max_length, architecture.max_positions(config))
+        published = _weight_names(folder)
+        model = (_encoder if kind == "encoder" else _cross_encoder)(folder, settings, longest)
+    except ModelError:
+        raise
+    except Exception as problem:
+        raise unusable(spec.title, problem) from problem
+    core = model.transformers_model
+    if files.adapter is not None:  # the included cross-encoder
+        merge_published(core.base_model, files.adapter, spec.title)
+        if kind == "cross-encoder":
+            core.load_state_dict(head_weights(files.adapter, spec.title), strict=False)
+    check_finite(core, spec.title)
+    new = [name for name, _ in core.named_parameters() if not _is_published(name, published, core.base_model_prefix)]
+    if kind == "encoder" and any(name.startswith("pooler.") for name in new):
+        core.pooler = None  # random and never used: it would be saved as if it meant something
+        new = [name for name in new if not name.startswith("pooler.")]
+    if kind == "encoder" and new:
+        raise ModelError(
+            "damaged",
+            f"{spec.title} lacks {len(new)} of its weights, for example {new[0]}.",
+            "Weights for every part of the encoder were expected.",
+            "Pick another model.",
+        )
+    if settings.dropout is not None:
+        for module in core.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = settings.dropout
+    if settings.adapter:
+        _add_adapter(core, settings, set(new))
+    return model.to(device.choose_device())
+
+
+def _encoder(folder: Path, settings: TrainingSettings, longest: int) -> Any:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    strict = {"local_files_only": True, "trust_remote_code": False}
+    transformer = Transformer(
+        str(folder),
+        model_kwargs={**strict, "use_safetensors": True, "dtype": torch.float32},
+        processor_kwargs={**strict, "model_max_length": longest},
+        config_kwargs=strict,
+        max_seq_length=longest,
+    )
+    hidden = int(transformer.get_embedding_dimension())
+    modules: list[torch.nn.Module] = [transformer, Pooling(hidden, settings.pooling)]
+    if settings.projection is not None:
+        dense = Dense(hidden, settings.projection, bias=True, activation_function=torch.nn.Identity())
+        # Rows that are orthogonal keep most of the angles, where the usual random start would lose them.
+        torch.nn.init.orthogonal_(dense.linear.weight)
+        torch.nn.init.zeros_(dense.linear.bias)
+        modules.append(dense)
+    return SentenceTransformer(modules=modules, device="cpu")
+
+
+def _cross_encoder(folder: Path, settings: TrainingSettings, longest: int) -> Any:
+    from sentence_transformers import CrossEncoder
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()  # else it reports the new classifier as missing
+    return CrossEncoder(
+        str(folder),
+        num_labels=1,
+        max_length=longest,
+        device="cpu",
+        local_files_only=True,
+        model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+    )
+
+
+def mining_model(settings: TrainingSettings, model: Any) -> Any:
+    """The encoder whose vectors find wrong answers before training: the model itself, or what a cross-encoder is made of."""
+    from sentence_transformers import SentenceTransformer
+
+    if isinstance(model, SentenceTransformer):
+        return model
+    folder = sources.find_files(parse_model(settings.model)).folder
+    return _encoder(folder, settings, int(model.max_seq_length)).to(model.device)
+
+
+def _weight_names(folder: Path) -> set[str]:
+    from safetensors import safe_open
+
+    names: set[str] = set()
+    for part in hub.weight_parts(folder) or (WEIGHTS,):
+        with safe_open(folder / part, framework="numpy") as file:
+            names.update(file.keys())
+    return names
+
+
+def _is_published(name: str, published: set[str], prefix: str) -> bool:
+    """Whether a parameter has a value in the files, which may or may not have the prefix of the bare encoder."""
+    # Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta.
+    old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+    return any(
+        spelling in published
+        for known in (name, old)
+        for spelling in (known, known.removeprefix(f"{prefix}."), f"{prefix}.{known}")
+    )
+
+
+def _add_adapter(core: Any, settings: TrainingSettings, new: set[str]) -> None:
+    """Place an adapter on the matrices of all blocks, and on a published pooler; only it and new weights are trained."""
+    from peft import LoraConfig
+
+    owners = {name.rpartition(".")[0] for name in new}
+    targets = [
+        name
+        for name, module in core.named_modules()
+        if isinstance(module, ADAPTED) and name not in owners and (".layer." in name or name.endswith("pooler.dense"))
+    ]
+    if core.base_model is core:  # an encoder: its pooler is not used
+        targets = [name for name in targets if not name.endswith("pooler.dense")]
+    core.add_adapter(
+        LoraConfig(
+            r=settings.adapter_rank,
+            lora_alpha=settings.adapter_alpha,
+            lora_dropout=settings.adapter_dropout,
+            target_modules=targets,
+            base_model_name_or_path=settings.model,
+        )
+    )
+    head = set() if core.base_model is core else {name for name, _ in core.named_children()} - {core.base_model_prefix}
+    for name, parameter in core.named_parameters():
+        if name in new or name.partition(".")[0] in head:
+            parameter.requires_grad_(True)
+
+
+def count_parameters(module: torch.nn.Module) -> tuple[int, int]:
+    """The number of parameters that are trained, and of all."""
+    parameters = list(module.parameters())
+    trained = sum(parameter.numel() for parameter in parameters if parameter.requires_grad)
+    return trained, sum(parameter.numel() for parameter in parameters)
+
+
+def write_trained(losses: torch.nn.Module, path: Path) -> None:
+    """Write the trained parameters of the losses and of the model within them, as safetensors; all or nothing."""
+    from safetensors.torch import save_file
+
+    part = path.with_name(path.name + ".new")
+    save_file({name: parameter.detach().cpu().contiguous() for name, parameter in _trained(losses)}, part)
+    part.replace(path)
+
+
+def read_trained(losses: torch.nn.Module, path: Path) -> None:
+    """Give the trained parameters the values of a file. Raises ModelError for a file of another model."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        values = load_file(path)
+        with torch.no_grad():
+            for name, parameter in _trained(losses):
+                parameter.copy_(values.pop(name))
+        if values:
+            raise KeyError(next(iter(values)))
+    except (OSError, SafetensorError, KeyError, RuntimeError) as problem:
+        raise ModelError(
+            "damaged",
+            f"The checkpoint {path.parent.name} cannot be used: {first_line(problem)}.",
+            "The weights of this run were expected.",
+            "Delete this run, and start a new one.",
+        ) from problem
+
+
+def _trained(losses: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """Each trained parameter once, though several losses share one model."""
+    return ((name, parameter) for name, parameter in losses.named_parameters() if parameter.requires_grad)
+
+
+def save(model: Any, settings: TrainingSettings, folder: Path, adapter_folder: Path) -> None:
+    """Save the model in sentence-transformers' format, and its adapter, if it has one, apart in peft's.
+
+    The adapter is merged into the model's weights, so the model cannot be trained further after this. Both folders are
+    written completely or not at all; what they held before is replaced.
+    """
+    core = model.transformers_model
+    if getattr(core, "peft_config", None):
+        part = _fresh(adapter_folder)
+        core.save_pretrained(part)
+        _write_head(model, part)
+        _replace(part, adapter_folder)
+        merge_adapter(core)
+    part = _fresh(folder)
+    model.save_pretrained(str(part), create_model_card=False)
+    # Where the dashboard, and earlier versions of sentence-transformers, look for the length.
+    path = part / "sentence_bert_config.json"
+    content = json.loads(path.read_text(encoding="utf-8")) | {"max_seq_length": int(model.max_seq_length)}
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    kind = type(model).__name__
+    call = f"from sentence_transformers import {kind}\n\nmodel = {kind}({folder.name!r})\n"
+    (part / "README.md").write_text(
+        f"Trained from {settings.model} with BERT Internals ({', '.join(settings.objectives)}).\n\n```python\n{call}```\n",
+        encoding="utf-8",
+    )
+    _replace(part, folder)
+
+
+def merge_adapter(core: Any) -> None:
+    """Replace each adapted matrix of an encoder by W + (alpha / rank) B A."""
+    from peft.tuners.lora import LoraLayer
+
+    for name, layer in list(core.named_modules()):
+        if isinstance(layer, LoraLayer):
+            layer.merge()
+            parent, _, child = name.rpartition(".")
+            setattr(core.get_submodule(parent), child, layer.get_base_layer())
+    core._hf_peft_config_loaded = False
+    del core.peft_config
+
+
+def _write_head(model: Any, folder: Path) -> None:
+    """Write the weights that were trained whole, which belong to the adapter."""
+    from safetensors.torch import save_file
+
+    head = {
+        name: parameter.detach().cpu().contiguous()
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and ".lora_" not in name
+    }
+    if head:
+        save_file(head, folder / HEAD)
+
+
+def _fresh(folder: Path) -> Path:
+    part = folder.with_name(folder.name + ".new")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(mode=0o700, parents=True)
+    return part
+
+
+def _replace(part: Path, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    part.replace(folder)
+
+
+def watch(model: Any, sentences: Sequence[str], settings: TrainingSettings) -> WatchedTexts:
+    """Vectors of sentences in every layer of the model as it is now. Changes neither its mode nor any random state."""
+    core = model.transformers_model
+    encoder, tokenizer = core.base_model, model.tokenizer
+    inputs = tokenizer(
+        list(sentences),
+        padding=True,
+        truncation=True,
+        max_length=int(model.max_seq_length),
+        return_special_tokens_mask=True,
+        return_tensors="pt",
+    )
+    special = inputs.pop("special_tokens_mask").bool()  # [sentence, token]; true for padding too
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            output = encoder(**inputs.to(encoder.device), output_hidden_states=True)
+            layers = [state.float().cpu() for state in output.hidden_states]
+    finally:
+        model.train(was_training)
+    keep = inputs["attention_mask"].bool().cpu()
+    lengths = keep.sum(dim=1)
+    pooled = pooled_states(layers, (settings.pooling,), keep, lengths, keep.float() / lengths[:, None])[:, 0]
+    shown = ~special
+    rows, positions = (axis.tolist() for axis in torch.nonzero(shown, as_tuple=True))
+    pieces = [tokenizer.convert_ids_to_tokens(inputs["input_ids"][row].cpu().tolist()) for row in range(len(sentences))]
+    return WatchedTexts(
+        sentences=np.ascontiguousarray(pooled.numpy()),
+        tokens=np.stack([state[shown].numpy() for state in layers]),
+        labels=tuple(
+            WatchToken(row, position, pieces[row][position]) for row, position in zip(rows, positions, strict=True)
+        ),
+    )
+
+
+def versions() -> Mapping[str, str]:
+    """The versions of the packages on which a result depends."""
+    from importlib.metadata import version
+
+    names = ("torch", "transformers", "sentence-transformers", "accelerate", "datasets", "peft", "numpy")
+    return {name: version(name) for name in names}

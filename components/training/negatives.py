@@ -1,0 +1,362 @@
+"""Wrong answers for pairs, and the rows that each objective learns from.
+
+Where a wrong answer comes from:
+- random: any other row's answer. Most are so far off that little is learned from them.
+- bm25: the answer that shares the most telling words with the query, and is wrong.
+- model: the answer that the model itself, before training, holds for the most similar one. The rule is that of
+  sentence_transformers.util.mine_hard_negatives with a relative margin: answers that are nearly as similar as the correct
+  one are passed over, since many of them are correct too (de Souza et al. 2024). Ours takes vectors, so that a page can
+  show examples without loading that library; tests compare the two.
+
+A wrong answer is never one of a row that shares a text with the query's row, directly or through other rows. What this
+cannot see is an answer that is correct in other words: look at the examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from components.arrays import Float32, Int64, read_only, unit
+from components.errors import InputError
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.corpora.readers.limits import never
+from components.training.data import LABEL, TrainingData, group_numbers
+from components.training.objectives import objective
+from components.training.settings import NegativesKind, TrainingSettings
+
+Role = Literal["query", "document"]
+Embed = Callable[[Sequence[str], Role], Float32]  # texts to vectors float32 [text, dim]
+
+RELATIVE_MARGIN = 0.05  # a wrong answer's score lies so much below that of the correct one, as a share of it
+ANCHORS_AT_ONCE = 256
+GOOD_SCORE = 0.8  # of 0..1: pairs with at least this score count as partners
+POSITIVE_LABELS = {"1", "yes", "true", "entailment", "duplicate", "paraphrase", "equivalent", "relevant", "positive"}
+NEGATIVE_LABELS = {"0", "no", "false", "contradiction", "notentailment", "notduplicate", "irrelevant", "unrelated"}
+NEGATIVE_LABELS |= {"negative", "notrelevant", "notequivalent", "notparaphrase", "different"}
+BINARY_NAMES = ("does not belong", "belongs together")
+
+
+@dataclass(frozen=True, eq=False)
+class Negatives:
+    """A wrong answer for each pair."""
+
+    kind: NegativesKind
+    rows: Int64  # [pair], the row whose answer is the wrong answer; read-only
+    at_random: int  # pairs for which the ranking had no wrong answer, so that one was drawn
+
+
+@dataclass(frozen=True)
+class Example:
+    """A pair with its wrong answer, to look at before training."""
+
+    anchor: str
+    positive: str
+    negative: str
+
+
+def find_negatives(
+    pairs: TrainingData,
+    kind: NegativesKind,
+    seed: int = 0,
+    embed: Embed | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = never,
+) -> Negatives:
+    """A wrong answer for each pair. `embed` gives the model's vectors, for "model". `progress` counts pairs.
+
+    Raises InputError where shared texts connect all pairs, so that no answer is known to be wrong, and Cancelled.
+    """
+    if kind == "none" or pairs.kind != "pairs":
+        raise ValueError(f"wrong answers of kind {kind} for {pairs.kind}")
+    groups = group_numbers(pairs)
+    if groups.max() == 0:
+        raise InputError(
+            f"All pairs of {pairs.name} share texts with each other, directly or through other pairs.",
+            "Pairs of different texts were expected, so that one's answer is wrong for another.",
+            "Add pairs, or choose an objective that needs no wrong answers.",
+        )
+    if kind == "random":
+        rows, missing = np.full(len(pairs), -1), 0
+    else:
+        scores = _bm25_scores(pairs) if kind == "bm25" else _cosines(pairs, embed)
+        rows = _hardest(scores, groups, kind, progress, is_cancelled)
+        missing = int(np.count_nonzero(rows < 0))
+    rows = _filled(rows, groups, np.random.default_rng(seed))
+    progress(len(pairs), len(pairs))
+    return Negatives(kind, read_only(rows), missing)
+
+
+def examples(pairs: TrainingData, negatives: Negatives, count: int = 8, seed: int = 0) -> tuple[Example, ...]:
+    """A few pairs with their wrong answers, chosen by the seed."""
+    chosen = np.random.default_rng(seed).permutation(len(pairs))[:count]
+    anchors, positives = pairs.columns["anchor"], pairs.columns["positive"]
+    return tuple(Example(anchors[row], positives[row], positives[negatives.rows[row]]) for row in chosen)
+
+
+def training_rows(
+    settings: TrainingSettings,
+    objective_key: str,
+    data: TrainingData,
+    embed: Embed | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = never,
+) -> TrainingData:
+    """The rows that an objective learns from, made from `data` of any kind that it takes.
+
+    Make them from each side of the split apart: wrong answers then come from the same side. Rows that the objective has no
+    use for (such as "neutral" for the contrastive one) are counted in `dropped`. Raises InputError where nothing is left.
+    """
+    target = objective(objective_key)
+    if data.kind not in target.takes:
+        raise InputError(
+            f"{data.name} holds {data.kind}, from which {target.name} cannot learn.",
+            f"Data of one of these kinds was expected: {', '.join(target.takes)}.",
+            "Choose another objective, or other data.",
+        )
+    if target.rows == "sentences":
+        rows = _sentences(data)
+    elif target.rows == "pairs":
+        rows = _partners(settings, data, embed, progress, is_cancelled)
+    elif target.rows == "triplets":
+        rows = _triplets(settings, data, embed, progress, is_cancelled)
+    elif data.kind == "scored" or (target.rows == "labelled" and data.kind == "labelled"):
+        rows = data
+    else:
+        rows = _binary(settings, data, embed, progress, is_cancelled)
+        if target.rows == "scored":
+            scores = read_only(np.asarray(rows.labels, np.float32))
+            rows = replace(rows, kind="scored", labels=scores, label_names=())
+    if len(rows) < 2:
+        raise InputError(
+            f"{data.name} has {len(rows)} rows from which {target.name} can learn.",
+            "At least two were expected.",
+            "Choose another objective, or data with more rows.",
+        )
+    return rows
+
+
+def dataset_columns(settings: TrainingSettings, objective_key: str, rows: TrainingData) -> dict[str, list]:
+    """The columns of `training_rows` in the order in which the objective's loss takes them, and "label" if it has labels.
+
+    SimCSE gets every sentence twice. TSDAE gets it with words deleted, then whole; the words are drawn once, by the seed
+    and the row, so that a run which is resumed sees the same ones.
+    """
+    columns: dict[str, list] = {name: list(texts) for name, texts in rows.columns.items()}
+    if objective_key == "simcse":
+        return {"anchor": columns["sentence"], "positive": list(columns["sentence"])}
+    if objective_key == "tsdae":
+        random = np.random.default_rng(settings.seed)
+        damaged = [with_deleted_words(text, settings.deleted_share, random) for text in columns["sentence"]]
+        return {"damaged": damaged, "sentence": columns["sentence"]}
+    if rows.labels is not None:
+        columns[LABEL] = rows.labels.tolist()
+    return columns
+
+
+def with_deleted_words(text: str, share: float, random: np.random.Generator) -> str:
+    """A text without about this share of its words, at random; one word always stays."""
+    words = text.split()
+    stays = random.random(len(words)) >= share
+    if words and not stays.any():
+        stays[random.integers(len(words))] = True
+    return " ".join(word for word, keep in zip(words, stays, strict=True) if keep)
+
+
+def _bm25_scores(pairs: TrainingData) -> Callable[[slice], Float32]:
+    from components.retrieval.search.lexical import BM25, make_ranker
+
+    ranker = make_ranker("bm25", pairs.columns["positive"])
+    assert isinstance(ranker, BM25)
+    anchors = pairs.columns["anchor"]
+    return lambda block: np.stack([ranker.scores(anchor) for anchor in anchors[block]])
+
+
+def _cosines(pairs: TrainingData, embed: Embed | None) -> Callable[[slice], Float32]:
+    if embed is None:
+        raise ValueError("wrong answers by the model need its vectors")
+    anchors = unit(np.asarray(embed(pairs.columns["anchor"], "query"), np.float32))
+    positives = unit(np.asarray(embed(pairs.columns["positive"], "document"), np.float32))
+    return lambda block: np.asarray(anchors[block] @ positives.T, np.float32)
+
+
+def _hardest(
+    scores_of: Callable[[slice], Float32],
+    groups: Int64,
+    kind: NegativesKind,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> Int64:
+    """For each pair the row with the highest score in another group, int64 [pair]; -1 where none qualifies.
+
+    By BM25 it must share a word with the query. By the model its score must lie below that of the correct answer by the
+    relative margin. Of equal scores the first counts.
+    """
+    count = len(groups)
+    hardest = np.full(count, -1, np.int64)
+    for start in range(0, count, ANCHORS_AT_ONCE):
+        if is_cancelled():
+            raise Cancelled
+        block = slice(start, min(start + ANCHORS_AT_ONCE, count))
+        scores = scores_of(block).astype(np.float64)  # [anchor, answer]
+        own = scores[np.arange(len(scores)), np.arange(block.start, block.stop)]
+        scores[groups[block, None] == groups[None, :]] = -np.inf
+        if kind == "model":
+            scores[scores > (own - RELATIVE_MARGIN * np.abs(own))[:, None]] = -np.inf
+        else:
+            scores[scores <= 0] = -np.inf
+        best = scores.argmax(axis=1)
+        hardest[block] = np.where(np.isneginf(scores[np.arange(len(scores)), best]), -1, best)
+        progress(block.stop, count)
+    return hardest
+
+
+def _filled(rows: Int64, groups: Int64, random: np.random.Generator) -> Int64:
+    """The rows, where each -1 becomes a random row of another group."""
+    filled = rows.copy()
+    open_rows = np.flatnonzero(filled < 0)
+    while len(open_rows):
+        drawn = random.integers(len(groups), size=len(open_rows))
+        fits = groups[drawn] != groups[open_rows]
+        filled[open_rows[fits]] = drawn[fits]
+        open_rows = open_rows[~fits]
+    return filled
+
+
+def _sentences(data: TrainingData) -> TrainingData:
+    """Every different text of the rows."""
+    texts = tuple(dict.fromkeys(text for row in zip(*data.columns.values(), strict=True) for text in row))
+    return replace(data, kind="sentences", columns={"sentence": texts}, labels=None, label_names=())
+
+
+def _partners(
+    settings: TrainingSettings,
+    data: TrainingData,
+    embed: Embed | None,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> TrainingData:
+    """Pairs of texts that belong together; with a hard wrong answer where the settings ask for one."""
+    if data.kind == "triplets":
+        return data
+    if data.kind == "scored":
+        assert data.labels is not None
+        data = _as_pairs(
+            data, np.flatnonzero(data.labels >= np.float32(GOOD_SCORE)), f"score below {GOOD_SCORE:g} of 1"
+        )
+    elif data.kind == "labelled":
+        positive, _ = binary_classes(data)
+        data = _as_pairs(data, np.flatnonzero(data.labels == positive), f"not {data.label_names[positive]}")
+    if settings.negatives in {"none", "random"} or len(data) < 2:
+        return data  # the other rows of a batch are random wrong answers already
+    return _with_negatives(settings, data, embed, progress, is_cancelled)
+
+
+def _triplets(
+    settings: TrainingSettings,
+    data: TrainingData,
+    embed: Embed | None,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> TrainingData:
+    if data.kind == "triplets":
+        return data
+    if data.kind == "labelled":
+        return _by_first_text(data)
+    if settings.negatives == "none":
+        raise InputError(
+            "The triplet objective has no wrong answers.",
+            "Triplets, or pairs with a way to find wrong answers, were expected.",
+            "Choose random wrong answers, or those of BM25 or the model.",
+        )
+    return _with_negatives(settings, data, embed, progress, is_cancelled)
+
+
+def _binary(
+    settings: TrainingSettings,
+    data: TrainingData,
+    embed: Embed | None,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> TrainingData:
+    """Two texts and 1 (belong together) or 0. Of pairs and triplets as many rows have 0 as have 1."""
+    if data.kind == "labelled":
+        positive, negative = binary_classes(data)
+        assert data.labels is not None
+        kept = np.flatnonzero((data.labels == positive) | (data.labels == negative))
+        labels = read_only((data.labels[kept] == positive).astype(np.int64))
+        dropped = {**data.dropped}
+        if len(kept) < len(data):
+            dropped["neither belongs nor does not belong"] = len(data) - len(kept)
+        return replace(data.take(kept), labels=labels, label_names=BINARY_NAMES, dropped=dropped)
+    if data.kind == "pairs" and settings.negatives != "none":
+        data = _with_negatives(settings, data, embed, progress, is_cancelled)
+    anchors, positives = data.columns["anchor"], data.columns["positive"]
+    negatives = data.columns.get("negative", ())
+    first = anchors + anchors[: len(negatives)]
+    labels = np.repeat(np.array([1, 0], np.int64), [len(positives), len(negatives)])
+    columns = {"sentence1": first, "sentence2": positives + negatives}
+    return replace(data, kind="labelled", columns=columns, labels=read_only(labels), label_names=BINARY_NAMES)
+
+
+def _with_negatives(
+    settings: TrainingSettings,
+    pairs: TrainingData,
+    embed: Embed | None,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> TrainingData:
+    """Triplets: each pair with its wrong answer."""
+    negatives = find_negatives(pairs, settings.negatives, settings.seed, embed, progress, is_cancelled)
+    wrong = tuple(pairs.columns["positive"][row] for row in negatives.rows)
+    return replace(pairs, kind="triplets", columns={**pairs.columns, "negative": wrong})
+
+
+def _by_first_text(data: TrainingData) -> TrainingData:
+    """Triplets of a first text with one second text that belongs to it and one that does not.
+
+    Made of premises with both an entailed and a contradicting hypothesis, as in training on SNLI and MultiNLI.
+    """
+    positive, negative = binary_classes(data)
+    partners: dict[str, tuple[list[str], list[str]]] = {}
+    assert data.labels is not None
+    for first, second, label in zip(*data.columns.values(), data.labels, strict=True):
+        if label in (positive, negative):
+            partners.setdefault(first, ([], []))[int(label == negative)].append(second)
+    rows = [
+        (first, right, wrong) for first, (rights, wrongs) in partners.items() for right in rights for wrong in wrongs
+    ]
+    anchors, positives, negatives = zip(*rows, strict=True) if rows else ((), (), ())
+    columns = {"anchor": anchors, "positive": positives, "negative": negatives}
+    return replace(data, kind="triplets", columns=columns, labels=None, label_names=())
+
+
+def _as_pairs(data: TrainingData, kept: Int64, reason: str) -> TrainingData:
+    """The kept rows of two texts as pairs; the others are counted."""
+    columns = dict(zip(("anchor", "positive"), data.take(kept).columns.values(), strict=True))
+    dropped = {**data.dropped, **({reason: len(data) - len(kept)} if len(kept) < len(data) else {})}
+    return replace(data, kind="pairs", columns=columns, labels=None, label_names=(), dropped=dropped)
+
+
+def binary_classes(data: TrainingData) -> tuple[int, int]:
+    """The numbers of the classes that mean "belongs together" and "does not". Raises InputError where no class does.
+
+    Of two classes 1 and 0, 1 means that they belong together. Among three, and for premises with hypotheses, numbers say
+    nothing: in SNLI 0 is entailment.
+    """
+    plain = ["".join(filter(str.isalnum, name.casefold())) for name in data.label_names]
+    if len(plain) > 2 or "premise" in map(str.casefold, data.read_from.values()):
+        plain = [name if not name.isdigit() else "" for name in plain]
+    positive = [number for number, name in enumerate(plain) if name in POSITIVE_LABELS]
+    negative = [number for number, name in enumerate(plain) if name in NEGATIVE_LABELS]
+    if len(positive) != 1 or len(negative) != 1:
+        raise InputError(
+            f"The labels of {data.name} are {', '.join(data.label_names)[:200]}.",
+            "One that means that two texts belong together (such as 1 or entailment) and one that means that they do not "
+            "(such as 0 or contradiction) were expected.",
+            "Rename the labels, or choose softmax classification, which takes any.",
+        )
+    return positive[0], negative[0]

@@ -1,0 +1,365 @@
+"""The folder of a training run: everything that the training process writes and that others read while it works.
+
+    settings.json      the settings
+    data.json(l)       what the data is, and its rows, each in the training part, the held-out part or neither
+    state.json         status, process, step, error
+    events.jsonl       one event per line: loss, evaluation, watch, notice
+    watch/STEP.npz     vectors of the watch sentences and of their tokens at a step; tokens.json says what the tokens are
+    checkpoints/       what the process needs to continue after a crash
+    model/             the result in sentence-transformers' format; adapter/ holds the low-rank adapter alone
+    record.json        data, split, settings, seed, versions, results: complete once the run has ended
+    process.log        what the libraries of the process said
+    stop               exists while somebody wants the run to stop
+
+One process writes, any number of others read. Files are replaced whole. Events are appended, so that a process that is
+killed leaves at most a torn last line, which is ignored. Nothing is unpickled here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from components.arrays import Float32, read_only
+from components.errors import InputError
+from components.folders import write_json
+
+if TYPE_CHECKING:
+    from components.training.data import Split, TrainingData
+    from components.training.settings import TrainingSettings
+
+Status = Literal["waiting", "running", "stopped", "done", "failed", "interrupted"]
+Event = dict[str, Any]  # "event" is loss, evaluation, watch or notice; "step" counts from 0, before training
+ENDED: tuple[Status, ...] = ("stopped", "done", "failed")  # nothing happens any more unless the run is resumed
+STATE, SETTINGS, DATA, ROWS, EVENTS, RECORD = (
+    *("state.json", "settings.json", "data.json", "data.jsonl"),
+    *("events.jsonl", "record.json"),
+)
+WATCH, TOKENS, STOP, LOG = "watch", "tokens.json", "stop", "process.log"
+CHECKPOINTS, MODEL, ADAPTER = "checkpoints", "model", "adapter"
+_STEP_FILE = re.compile(r"^(\d{1,9})\.npz$")
+
+
+@dataclass(frozen=True)
+class RunState:
+    """How far a run is. `pid` and `process_started` identify its process: a pid alone may be used again."""
+
+    status: Status
+    pid: int | None = None
+    process_started: float | None = None  # psutil's create_time, seconds since 1970
+    step: int = 0  # optimiser steps that are done
+    steps: int = 0  # of the whole run; 0 until they are known
+    seconds: float = 0.0  # time in training, those before an interruption included
+    error: str = ""  # one line, for people
+
+
+@dataclass(frozen=True)
+class WatchToken:
+    """A token of a watch sentence, special tokens excluded."""
+
+    sentence: int
+    position: int  # in its sentence, the first special token at 0
+    piece: str
+
+
+@dataclass(frozen=True, eq=False)
+class WatchVectors:
+    """Vectors at one step."""
+
+    step: int
+    sentences: Float32  # [layer, sentence, dim], by the run's pooling
+    tokens: Float32  # [layer, token, dim], in the order of `RunFolder.watch_tokens`
+
+
+class RunFolder:
+    """Reads and writes the files of one run. Safe to create for a folder that does not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunFolder) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    @property
+    def name(self) -> str:
+        """The run's name: its model is "run:NAME"."""
+        return self.path.name
+
+    @property
+    def exists(self) -> bool:
+        """Whether the run was created: its state is written last."""
+        return (self.path / STATE).is_file()
+
+    @property
+    def created(self) -> float:
+        """When the run was created, in seconds since 1970; 0 if it was not."""
+        with suppress(OSError):
+            return (self.path / DATA).stat().st_mtime
+        return 0.0
+
+    @property
+    def model_folder(self) -> Path:
+        """The trained model in sentence-transformers' format; it exists once a result was saved."""
+        return self.path / MODEL
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a result was saved, complete."""
+        return (self.model_folder / "config.json").is_file()
+
+    @property
+    def checkpoints_folder(self) -> Path:
+        return self.path / CHECKPOINTS
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all files of the run."""
+        total = 0
+        for folder, _, names in os.walk(self.path):
+            for name in names:
+                with suppress(OSError):  # replaced or removed in the meantime
+                    total += os.lstat(os.path.join(folder, name)).st_size
+        return total
+
+    # -- what the run was given
+
+    def write_settings(self, settings: TrainingSettings) -> None:
+        _replace(self.path / SETTINGS, settings.to_json())
+
+    def settings(self) -> TrainingSettings:
+        """Raises InputError if the file is missing or damaged."""
+        from components.training.settings import TrainingSettings
+
+        try:
+            return TrainingSettings.from_json((self.path / SETTINGS).read_bytes())
+        except OSError as problem:
+            raise self._damaged(SETTINGS) from problem
+
+    def write_data(self, data: TrainingData, split: Split) -> None:
+        """Keep all rows, with the part that each belongs to."""
+        parts: list[str | None] = [None] * len(data)
+        for name, rows in (("train", split.train), ("held_out", split.held_out)):
+            for row in rows.tolist():
+                parts[row] = name
+        texts = zip(*data.columns.values(), strict=True)
+        labels = [None] * len(data) if data.labels is None else data.labels.tolist()
+        lines = (
+            json.dumps({"part": part, "texts": row_texts, "label": label}, ensure_ascii=False) + "\n"
+            for part, row_texts, label in zip(parts, texts, labels, strict=True)
+        )
+        _replace(self.path / ROWS, *lines)
+        rest = {
+            field.name: getattr(data, field.name) for field in fields(data) if field.name not in ("columns", "labels")
+        }
+        content = {
+            **{name: dict(value) if isinstance(value, Mapping) else value for name, value in rest.items()},
+            "columns": list(data.columns),
+            "labels": None if data.labels is None else str(data.labels.dtype),
+            "sha256": data.sha256,
+            "split": {"groups": split.groups, "overlap": split.overlap},
+        }
+        write_json(self.path / DATA, content)
+
+    def data(self) -> tuple[TrainingData, Split]:
+        """The data and its split as they were given. Raises InputError if the files are missing or damaged."""
+        from components.training.data import Split, TrainingData
+
+        content = self._json(DATA)
+        parts, texts, labels = [], [], []
+        try:
+            with (self.path / ROWS).open(encoding="utf-8") as file:
+                for line in file:
+                    row = json.loads(line)
+                    parts.append(row["part"])
+                    texts.append(row["texts"])
+                    labels.append(row["label"])
+            names, dtype, share = content.pop("columns"), content.pop("labels"), content.pop("split")
+            content.pop("sha256")
+            rest: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+            }
+            data = TrainingData(
+                columns={name: tuple(row[number] for row in texts) for number, name in enumerate(names)},
+                labels=None if dtype is None else read_only(np.array(labels, np.dtype(dtype))),
+                **rest,
+            )
+            rows = {name: [row for row, part in enumerate(parts) if part == name] for name in ("train", "held_out")}
+            train, held_out = (read_only(np.array(numbers, np.int64)) for numbers in rows.values())
+            return data, Split(train, held_out, **share)
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as problem:
+            raise self._damaged(ROWS) from problem
+
+    # -- how far it is
+
+    def state(self) -> RunState:
+        """What the process wrote last; see `runs.state_of` for whether the process still lives.
+
+        Raises InputError if the file is missing or damaged.
+        """
+        content = self._json(STATE)
+        try:
+            state = RunState(**content)
+        except TypeError as problem:
+            raise self._damaged(STATE) from problem
+        if state.status not in get_args(Status):
+            raise self._damaged(STATE)
+        return state
+
+    def write_state(self, state: RunState) -> None:
+        write_json(self.path / STATE, asdict(state))
+
+    def append(self, event: Mapping[str, Any]) -> None:
+        """Add an event. Numbers that are not finite become null, since JSON has none."""
+        line = json.dumps({name: _finite(value) for name, value in event.items()}, ensure_ascii=False)
+        path = self.path / EVENTS
+        with path.open("ab+") as file:
+            if file.tell() > 0:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # a torn line of a process that was killed: it must not swallow this one
+                    file.write(b"\n")
+            file.write(line.encode() + b"\n")
+            file.flush()
+
+    def events(self, kind: str | None = None) -> list[Event]:
+        """All events, or those of a kind, in the order in which they were written; torn lines are left out."""
+        return [event for event in self.events_after(0)[0] if kind is None or event.get("event") == kind]
+
+    def events_after(self, start: int) -> tuple[list[Event], int]:
+        """The events from byte `start` of the file on, and the byte to begin with the next time.
+
+        Begin with 0. A line that is still being written is read the next time. If the file became shorter, because the
+        run went back to a checkpoint, all events are read again: then the returned position is smaller than before or
+        the first event's step is.
+        """
+        try:
+            with (self.path / EVENTS).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(start if start <= size else 0)
+                position, content = file.tell(), file.read()
+        except OSError:
+            return [], 0
+        end = content.rfind(b"\n") + 1
+        events: list[Event] = []
+        for line in content[:end].splitlines():
+            with suppress(ValueError):
+                event = json.loads(line)
+                if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
+                    events.append(event)
+        return events, position + end
+
+    def forget_after(self, step: int) -> None:
+        """Remove the events and watch vectors of later steps, which are computed again after a crash."""
+        kept = [event for event in self.events() if event["step"] <= step]
+        _replace(self.path / EVENTS, *(json.dumps(event, ensure_ascii=False) + "\n" for event in kept))
+        for later in self.watch_steps():
+            if later > step:
+                (self.path / WATCH / f"{later}.npz").unlink(missing_ok=True)
+
+    def write_watch(self, step: int, sentences: Float32, tokens: Float32) -> None:
+        """Keep vectors [layer, sentence, dim] and [layer, token, dim], and note them as an event."""
+        folder = self.path / WATCH
+        folder.mkdir(mode=0o700, exist_ok=True)
+        part = folder / f"{step}.new"
+        with part.open("wb") as file:
+            np.savez(file, sentences=sentences.astype(np.float32), tokens=tokens.astype(np.float32))
+        part.replace(folder / f"{step}.npz")
+        self.append({"event": "watch", "step": step})
+
+    def watch_steps(self) -> tuple[int, ...]:
+        """The steps with watch vectors, in order."""
+        with suppress(OSError):
+            names = (_STEP_FILE.match(name) for name in os.listdir(self.path / WATCH))
+            return tuple(sorted(int(name.group(1)) for name in names if name))
+        return ()
+
+    def watch(self, step: int) -> WatchVectors:
+        """The vectors at a step. Raises InputError if there are none, or if the file is damaged."""
+        try:
+            with np.load(self.path / WATCH / f"{step}.npz", allow_pickle=False) as content:
+                return WatchVectors(step, content["sentences"], content["tokens"])
+        except Exception as problem:  # a damaged archive fails in many ways
+            raise self._damaged(f"{WATCH}/{step}.npz") from problem
+
+    def write_watch_tokens(self, tokens: Sequence[WatchToken]) -> None:
+        (self.path / WATCH).mkdir(mode=0o700, exist_ok=True)
+        write_json(self.path / WATCH / TOKENS, [asdict(token) for token in tokens])
+
+    def watch_tokens(self) -> tuple[WatchToken, ...]:
+        """What the tokens of the watch vectors are; empty before the first ones were written."""
+        with suppress(InputError, TypeError):
+            return tuple(WatchToken(**token) for token in self._json(f"{WATCH}/{TOKENS}", list))
+        return ()
+
+    # -- stopping and the result
+
+    def ask_to_stop(self) -> None:
+        """Let the process end after its current step; the best checkpoint so far is kept."""
+        (self.path / STOP).touch(mode=0o600)
+
+    def is_asked_to_stop(self) -> bool:
+        return (self.path / STOP).exists()
+
+    def take_back_stop(self) -> None:
+        (self.path / STOP).unlink(missing_ok=True)
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        write_json(self.path / RECORD, record)
+
+    def record(self) -> dict[str, Any] | None:
+        """The record; None before the run has ended."""
+        with suppress(InputError):
+            return dict(self._json(RECORD))
+        return None
+
+    def metrics_csv(self) -> str:
+        """All losses and evaluations over time as CSV, one row per event."""
+        events = [event for event in self.events() if event["event"] in ("loss", "evaluation")]
+        names = list(dict.fromkeys(name for event in events for name in event))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, names or ["event", "step"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(events)
+        return text.getvalue()
+
+    def _json(self, name: str, kind: type = dict) -> Any:
+        try:
+            content = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as problem:
+            raise self._damaged(name) from problem
+        if not isinstance(content, kind):
+            raise self._damaged(name)
+        return content
+
+    def _damaged(self, name: str) -> InputError:
+        state = "is damaged" if (self.path / name).exists() else "does not exist"
+        return InputError(
+            f"{name} of the run {self.name} {state}.",
+            "A complete file of a training run was expected.",
+            "Delete this run, and start a new one.",
+        )
+
+
+def _replace(path: Path, *parts: str) -> None:
+    """Write a text file completely or not at all."""
+    new = path.with_name(path.name + ".new")
+    with new.open("w", encoding="utf-8") as file:
+        file.writelines(parts)
+    new.replace(path)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,332 @@
+"""The training runs of this machine: creating, following, resuming and deleting them.
+
+Each run has a folder (see components.training.run_folder) and, while it trains, a process of its own
+(components.training.worker), which neither the server's memory nor its life depends on. A lock in the folder of runs lets
+only one process train at a time; others wait for it. The server follows a process by reading its files, so a server that was
+started again follows the same process: it is identified by its pid and the time of its start.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.errors import InputError, UserError
+from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
+from components.model.catalog import is_run_name, runs_folder
+from components.model.device import DEVICE_VARIABLE
+from components.model.embedding.disk import private_folder
+from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
+
+if TYPE_CHECKING:
+    from components.training.data import Split, TrainingData
+    from components.training.settings import TrainingSettings
+
+LIMIT_VARIABLE = "BERT_INTERNALS_RUNS_GB"
+DEFAULT_LIMIT_GB = 5.0
+LOCK = ".training.lock"  # no run can have this name
+POLL_SECONDS = 0.2
+_ROOT = Path(__file__).parents[2]
+log = logging.getLogger(__name__)
+
+
+class RunFailed(UserError):
+    """A run whose process ended with an error."""
+
+
+@dataclass(frozen=True)
+class RunsUsage:
+    """How much disk space all runs take."""
+
+    runs: int
+    nbytes: int
+    limit: int
+
+
+def limit_bytes() -> int:
+    """The bytes that all runs may take: BERT_INTERNALS_RUNS_GB if it is set, else 5 GB. Raises InputError."""
+    text = os.environ.get(LIMIT_VARIABLE, "").strip()
+    if not text:
+        return int(DEFAULT_LIMIT_GB * 1e9)
+    with suppress(ValueError, OverflowError):
+        if (limit := int(float(text) * 1e9)) > 0:
+            return limit
+    raise InputError(
+        f"{LIMIT_VARIABLE} is {text[:40]!r}.",
+        "A number of gigabytes above 0 was expected.",
+        f"Set {LIMIT_VARIABLE} to a number such as 5, or leave it unset.",
+    )
+
+
+def create(settings: TrainingSettings, data: TrainingData, split: Split, folder: Path | None = None) -> RunFolder:
+    """A new run, which waits to be started by `follow`.
+
+    `folder` is the run's own folder, which may not exist yet; by default one in `runs_folder()`, named as in the settings.
+    The oldest runs that have ended are removed first if all runs together take more than the limit. Raises InputError for
+    a name that a run already has.
+    """
+    if folder is None:
+        parent = runs_folder()
+        private_folder(parent)
+        make_room(parent)
+        folder = parent / (settings.name or _new_name(settings))
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError as problem:
+        raise InputError(
+            f"There already is a training run {folder.name!r}.",
+            "A name that no run has was expected.",
+            "Choose another name, or delete that run.",
+        ) from problem
+    run = RunFolder(folder)
+    run.write_settings(settings)
+    run.write_data(data, split)
+    run.write_state(RunState("waiting"))  # last: only now the run exists for others
+    return run
+
+
+def find(name: str) -> RunFolder | None:
+    """The run of this name, or None."""
+    run = RunFolder(runs_folder() / name) if is_run_name(name) else None
+    return run if run is not None and run.exists else None
+
+
+def list_runs(folder: Path | None = None) -> list[RunFolder]:
+    """All runs, the newest first."""
+    parent = runs_folder() if folder is None else folder
+    with suppress(OSError):
+        runs = [RunFolder(path) for path in parent.iterdir() if is_run_name(path.name)]
+        return sorted((run for run in runs if run.exists), key=lambda run: run.created, reverse=True)
+    return []
+
+
+def state_of(run: RunFolder) -> RunState:
+    """The state of a run; "interrupted" where the process that wrote "running" no longer lives."""
+    state = run.state()
+    if state.status == "running" and not is_alive(state):
+        state = run.state()  # it may have ended properly between the two looks
+        if state.status == "running" and not is_alive(state):
+            return replace(state, status="interrupted")
+    return state
+
+
+def is_alive(state: RunState) -> bool:
+    """Whether the process of a state still runs; another process that got its pid does not count."""
+    import psutil
+
+    if state.pid is None or state.process_started is None:
+        return False
+    try:
+        process = psutil.Process(state.pid)
+        is_same = abs(process.create_time() - state.process_started) < 1.0
+        return is_same and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def follow(run: RunFolder) -> Work:
+    """The work of a run for components/jobs: starts its process, or follows the one that is already at work.
+
+    Progress counts steps. On a stop the process is asked to end, and the work waits for it. The result is the run, whose
+    state says whether it is done or was stopped; Cancelled is raised only if it was stopped before it had a result, and
+    RunFailed if the process ended with an error. A run that was interrupted continues from its last checkpoint.
+    """
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RunFolder:
+        process: subprocess.Popen[bytes] | None = None
+        is_attached = False
+        while True:
+            # Before the state is read: what the process wrote before its end is then complete.
+            has_ended = process is not None and process.poll() is not None
+            state = state_of(run)
+            if state.steps:
+                report_progress(state.step, state.steps)
+            if state.status in ENDED:
+                if process is not None:
+                    process.wait()
+                return _outcome(run, state)
+            is_at_work = is_alive(state)
+            if has_ended or (is_attached and not is_at_work):
+                raise _ended_silently(run, state, None if process is None else process.returncode)
+            if is_cancelled():
+                run.ask_to_stop()
+            if process is None and not is_at_work:
+                if run.is_asked_to_stop():
+                    run.write_state(replace(state, status="stopped", pid=None, process_started=None))
+                    continue
+                process = _start(run)
+            is_attached = process is None
+            time.sleep(POLL_SECONDS)
+
+    return work
+
+
+def _outcome(run: RunFolder, state: RunState) -> RunFolder:
+    if state.status == "failed":
+        raise _failed(state.error or "The process ended with an error.")
+    if not run.has_model:
+        raise Cancelled
+    return run
+
+
+def _failed(problem: str) -> RunFailed:
+    return RunFailed(
+        problem,
+        "A training run that ends with a model was expected.",
+        "Change the settings or the data, and start again.",
+    )
+
+
+def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunFailed:
+    """The error of a process that wrote none: it was killed, by the system for its memory perhaps, or could not begin."""
+    run.write_state(replace(state, status="interrupted", pid=None, process_started=None))
+    if status is None or status < 0:
+        cause = "" if status is None else f" (signal {-status})"
+        return RunFailed(
+            f"The training process of {run.name} was ended from outside{cause}.",
+            "A process that runs until the training is complete was expected; too little memory is the usual cause.",
+            "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
+        )
+    lines = (run.path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return _failed(
+        f"The training process of {run.name} could not run: {lines[-1][:200] if lines else 'no reason given'}."
+    )
+
+
+def _start(run: RunFolder) -> subprocess.Popen[bytes]:
+    """Start the process of a run. It has a session of its own, so that it outlives the server."""
+    environment = {
+        **one_accelerator(os.environ),
+        # No request leaves the machine: the model's files are here before a run is created.
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DO_NOT_TRACK": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONUNBUFFERED": "1",
+    }
+    with (run.path / LOG).open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "components.training.worker", str(run.path)],
+            cwd=_ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def one_accelerator(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process that sees one CUDA device, the chosen one: the trainer would use all it sees."""
+    changed = dict(environment)
+    name, _, index = environment.get(DEVICE_VARIABLE, "").strip().lower().partition(":")
+    visible = [part for part in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    number = int(index) if index.isdigit() else 0
+    if "CUDA_VISIBLE_DEVICES" not in environment:
+        changed["CUDA_VISIBLE_DEVICES"] = str(number)
+    elif number < len(visible):
+        changed["CUDA_VISIBLE_DEVICES"] = visible[number]
+    if name == "cuda":
+        changed[DEVICE_VARIABLE] = "cuda"
+    return changed
+
+
+def resume(run: RunFolder) -> RunFolder:
+    """Let a run that was stopped, interrupted or failed continue from its last checkpoint when it is followed again.
+
+    Raises InputError for a run that is done, or at work.
+    """
+    state = state_of(run)
+    if state.status in ("done", "running"):
+        raise InputError(
+            f"The run {run.name} is {'done' if state.status == 'done' else 'at work'}.",
+            "A run that was stopped or interrupted was expected.",
+            "Choose another run, or start a new one.",
+        )
+    run.take_back_stop()
+    run.write_state(replace(state, status="waiting", pid=None, process_started=None, error=""))
+    return run
+
+
+def delete(run: RunFolder) -> int:
+    """Remove a run, and return the bytes freed. Raises InputError while its process is at work."""
+    if _status(run) == "running":
+        raise _at_work(run)
+    size = run.nbytes
+    shutil.rmtree(run.path, ignore_errors=True)
+    return size
+
+
+def _status(run: RunFolder) -> Status | None:
+    """The status of a run; None if its state is damaged, so that nobody can be at work."""
+    try:
+        return state_of(run).status
+    except InputError:
+        return None
+
+
+def _at_work(run: RunFolder) -> InputError:
+    return InputError(
+        f"The run {run.name} is at work.", "A run that has ended was expected.", "Stop it first, then delete it."
+    )
+
+
+def usage() -> RunsUsage:
+    """How much disk space all runs take, and how much they may take."""
+    runs = list_runs()
+    return RunsUsage(len(runs), sum(run.nbytes for run in runs), limit_bytes())
+
+
+def make_room(folder: Path | None = None) -> int:
+    """Remove the oldest runs that have ended until the rest fits the limit; the bytes freed."""
+    runs = list_runs(folder)
+    sizes = {run: run.nbytes for run in runs}
+    excess, freed = sum(sizes.values()) - limit_bytes(), 0
+    for run in reversed(runs):
+        if freed >= excess:
+            break
+        if _status(run) in (*ENDED, None):
+            freed += delete(run)
+            log.info("removed the training run %s to make room", run.name)
+    return freed
+
+
+def export_zip(run: RunFolder) -> Path:
+    """A zip of the model, the adapter, the record, the settings and the metrics as CSV; in the run's folder.
+
+    It is written to the disk file by file, so its size does not matter. Raises InputError without a model.
+    """
+    if not run.has_model:
+        raise InputError(
+            f"The run {run.name} has no model yet.",
+            "A run that saved a result was expected.",
+            "Wait until it has ended, or stop it.",
+        )
+    target, part = run.path / f"{run.name}.zip", run.path / f"{run.name}.zip.new"
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:  # weights do not compress
+        for folder in (run.model_folder, run.path / ADAPTER):
+            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                archive.write(path, f"{run.name}/{path.relative_to(run.path).as_posix()}")
+        for name in (RECORD, SETTINGS):
+            if (run.path / name).is_file():
+                archive.write(run.path / name, f"{run.name}/{name}")
+        archive.writestr(f"{run.name}/metrics.csv", run.metrics_csv())
+    part.replace(target)
+    return target
+
+
+def _new_name(settings: TrainingSettings) -> str:
+    """A name that no run has: objectives, time, four random digits."""
+    return f"{'-'.join(settings.objectives)}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"

@@ -1,0 +1,80 @@
+"""Training runs as the sessions follow them: started, joined again after a reload, resumed, deleted, and named."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from components.errors import UserError
+from components.training import runs
+from components.training.objectives import OBJECTIVES
+from dashboard import access, caching
+from dashboard.ui import wording
+
+if TYPE_CHECKING:
+    from components.jobs import Job
+    from components.training.data import Split, TrainingData
+    from components.training.run_folder import RunFolder, RunState
+    from components.training.settings import TrainingSettings
+
+
+def start(settings: TrainingSettings, data: TrainingData, split: Split, steps: int) -> RunFolder:
+    """Create a run of so many steps and put it into the line. Raises InputError where training is not allowed."""
+    access.check_training()
+    run = runs.create(settings, data, split)
+    follow(run, steps)
+    return run
+
+
+def follow(run: RunFolder, steps: int = 0) -> Job:
+    """The job of a run, which this session follows from now on; `steps` are shown until the process has counted them."""
+    jobs, person = caching.training_runs(), caching.person()
+    return jobs.request(run.name, f"Training: {title_of(run)}", runs.follow(run), person=person, total=steps)
+
+
+def resume(run: RunFolder) -> None:
+    """Let a run that was stopped, interrupted or failed continue. Raises InputError."""
+    access.check_training()
+    forget(run)
+    runs.resume(run)
+    follow(run, run.state().steps)
+
+
+def delete(run: RunFolder) -> None:
+    """Remove a run that has ended, with its model. Raises InputError."""
+    access.check_training()
+    before = caching.training_runs().find(run.name)
+    if before is not None and not before.finished.is_set():
+        caching.training_runs().stop(before)
+    runs.delete(run)
+    forget(run)
+
+
+def forget(run: RunFolder) -> None:
+    """Keep no outcome of an earlier attempt: the next `follow` starts anew."""
+    jobs = caching.training_runs()
+    before = jobs.find(run.name)
+    if before is not None:
+        jobs.forget(before, caching.person())
+        jobs.drop([before])
+
+
+def under_way(run: RunFolder, state: RunState) -> Job | None:
+    """The job of a run that waits or is at work, which this session joins; None for a run that has ended.
+
+    After a restart of the server nobody follows the processes that go on: whoever looks at such a run follows it again.
+    """
+    job = caching.training_runs().find(run.name)
+    if job is not None and not job.finished.is_set():
+        return job if job.cancel.is_set() else follow(run)
+    return follow(run) if job is None and state.status == "running" else None
+
+
+def title_of(run: RunFolder) -> str:
+    """A run's name for people: its own, or what it learns, and when it was made."""
+    name = wording.run_name(run.name)
+    with suppress(UserError):
+        settings = run.settings()
+        words = settings.name or " and ".join(OBJECTIVES[key].name for key in settings.objectives)
+        return ", ".join([words, *name.split(", ")[1:]])
+    return name

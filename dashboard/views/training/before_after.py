@@ -1,0 +1,550 @@
+"""The Training page's comparison of a model before and after training: measures, sentences, layers, heads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.arrays import Float64, Int64, cosine
+from components.charts import curves, heatmap
+from components.charts import evaluation as evaluation_charts
+from components.charts import training as charts
+from components.errors import InputError, UserError
+from components.jobs import part_of
+from components.model.catalog import RUN_PREFIX, spec_of
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation import pair_runs, sts
+from components.retrieval.evaluation.metrics import Interval
+from components.retrieval.evaluation.ranks import gold_ranks
+from components.training import before_after, runs
+from components.training.run_folder import RunFolder, WatchVectors
+from dashboard import caching, navigation, state
+from dashboard.corpora import current
+from dashboard.jobs import evaluation, progress
+from dashboard.jobs.evaluation import NoResult
+from dashboard.ready_made import ASSETS
+from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import counted
+from dashboard.views.training import choice, microscope
+from dashboard.views.training import plan as plans
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.sts import ScoredPairs
+    from components.training.data import TrainingData
+    from components.training.settings import TrainingSettings
+
+PARTS = {"measures": "Measures", "sentences": "Sentences", "layers": "Layers", "heads": "Heads"}
+DATA = {
+    "news": "Demo news",
+    "scored": "Demo scored pairs",
+    "held-out": "Held-out rows",
+}
+QUERIES_SHOWN = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The model before and after training, loaded."""
+
+    base: Backend
+    tuned: Backend
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Ranks of the correct answers, int64 [query], from 1."""
+
+    base: Int64
+    tuned: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Cosines:
+    """Cosines of scored pairs, float64 [pair]."""
+
+    base: Float64
+    tuned: Float64
+
+
+def after(_: Backend) -> None:
+    """One run's model beside the one that it was trained from."""
+    listed = [run for run in runs.list_runs() if run.has_model]
+    if not listed:
+        st.info(
+            "**There is no trained model yet.** Start a run in “Data”; once it has ended, or was stopped, this view shows "
+            "what it changed.",
+            icon=":material/compare_arrows:",
+        )
+        st.button("Go to Data", key="go_to_data", type="primary", on_click=state.put, args=("training_view", "data"))
+        return
+    with controls.row():
+        run = choice.run(listed)
+        part = controls.pick("after_part", "Compare", PARTS)
+        source_slot = st.empty()
+    plans.name_data(run)
+    try:
+        if part == "measures":
+            _measures(source_slot, run)
+        else:
+            {"sentences": _sentences, "layers": _layers, "heads": _heads}[part](run)
+    except NoResult:
+        return  # the reason has been drawn
+
+
+def _models(run: RunFolder) -> Pair:
+    """Both models. Raises NoResult while they are loaded, or if one cannot be; the reason is drawn."""
+    loader, loaded = caching.models(), []
+    with progress.one_bar():
+        for name, key in (("base", run.settings().model), ("tuned", RUN_PREFIX + run.name)):
+            job = loader.request(spec_of(key), caching.person())
+            is_ready = progress.ready(
+                loader.jobs,
+                job,
+                doing="loading a model",
+                stop_key=f"stop_{name}_model",
+                again_key=f"again_{name}_model",
+                unit=progress.BYTES,
+            )
+            loaded.append(job.result if is_ready else None)
+    base, tuned = loaded
+    if base is None or tuned is None:
+        raise NoResult
+    return Pair(base, tuned)
+
+
+def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
+    """Retrieval or agreement with people, before and after, with paired intervals and tests."""
+    settings = run.settings()
+    data, split = run.data()
+    is_retrieval = data.kind in {"pairs", "triplets"}
+    offered = {key: name for key, name in DATA.items() if key != "held-out" or is_retrieval or data.kind == "scored"}
+    with slot:
+        source = controls.pick("after_data", "Measured on", offered, default="news" if is_retrieval else "scored")
+    models = _models(run)
+    if models.tuned.is_cross_encoder:
+        _recorded(run)
+        return
+    held_out = data.take(split.held_out)
+    try:
+        if source == "scored" or (source == "held-out" and data.kind == "scored"):
+            scored = _demo_scored() if source == "scored" else _held_out_scored(held_out)
+            _agreement(run, models, settings, scored, source)
+        else:
+            pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
+            _retrieval(run, models, settings, pairs, source)
+    except NoResult:
+        _recorded(run)
+        raise
+
+
+def _held_out_scored(rows: TrainingData) -> ScoredPairs:
+    assert rows.labels is not None
+    return sts.ScoredPairs(rows.columns["sentence1"], rows.columns["sentence2"], tuple(map(float, rows.labels)))
+
+
+def _held_out_pairs(rows: TrainingData) -> Pairs:
+    name = rows.name
+    documents, queries = rows.columns["positive"], rows.columns["anchor"]
+    return pair_runs.Pairs(name, Texts(name, documents), Texts(f"queries of {name}", queries), 0, 0)
+
+
+def _demo_scored() -> ScoredPairs:
+    return sts.scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1", limits=None))
+
+
+def _key(kind: str, run: RunFolder, content: str) -> tuple[object, ...]:
+    """Names a comparison; a run that was resumed has another result."""
+    return (kind, run.name, (run.record() or {}).get("model_sha256", run.state().step), content)
+
+
+def _vectors(
+    backend: Backend,
+    texts: tuple[str, ...],
+    settings: TrainingSettings,
+    role: str,
+    report_progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> np.ndarray:
+    """Vectors as the model gives them to others, float32 [text, dim]: of the last layer, by its own pooling."""
+    options = backend.embed_options(
+        [backend.facts.layers],
+        [backend.own_pooling],
+        settings.max_length if settings.max_length < backend.own_max_length else None,
+        "float32",
+        role=role,  # type: ignore[arg-type]
+    )
+    return backend.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)[0, 0]
+
+
+def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: Pairs, source: str) -> None:
+    def rank(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Ranks:
+        total, ranks = 2 * (len(pairs.queries) + len(pairs.documents)), []
+        for number, backend in enumerate((models.base, models.tuned)):
+            start = number * total // 2
+            documents = _vectors(
+                backend,
+                pairs.documents.texts,
+                settings,
+                "document",
+                part_of(report_progress, start, total),
+                is_cancelled,
+            )
+            start += len(pairs.documents)
+            queries = _vectors(
+                backend, pairs.queries.texts, settings, "query", part_of(report_progress, start, total), is_cancelled
+            )
+            ranks.append(gold_ranks(queries, documents))
+        return Ranks(*ranks)
+
+    ranks = evaluation.result(
+        _key("before and after ranks", run, pairs.content_hash),
+        f"Searching {counted(len(pairs), 'query', 'queries')} before and after training",
+        rank,
+        "after_ranks",
+    )
+    changes = before_after.retrieval_changes(ranks.base, ranks.tuned)
+    _bars(
+        [(item.name, item.base, item.tuned) for item in changes],
+        f"{len(pairs):,} queries, {_where(source)}",
+        100.0,
+    )
+    moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
+    verdict = changes[0]
+    st.markdown(
+        f":material/insights: {verdict.name}: {_per_cent(verdict.base.value)} before, "
+        f"**{_per_cent(verdict.tuned.value)}** after; "
+        + ("statistically significant" if verdict.is_significant else "not significantly different")
+        + f" (p = {verdict.p_value:.3f}). {moved.better:,} queries gained, {moved.worse:,} lost, {moved.unchanged:,} did "
+        "not change."
+    )
+    figures.plain_table(
+        pd.DataFrame(
+            [
+                {
+                    "measure": item.name,
+                    "before": _per_cent(item.base.value),
+                    "after": _per_cent(item.tuned.value),
+                    "difference (95 % interval)": f"{100 * item.difference.value:+.1f} "
+                    f"({100 * item.difference.low:+.1f} to {100 * item.difference.high:+.1f})",
+                    "significant": "yes" if item.is_significant else "no",
+                }
+                for item in changes
+            ]
+        )
+    )
+    _queries(run, pairs, moved, source)
+    _what_is_compared(source)
+
+
+def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:
+    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Cosines:
+        total, sides = 4 * len(pairs.first), []
+        for number, backend in enumerate((models.base, models.tuned)):
+            first, second = (
+                _vectors(
+                    backend,
+                    texts,
+                    settings,
+                    "document",
+                    part_of(report_progress, (2 * number + side) * len(texts), total),
+                    is_cancelled,
+                )
+                for side, texts in enumerate((pairs.first, pairs.second))
+            )
+            sides.append(np.asarray(cosine(first, second), np.float64))
+        return Cosines(*sides)
+
+    cosines = evaluation.result(
+        _key("before and after cosines", run, pairs.content_hash),
+        f"Comparing {counted(len(pairs.first), 'pair')} before and after training",
+        compare,
+        "after_cosines",
+    )
+    change = before_after.spearman_change(cosines.base, cosines.tuned, pairs.scores)
+    _bars([("Spearman", change.base, change.tuned)], f"{len(pairs.first):,} scored pairs, {_where(source)}", 1.0)
+    if np.isnan(change.difference.value):
+        st.markdown(
+            ":material/insights: One of the models gives all pairs the same cosine: there is no order to compare."
+        )
+        return
+    st.markdown(
+        f":material/insights: Spearman {change.base.value:.3f} before, **{change.tuned.value:.3f}** after. Difference "
+        f"**{change.difference.value:+.3f}**, 95 % interval {change.difference.low:+.3f} to {change.difference.high:+.3f}: "
+        + ("statistically significant." if change.is_clear else "not significantly different.")
+    )
+    _largest(pairs, cosines)
+    _what_is_compared(source)
+
+
+def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:
+    """The pairs whose cosine changed most."""
+    order = np.argsort(-np.abs(cosines.tuned - cosines.base), kind="stable")[:QUERIES_SHOWN]
+    st.markdown("**Pairs whose cosine changed most**")
+    figures.plain_table(
+        pd.DataFrame(
+            [
+                {
+                    "people": f"{pairs.scores[row]:.1f}",
+                    "before": f"{cosines.base[row]:.3f}",
+                    "after": f"{cosines.tuned[row]:.3f}",
+                    "first": pairs.first[row],
+                    "second": pairs.second[row],
+                }
+                for row in order
+            ]
+        )
+    )
+
+
+def _where(source: str) -> str:
+    return {"news": "demo news", "scored": "demo pairs", "held-out": "held-out rows"}[source]
+
+
+def _per_cent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: float) -> None:
+    before = factor * np.array([[base.value, base.low, base.high] for _, base, _ in measures])
+    now = factor * np.array([[tuned.value, tuned.low, tuned.high] for _, _, tuned in measures])
+    names = [name for name, _, _ in measures]
+    figures.figure(
+        charts.before_after_bars(
+            names,
+            before,
+            now,
+            title,
+            y_title="per cent" if factor > 1 else "correlation",
+            unit=" %" if factor > 1 else "",
+        ),
+        key="after_measures",
+        alt=f"{', '.join(names)} before and after training, with 95 % intervals",
+        table=lambda: pd.DataFrame(
+            {
+                "measure": names,
+                **{
+                    f"{when}{end}": values[:, column].round(4)
+                    for when, values in (("before", before), ("after", now))
+                    for column, end in enumerate(("", ", low", ", high"))
+                },
+            }
+        ),
+    )
+
+
+def _what_is_compared(source: str) -> None:
+    figures.reading(
+        "Both models embed the same texts: last layer, each with its own pooling. Lines on the bars are 95 % bootstrap "
+        "intervals; the difference is compared query by query (or pair by pair), so that it can be clear where the "
+        "intervals overlap." + (" The demo news are never trained on." if source == "news" else ""),
+        "Whether the gain holds for other kinds of text. A model that was published for sentence vectors often has little to "
+        "gain from a few hundred rows, and may lose elsewhere.",
+    )
+
+
+def _queries(run: RunFolder, pairs: Pairs, moved: before_after.QueryChanges, source: str) -> None:
+    """The queries that gained and lost most; each opens in Search, with both models beside each other."""
+    columns = st.columns(2, gap="large")
+    for column, title, changes in (
+        (columns[0], "Gained most", moved.gained),
+        (columns[1], "Lost most", moved.lost),
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            if not changes:
+                st.caption("None.")
+            for item in changes:
+                text = pairs.queries.texts[item.query]
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.markdown(f"{messages.escape(text)}  \nrank {item.base_rank:,} → **{item.tuned_rank:,}**")
+                    if source == "news" and st.button(
+                        "Open in Search",
+                        key=f"search_{item.query}",
+                        icon=":material/search:",
+                        type="tertiary",
+                    ):
+                        _open_in_search(run, text)
+
+
+def _open_in_search(run: RunFolder, query: str) -> None:
+    """Show a query's hits by the trained model, compared with those of the one before."""
+    current.choose(None)
+    for name, value in (
+        ("search_view", "results"),
+        ("query", query),
+        ("model", RUN_PREFIX + run.name),
+        ("model2", run.settings().model),
+        ("compare_with", "model"),
+        ("layer", None),
+        ("layer2", None),
+        ("pooling", None),
+        ("pooling2", None),
+    ):
+        state.put(name, value)
+    st.switch_page(navigation.page_of("search"))
+
+
+def _recorded(run: RunFolder) -> None:
+    """The measures that the run took of itself, for a cross-encoder, which has no vectors to compare."""
+    record = run.record() or {}
+    before, now = record.get("before"), record.get("after")
+    names = [name for name in before or {} if isinstance((now or {}).get(name), int | float)]
+    if not names or before is None or now is None:
+        st.info("This run recorded no measures.")
+        return
+    values = [np.array([[float(side[name])] * 3 for name in names]) for side in (before, now)]
+    figures.figure(
+        charts.before_after_bars(names, values[0], values[1], "On the held-out rows", y_title="value"),
+        key="after_recorded",
+        alt=f"{', '.join(names)} before and after training",
+        table=lambda: pd.DataFrame({"measure": names, "before": values[0][:, 0], "after": values[1][:, 0]}),
+    )
+    st.caption("A cross-encoder reads two texts together and gives a score: it has no vectors to search with.")
+
+
+def _watched(run: RunFolder) -> tuple[WatchVectors, WatchVectors]:
+    """The watch sentences before training, and at the recorded step nearest to the one that was kept.
+
+    Raises NoResult, with the reason drawn, where there are none.
+    """
+    steps = run.watch_steps()
+    if len(steps) < 2:
+        st.info("This run recorded no watch sentences.")
+        raise NoResult
+    kept = (run.record() or {}).get("best_step")
+    last = min(steps[1:], key=lambda step: abs(step - kept)) if isinstance(kept, int) else steps[-1]
+    try:
+        return run.watch(steps[0]), run.watch(last)
+    except UserError as problem:
+        messages.explain(problem, "reading the watch sentences")
+        raise NoResult from problem
+
+
+def _sentences(run: RunFolder) -> None:
+    """The similarity matrices of the watch sentences on one scale, with means within and between groups."""
+    before, now = _watched(run)
+    sentences = run.settings().watch
+    groups = microscope.groups_of(sentences)
+    change = before_after.similarity_change(before.sentences[-1], now.sentences[-1], groups or (None,) * len(sentences))
+    limits = heatmap.off_diagonal_limits(change.base, change.tuned)
+    columns = st.columns(2, gap="large")
+    for column, matrix, title, key in (
+        (columns[0], change.base, "Before training", "before"),
+        (columns[1], change.tuned, f"After step {now.step:,}", "after"),
+    ):
+        with column:
+            figures.figure(
+                heatmap.similarity_heatmap(matrix, sentences, title, limits=limits),
+                key=f"after_matrix_{key}",
+                alt=f"Cosines of {len(sentences)} watch sentences: {title.lower()}",
+                table=partial(microscope.matrix_table, matrix),
+            )
+    if groups is not None:
+        figures.plain_table(
+            pd.DataFrame(
+                [
+                    {
+                        "mean cosine": name,
+                        "before": f"{base:.3f}",
+                        "after": f"{tuned:.3f}",
+                        "change": f"{tuned - base:+.3f}",
+                    }
+                    for name, base, tuned in (
+                        ("within a topic", change.base_means.within, change.tuned_means.within),
+                        ("between topics", change.base_means.between, change.tuned_means.between),
+                        ("gap", change.base_means.gap, change.tuned_means.gap),
+                    )
+                ]
+            )
+        )
+    figures.reading(
+        "Both matrices have one colour scale. A larger gap means that sentences of one topic (money, river, bench) stand "
+        "out more clearly from the others.",
+        "How good the model is: these are the watch sentences of the run, chosen for looking.",
+    )
+
+
+def _layers(run: RunFolder) -> None:
+    """How much each layer's token vectors changed."""
+    before, now = _watched(run)
+    try:
+        change = before_after.layer_change(before.tokens, now.tokens)
+    except InputError as problem:
+        messages.explain(problem, "comparing the layers")
+        return
+    most = change.most_moved
+    moved = f"**Layer {most[0]}** changed most (CKA {change.cka[most[0]]:.3f})." if most else ""
+    figures.figure(
+        curves.layer_curves(
+            np.array([1 - change.cka, 1 - change.cosine]),
+            ("1 − CKA of before and after", "1 − mean cosine of each token's two vectors"),
+            "How much each layer changed",
+            y_title="0: unchanged",
+            mark_extremes=False,
+        ),
+        key="after_layers",
+        alt=f"1 minus CKA and 1 minus mean cosine of {change.tokens} tokens before and after training, by layer",
+        message=f"{moved} Compared on {counted(change.tokens, 'token')} of the watch sentences.",
+        message_below=True,
+        read="0 means that training changed nothing in this layer. CKA compares which tokens are similar to which (Kornblith "
+        "et al. 2019): it stays 1 if all vectors only turn together. Their cosine falls then too.",
+        not_shown="What changed for other texts. With few tokens CKA is high by chance: with the tokens matched at random it "
+        f"is {np.nanmean(change.chance):.2f} on average.",
+        table=lambda: pd.DataFrame(
+            {
+                "layer": range(len(change.cka)),
+                "CKA": change.cka.round(5),
+                "mean cosine": change.cosine.round(5),
+                "CKA by chance": change.chance.round(5),
+            }
+        ),
+    )
+
+
+def _heads(run: RunFolder) -> None:
+    """How much of its attention each head moved to other tokens."""
+    sentences = run.settings().watch
+    if not sentences:
+        st.info("This run recorded no watch sentences.")
+        return
+    models = _models(run)
+    before, now = (backend.trace(sentences, attentions=True) for backend in (models.base, models.tuned))
+    assert before.attentions is not None
+    assert now.attentions is not None
+    change = before_after.head_change(before.attentions, now.attentions, before.attention_mask.astype(bool))
+    block, head, share = change.top(1)[0]
+    blocks, heads = change.share.shape
+    figures.figure(
+        evaluation_charts.measure_grid(
+            100 * change.share,
+            [str(number) for number in range(blocks)],
+            [str(number) for number in range(heads)],
+            "Attention that moved to other tokens (%)",
+            unit="moved (%)",
+            row_title="block",
+            column_title="head",
+            starred=(block, head),
+        ),
+        key="after_heads",
+        alt=f"Share of attention that moved, for {blocks} blocks and {heads} heads",
+        message=f"**Block {block}, head {head}** ★ changed most: {100 * share:.1f} % of its attention went to other tokens.",
+        message_below=True,
+        read="Each cell is a head: half the sum of the absolute differences of its attention before and after, averaged over "
+        "all tokens of the watch sentences. 0: nothing moved; 100: all attention went to other tokens.",
+        not_shown="Whether the change matters for the vectors: a head can move its attention between tokens with nearly the "
+        "same content. The Attention page shows any head of either model.",
+        table=lambda: (
+            pd.DataFrame((100 * change.share).round(3), columns=[f"head {number}" for number in range(heads)])
+            .rename_axis("block")
+            .reset_index()
+        ),
+    )

@@ -1,0 +1,39 @@
+"""Which run the page shows."""
+
+from __future__ import annotations
+
+from components.errors import UserError
+from components.training import runs
+from components.training.run_folder import RunFolder
+from dashboard.jobs import training
+from dashboard.ui import controls
+
+STATUS = {
+    "waiting": (":material/hourglass_empty:", "under way"),
+    "running": (":material/play_circle:", "under way"),
+    "done": (":material/check_circle:", "done"),
+    "stopped": (":material/stop_circle:", "stopped"),
+    "failed": (":material/error:", "failed"),
+    "interrupted": (":material/power_off:", "interrupted"),
+}
+
+
+def run(listed: list[RunFolder]) -> RunFolder:
+    """One of the runs, the newest before a person chooses; draws the list."""
+    names = {item.name: f"{training.title_of(item)} · {STATUS[_status(item)][1]}" for item in listed}
+    name = controls.pick(
+        "training_run",
+        "Run",
+        names,
+        default=listed[0].name,
+        describe=lambda name: f"“{name}”",
+        offers="It was deleted, or made on another server.",
+    )
+    return next(item for item in listed if item.name == name)
+
+
+def _status(run: RunFolder) -> str:
+    try:
+        return runs.state_of(run).status
+    except UserError:
+        return "failed"

@@ -1,0 +1,195 @@
+"""The Training page's data: the rows, how long their texts are, what was left out, the split, and the wrong answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.arrays import Float32, Int64
+from components.charts import training as charts
+from components.training import data as training_data
+from components.training import negatives
+from components.training.objectives import OBJECTIVES
+from dashboard.jobs import progress
+from dashboard.ui import figures, messages
+from dashboard.ui.wording import counted
+from dashboard.views.training import plan as plans
+from dashboard.views.training.plan import Plan
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.training.data import TrainingData
+
+SIDES = {
+    "sentence": "sentence",
+    "anchor": "query",
+    "positive": "correct answer",
+    "negative": "wrong answer",
+    "sentence1": "first text",
+    "sentence2": "second text",
+    "label": "label",
+}
+ROWS_SHOWN, EXAMPLES = 50, 6
+
+
+def data(backend: Backend) -> None:
+    """The plan of a run, the lengths of its texts, its rows and their split."""
+    plan = plans.current(backend)
+    if plan is None:
+        return
+    for warning in plan.data.warnings:
+        st.warning(messages.escape(warning), icon=":material/swap_horiz:")
+    lengths = _lengths(backend, plan.data)
+    if lengths is not None:
+        _histogram(plan, lengths)
+    _split(plan)
+    _columns(plan.data)
+    _examples(backend, plan)
+    _rows(plan)
+
+
+def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64] | None:
+    tokenization = backend.tokenization
+
+    def count(_: ReportProgress, is_cancelled: IsCancelled) -> dict[str, Int64]:
+        return training_data.token_lengths(rows, tokenization)
+
+    key = ("training lengths", rows.sha256, backend.spec.key, backend.revision)
+    return progress.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")
+
+
+def _histogram(plan: Plan, lengths: dict[str, Int64]) -> None:
+    cut_off = plan.settings.max_length
+    too_long = {SIDES[name]: int(np.count_nonzero(values > cut_off)) for name, values in lengths.items()}
+    truncated = [f"{counted(count, side)}" for side, count in too_long.items() if count]
+    figures.figure(
+        charts.length_histogram(
+            {SIDES[name]: values for name, values in lengths.items()}, cut_off, f"Lengths in {plans.name_of(plan.data)}"
+        ),
+        key="training_lengths",
+        alt=f"Histogram of the lengths in tokens of {len(plan.data):,} rows, cut off at {cut_off} tokens",
+        message=(
+            f"{' and '.join(truncated)} of {len(plan.data):,} have more than {cut_off} tokens and will be truncated."
+            if truncated
+            else f"No text is longer than {cut_off} tokens: nothing will be truncated."
+        ),
+        message_below=True,
+        table=lambda: pd.DataFrame({SIDES[name]: values for name, values in lengths.items()}),
+    )
+
+
+def _split(plan: Plan) -> None:
+    split, rows = plan.split, plan.data
+    unused = len(rows) - len(split.train) - len(split.held_out)
+    dropped = sum(rows.dropped.values())
+    columns = st.columns(4)
+    for column, (label, value) in zip(
+        columns,
+        (
+            ("Train", len(split.train)),
+            ("Held out", len(split.held_out)),
+            ("Not used", unused),
+            ("Dropped", dropped),
+        ),
+        strict=True,
+    ):
+        column.metric(label, f"{value:,}")
+    text = (
+        "No text is in both parts."
+        if split.overlap == 0
+        else f"**{counted(split.overlap, 'text')} in both parts:** the held-out part says too much."
+    )
+    st.markdown(
+        f"**{len(split.train):,} rows to train, {len(split.held_out):,} held out.** {text} Rows that share a text, in any "
+        f"column, stay together: there are {counted(split.groups, 'group')}. The held-out part is only for measuring."
+    )
+    if dropped:
+        lines = "\n".join(
+            f"- {counted(count, 'row')}: {messages.escape(reason)}" for reason, count in sorted(rows.dropped.items())
+        )
+        st.markdown(f"**Dropped rows**\n{lines}")
+
+
+def _columns(rows: TrainingData) -> None:
+    """Which column was read as what."""
+    parts = [f"{SIDES.get(ours, ours)} = column “{messages.escape(theirs)}”" for ours, theirs in rows.read_from.items()]
+    labels = f" Labels: {', '.join(map(messages.escape, rows.label_names))}." if rows.label_names else ""
+    if rows.kind == "scored":
+        low, high = rows.score_range
+        labels = f" Scores from {low:g} to {high:g}; the model learns them as 0 to 1."
+    st.caption(f"Recognised as {rows.kind}" + (f": {'; '.join(parts)}." if parts else ".") + labels)
+
+
+def _examples(backend: Backend, plan: Plan) -> None:
+    """Some of the rows that the first objective learns from, with their wrong answers."""
+    settings, key = plan.settings, plan.settings.objectives[0]
+    train = plan.data.take(plan.split.train)
+    vectors = _vectors_of(backend)
+
+    def make(report_progress: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
+        return _sample(negatives.training_rows(settings, key, train, vectors, report_progress, is_cancelled))
+
+    name = ("training rows", train.sha256, settings, backend.spec.key, backend.revision)
+    title = f"Finding wrong answers for {len(train):,} rows"
+    table = progress.prepared(name, title, make, "training_examples")
+    if table is None:
+        return
+    wrong = plans.NEGATIVES_NAMES[settings.negatives].lower()
+    has_wrong = "wrong answer" in table.columns or "does not belong" in set(table.get("label", ()))
+    own = plan.data.kind in {"triplets", "labelled", "scored"}
+    st.markdown(
+        f"**What {OBJECTIVES[key].name.lower()} sees**: {len(table)} of its rows"
+        + (f", with wrong answers ({wrong})" if has_wrong and not own else "")
+    )
+    figures.plain_table(table)
+
+
+def _vectors_of(backend: Backend) -> negatives.Embed:
+    """How the model embeds texts before training, for wrong answers that it finds similar."""
+
+    def vectors(texts: Sequence[str], role: negatives.Role) -> Float32:
+        layer, pooling = backend.facts.layers, backend.own_pooling
+        options = backend.embed_options([layer], [pooling], role=role)
+        return backend.embed(texts, options=options)[0, 0]
+
+    return vectors
+
+
+def _sample(rows: TrainingData) -> pd.DataFrame:
+    """A few rows; of two labels as many of each."""
+    numbers = np.random.default_rng(0).permutation(len(rows))
+    if rows.label_names:
+        assert rows.labels is not None
+        labels = rows.labels[numbers]
+        present = np.unique(labels)
+        each = -(-EXAMPLES // len(present))
+        numbers = np.concatenate([numbers[labels == label][:each] for label in present])
+    return _frame(rows.take(numbers[:EXAMPLES]))
+
+
+def _frame(rows: TrainingData) -> pd.DataFrame:
+    """Rows as a table for people."""
+    frame = pd.DataFrame({SIDES[name]: texts for name, texts in rows.columns.items()})
+    if rows.labels is not None and rows.label_names:
+        frame["label"] = [rows.label_names[int(number)] for number in rows.labels]
+    elif rows.labels is not None:
+        low, high = rows.score_range
+        frame["score"] = [f"{low + (high - low) * float(score):.2f}" for score in rows.labels]
+    return frame
+
+
+def _rows(plan: Plan) -> None:
+    """The first rows, and which part each belongs to."""
+    rows, split = plan.data, plan.split
+    part = np.full(len(rows), "not used", dtype=object)
+    part[split.train], part[split.held_out] = "train", "held out"
+    count = min(ROWS_SHOWN, len(rows))
+    frame = _frame(rows.take(np.arange(count)))
+    frame["part"] = part[:count]
+    st.markdown(f"**The first {count} of {counted(len(rows), 'row')}**")
+    figures.whole_texts(frame, "training_rows")

@@ -1,0 +1,208 @@
+"""What a run makes of a few watch sentences, step by step: their similarity, and a word's curves over the layers.
+
+Each pair of figures has one scale: the step before training on the left, the chosen one on the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.arrays import Float64, cosine
+from components.charts import curves, heatmap
+from components.errors import UserError
+from components.function_words import FUNCTION_WORDS
+from components.training.run_folder import RunFolder, WatchToken, WatchVectors
+from components.training.settings import WATCH_SENTENCES
+from dashboard import caching, state
+from dashboard.jobs import progress
+from dashboard.ui import controls, figures, messages
+
+LIVE_SECONDS = 4.0  # between two drawings while the run is at work
+# The groups of the default watch sentences: three of a money bank, three of a river bank, two of benches.
+WATCH_GROUPS = ("money", "money", "money", "river", "river", "river", "bench", "bench")
+MOST_CURVES = 6
+
+
+@dataclass(frozen=True, eq=False)
+class WordCurves:
+    """Cosines of a word's occurrences over the layers, float64 [curve, layer], with a name for each curve."""
+
+    values: Float64
+    names: tuple[str, ...]
+
+
+def options(run: RunFolder) -> None:
+    """The controls that are needed less often: the layer of the matrices, and the word of the curves."""
+    steps, words = run.watch_steps(), repeated_words(run.watch_tokens())
+    if not steps:
+        return
+    try:
+        layers = len(run.watch(steps[0]).sentences)
+    except UserError:
+        return  # the view says so below
+    controls.number("training_layer", "Layer of the matrices", 0, layers - 1, layers - 1, caching.glossary()["layer"])
+    if len(words) > 1:
+        controls.pick("watch_word", "Word of the curves", {word: word for word in words}, default=words[0])
+
+
+def draw(run: RunFolder, *, follows: bool, is_over: Callable[[], bool]) -> None:
+    """The watch sentences before training and at the chosen step; while the run `follows` on, at the newest."""
+    steps = run.watch_steps()
+    if len(steps) < 2 and not follows:
+        return
+    st.subheader("Under the microscope", anchor=False)
+    step = None
+    if len(steps) > 1:
+        kept = (run.record() or {}).get("best_step")
+        names = {number: f"{number:,} (kept)" if number == kept else f"{number:,}" for number in steps}
+        step = controls.bind(
+            "training_step",
+            st.select_slider,
+            "Step",
+            options=names,
+            default=steps[-1],
+            from_widget=lambda chosen: None if chosen == steps[-1] else chosen,
+            help="Go back through the steps at which the watch sentences were embedded.",
+        )
+    if follows and state.get("training_step") is None:
+        # The page is drawn again once there is a step to go back to: the slider is not part of what is drawn repeatedly.
+        has_slider = len(steps) > 1
+        progress.until(
+            lambda: is_over() or (not has_slider and len(run.watch_steps()) > 1), lambda: _at(run, None), LIVE_SECONDS
+        )
+    else:
+        _at(run, step)
+
+
+def _at(run: RunFolder, step: int | None) -> None:
+    """The figures of a step; None for the newest."""
+    steps = run.watch_steps()
+    if not steps:
+        st.caption("The watch sentences are embedded as soon as the model is loaded.")
+        return
+    try:
+        before, now = run.watch(steps[0]), run.watch(steps[-1] if step not in steps else step)
+    except UserError as problem:
+        messages.explain(problem, "reading the watch sentences")
+        return
+    _matrices(run, before, now)
+    _word(run, before, now)
+
+
+def _matrices(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
+    sentences = run.settings().watch
+    last = len(before.sentences) - 1
+    layer = min(last, last if state.get("training_layer") is None else state.get("training_layer"))
+    matrices = [_cosines(vectors.sentences[layer]) for vectors in (before, now)]
+    limits = heatmap.off_diagonal_limits(*matrices)
+    columns = st.columns(2, gap="large")
+    for column, matrix, vectors, name in zip(columns, matrices, (before, now), ("before", "now"), strict=True):
+        with column:
+            figures.figure(
+                heatmap.similarity_heatmap(matrix, sentences, _when(vectors), limits=limits),
+                key=f"watch_matrix_{name}",
+                alt=f"Cosines of {len(sentences)} watch sentences at layer {layer}, {_when(vectors)}",
+                table=partial(matrix_table, matrix),
+            )
+    st.markdown(f":material/insights: {_gap(sentences, *matrices)}")
+
+
+def matrix_table(matrix: Float64) -> pd.DataFrame:
+    """A square matrix as a table, numbered from 1."""
+    return pd.DataFrame(matrix.round(5), columns=range(1, len(matrix) + 1))
+
+
+def _curve_table(item: WordCurves) -> pd.DataFrame:
+    return pd.DataFrame(item.values.T.round(5), columns=list(item.names)).rename_axis("layer").reset_index()
+
+
+def _cosines(vectors: np.ndarray) -> Float64:
+    """All cosines of vectors [sentence, dim]: float64 [sentence, sentence]."""
+    return np.asarray(cosine(vectors[:, None], vectors[None, :]), np.float64)
+
+
+def _when(vectors: WatchVectors) -> str:
+    return "Before training" if vectors.step == 0 else f"After step {vectors.step:,}"
+
+
+def _gap(sentences: Sequence[str], before: Float64, now: Float64) -> str:
+    """Mean cosine within and between the groups of sentences, before and now."""
+    groups = groups_of(sentences)
+    pairs = list(combinations(range(len(sentences)), 2))
+    if groups is None:
+        means = [float(np.mean([matrix[pair] for pair in pairs])) for matrix in (before, now)]
+        return f"Mean cosine of all pairs: {means[0]:.2f} before training, **{means[1]:.2f}** here."
+    same = np.array([groups[first] == groups[second] for first, second in pairs])
+    values = [np.array([matrix[pair] for pair in pairs]) for matrix in (before, now)]
+    (within0, between0), (within1, between1) = ((row[same].mean(), row[~same].mean()) for row in values)
+    return (
+        f"Sentences of one topic: mean cosine {within0:.2f} before training, **{within1:.2f}** here; of different topics "
+        f"{between0:.2f}, **{between1:.2f}** here. The gap went from {within0 - between0:.2f} to "
+        f"**{within1 - between1:.2f}**."
+    )
+
+
+def groups_of(sentences: Sequence[str]) -> tuple[str, ...] | None:
+    """The groups of the default watch sentences; None for others, whose groups are not known."""
+    return WATCH_GROUPS if tuple(sentences) == WATCH_SENTENCES else None
+
+
+def repeated_words(tokens: Sequence[WatchToken]) -> list[str]:
+    """Whole words in more than one watch sentence, the most frequent first; words of grammar only if there are no others."""
+    rows: dict[str, set[int]] = {}
+    for token in tokens:
+        if token.piece.isalpha():
+            rows.setdefault(token.piece, set()).add(token.sentence)
+    repeated = sorted((word for word in rows if len(rows[word]) > 1), key=lambda word: (-len(rows[word]), word))
+    return [word for word in repeated if word not in FUNCTION_WORDS] or repeated
+
+
+def word_curves(vectors: np.ndarray, tokens: Sequence[WatchToken], word: str, sentences: Sequence[str]) -> WordCurves:
+    """The word's occurrences compared over the layers, vectors [layer, token, dim].
+
+    With groups of sentences: the mean of the pairs of each two groups. Without: the first pairs.
+    """
+    seen: dict[int, int] = {}  # sentence to the word's first occurrence in it
+    for number, token in enumerate(tokens):
+        if token.piece == word:
+            seen.setdefault(token.sentence, number)
+    groups = groups_of(sentences)
+    named: dict[str, list[Float64]] = {}
+    for (row_a, a), (row_b, b) in combinations(seen.items(), 2):
+        name = f"{row_a + 1} – {row_b + 1}" if groups is None else " – ".join(sorted((groups[row_a], groups[row_b])))
+        named.setdefault(f"{word}: {name}", []).append(cosine(vectors[:, a], vectors[:, b]))
+    names = tuple(named)[:MOST_CURVES]
+    return WordCurves(np.array([np.mean(named[name], axis=0) for name in names], np.float64), names)
+
+
+def _word(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
+    tokens, sentences = run.watch_tokens(), run.settings().watch
+    words = repeated_words(tokens)
+    if not words:
+        return
+    word = state.get("watch_word") if state.get("watch_word") in words else words[0]
+    both = [word_curves(vectors.tokens, tokens, word, sentences) for vectors in (before, now)]
+    limits = curves.shared_range(*(item.values for item in both))
+    columns = st.columns(2, gap="large")
+    for column, item, vectors, name in zip(columns, both, (before, now), ("before", "now"), strict=True):
+        with column:
+            figures.figure(
+                curves.layer_curves(
+                    item.values, item.names, f"“{word}”, {_when(vectors).lower()}", y_range=limits, mark_extremes=False
+                ),
+                key=f"watch_curves_{name}",
+                alt=f"Cosine of “{word}” in different sentences over the layers, {_when(vectors).lower()}",
+                table=partial(_curve_table, item),
+            )
+    figures.reading(
+        "Both matrices have one colour scale, and both figures of curves one axis. Each curve is the mean over the pairs of "
+        "sentences of its two topics. Move the slider to go back through the steps.",
+        "How good the model is: these few sentences were chosen for looking, not for measuring. They are never trained on.",
+    )

@@ -1,0 +1,389 @@
+"""What is to be trained, on which data and at what cost: the row of controls with the button that starts it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+import streamlit as st
+
+from components.errors import UserError
+from components.training import data as training_data
+from components.training import runs
+from components.training.negatives import training_rows
+from components.training.objectives import OBJECTIVES, check_objectives
+from components.training.settings import PRESETS, NegativesKind, PoolingName, Preset, TrainingSettings, steps
+from dashboard import access, caching, navigation, settings, state
+from dashboard.corpora import current as current_corpus
+from dashboard.corpora import uploads
+from dashboard.jobs import training
+from dashboard.ui import controls, messages, page_header
+from dashboard.ui.wording import POOLING_NAMES, counted, duration
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.training.data import Split, TrainingData
+    from components.training.run_folder import RunFolder
+
+DATA_NAMES = {
+    "demo:pairs": "Headlines and sentences",
+    "demo:scored": "Scored pairs",
+    "demo:nli": "Premises and hypotheses",
+    "file": "Your file",
+    "corpus": "The corpus in use",
+}
+NEGATIVES_NAMES = {
+    "none": "None",
+    "random": "Random",
+    "bm25": "Similar, by BM25",
+    "model": "Similar, by the model itself",
+}
+WEIGHTS_NAMES = {"adapter": "Low-rank adapters", "all": "All weights"}
+OVERRIDES = (  # settings that a preset decides until a person does
+    *("training_data", "objective", "second_objective", "negatives", "trained_weights", "training_pooling"),
+    *("learning_rate", "epochs", "batch_size", "warm_up", "training_length", "margin", "most_rows", "held_out"),
+    "training_seed",
+)
+START_SECONDS = 20.0  # of a process: libraries, model, first evaluation
+# Products of weights with tokens in training, per second, on two cores; only until a run of this machine is known.
+PRODUCTS_PER_SECOND = 1.2e10
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What the next run would be."""
+
+    preset: Preset
+    settings: TrainingSettings
+    data: TrainingData
+    split: Split
+    rows_of_each: tuple[int, ...]  # that each objective learns from
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of the run."""
+        return steps(self.settings, *self.rows_of_each)
+
+
+def current(backend: Backend) -> Plan | None:
+    """Draw the row of controls, and return what would be trained; None where the data is missing, which is explained."""
+    preset = PRESETS[state.get("training_preset")]
+    with controls.row():
+        _preset()
+        source = controls.pick("training_data", "Data", DATA_NAMES, default=_source_of(preset))
+        objective_slot, options_slot, start_slot = st.empty(), st.container(width="content"), st.empty()
+    with options_slot, controls.options():
+        options_box = st.container()
+    below = st.container()
+    with below:
+        rows = _read(source)
+    if rows is None:
+        with start_slot:
+            _start_button(None)
+        return None
+    page_header.measures(name_of(rows), counted(len(rows), "row"))
+    with objective_slot:
+        objective = _objective(preset, rows)
+    with options_box:
+        chosen = _chosen(backend, preset, source, objective, rows)
+    with below:
+        plan = _planned(preset, chosen, rows)
+        _explain(backend, plan)
+    with start_slot:
+        _start_button(plan)
+    return plan
+
+
+def _preset() -> None:
+    names = {key: preset.name for key, preset in PRESETS.items()}
+    controls.pick("training_preset", "Preset", names, after_change=_restore)
+
+
+def _restore() -> None:
+    """Let the chosen preset decide everything again."""
+    for name in OVERRIDES:
+        state.put(name, None)
+
+
+def _source_of(preset: Preset) -> str:
+    return preset.settings.data if preset.settings.data in DATA_NAMES else "demo:pairs"
+
+
+def name_of(rows: TrainingData) -> str:
+    """The name of some rows for people."""
+    return DATA_NAMES.get(rows.name, rows.name)
+
+
+def name_data(run: RunFolder) -> None:
+    """Name the data of a run in the page's first line."""
+    with suppress(UserError):
+        source = run.settings().data
+        page_header.measures(DATA_NAMES.get(source, source))
+
+
+@cache
+def _demo(source: str) -> TrainingData:
+    """The data that comes with the dashboard; it is small."""
+    return training_data.load(source)
+
+
+def _read(source: str) -> TrainingData | None:
+    """The chosen rows; None where there are none, with the reason drawn."""
+    try:
+        return _data(source)
+    except UserError as problem:
+        messages.explain(problem, "reading the rows")
+        return None
+
+
+def _data(source: str) -> TrainingData | None:
+    """The chosen rows; None until they are there: an uploader is drawn, or the way to a corpus."""
+    if source == "corpus":
+        return _of_corpus()
+    if source != "file":
+        return _demo(source)
+    file = uploads.uploader(
+        "training",
+        "A file with pairs, triplets, scored or labelled pairs: .csv, .tsv, .jsonl, .json, .parquet, also .gz",
+        key="training_file",
+    )
+    rows = uploads.kept(
+        "training",
+        caching.training_files(),
+        file,
+        lambda file, is_cancelled: training_data.load(file.getvalue(), file.name, is_cancelled=is_cancelled),
+    )
+    if rows is None:
+        st.caption(
+            "Columns are recognised by their names: anchor and positive (and negative), sentence1 and sentence2 with a "
+            "score or a label, premise and hypothesis with a label, or sentence alone."
+        )
+    return rows
+
+
+def _of_corpus() -> TrainingData | None:
+    """The rows of the session's corpus, which may come from the hub or from a file of the server; not those of the demo."""
+    corpus = current_corpus.corpus()
+    if corpus is current_corpus.demo():  # Evaluate measures with it
+        st.info(
+            "**The demo corpus is never trained on,** because the dashboard measures with it. Choose a corpus of your own: a "
+            "file, or a data set of the Hugging Face hub.",
+            icon=":material/database:",
+        )
+        if st.button("Choose a corpus", key="choose_corpus", icon=":material/search:"):
+            state.put("search_view", "corpus")
+            st.switch_page(navigation.page_of("search"))
+        return None
+    columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
+    key = f"corpus {current_corpus.key_of(corpus)}"
+    return caching.training_files().get(key, lambda: training_data.from_columns(columns, corpus.name))
+
+
+def _objective(preset: Preset, rows: TrainingData) -> str:
+    offered = {key: item.name for key, item in OBJECTIVES.items() if rows.kind in item.takes}
+    wanted = preset.settings.objectives[0]
+    suited = [key for key in offered if OBJECTIVES[key].takes[0] == rows.kind]
+    default = wanted if wanted in offered else (suited or list(offered))[0]
+    return controls.pick(
+        "objective", "Objective", offered, default=default, describe=lambda key: f"“{OBJECTIVES[key].name}”"
+    )
+
+
+def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows: TrainingData) -> TrainingSettings:
+    """The preset's settings with what a person changed, out of the controls under "Options"."""
+    base = preset.settings
+    is_preset_objective = objective == base.objectives[0]
+    kind = OBJECTIVES[objective].models
+    others = {
+        key: item.name
+        for key, item in OBJECTIVES.items()
+        if item.models == kind and key != objective and rows.kind in item.takes
+    }
+    second = base.objectives[1] if is_preset_objective and len(base.objectives) > 1 else "none"
+    left, right = st.columns(2)
+    with left:
+        second = controls.pick(
+            "second_objective",
+            "Second objective, in turn",
+            {"none": "None", **others},
+            default=second if second in others else "none",
+        )
+        weights = controls.pick(
+            "trained_weights",
+            "Trained weights",
+            WEIGHTS_NAMES,
+            "Low-rank adapters add two small matrices to each weight and train only these: quicker, smaller, and harder to "
+            "spoil (Hu et al. 2021).",
+            default="adapter" if base.adapter and "tsdae" not in (objective, second) else "all",
+        )
+        rate = controls.pick(
+            "learning_rate",
+            "Learning rate",
+            {text: text for text in settings.LEARNING_RATES},
+            default=_rate_text(base, weights),
+        )
+        epochs = _number("epochs", "Epochs", 1, 200, base.epochs)
+        warm_up = _number("warm_up", "Warm-up, % of the steps", 0, 100, round(100 * base.warmup_share))
+        margin = _number("margin", "Margin, hundredths", 0, 200, round(100 * base.margin))
+        seed = _number("training_seed", "Seed", 0, 9_999, base.seed)
+    with right:
+        negatives = controls.pick(
+            "negatives",
+            "Wrong answers",
+            NEGATIVES_NAMES,
+            "For objectives that need wrong answers where the data has none.",
+            default=base.negatives,
+        )
+        pooling = controls.pick(
+            "training_pooling",
+            "Pooling",
+            {name: POOLING_NAMES[name] for name in ("mean", "cls", "max")},
+            caching.glossary()["pooling"],
+            default=base.pooling,
+        )
+        batch = _number("batch_size", "Batch size", 2, 256, base.batch_size)
+        limit = min(512, backend.tokenization.max_length)
+        length = _number("training_length", "Maximum length in tokens", 3, limit, min(base.max_length, limit))
+        held_out = _number("held_out", "Held out, % of the rows", 5, 50, round(100 * base.held_out_share))
+        count = len(rows)
+        most = _number("most_rows", "Rows to train on, at most", 4, count, min(base.max_rows or count, count))
+    objectives = (objective,) if second == "none" else (objective, second)
+    check_objectives(objectives)
+    return replace(
+        base,
+        model=backend.spec.key,
+        data=source if source.startswith("demo:") else rows.name[:1_000],
+        objectives=objectives,
+        negatives=cast(NegativesKind, negatives),
+        adapter=weights == "adapter",
+        learning_rate=float(rate),
+        epochs=epochs,
+        warmup_share=warm_up / 100,
+        warmup_steps=base.warmup_steps if state.get("warm_up") is None else None,
+        margin=margin / 100,
+        seed=seed,
+        pooling=cast(PoolingName, pooling),
+        batch_size=batch,
+        max_length=length,
+        held_out_share=held_out / 100,
+        max_rows=None if most == count else most,
+    )
+
+
+def _rate_text(base: TrainingSettings, weights: str) -> str:
+    """The preset's learning rate, or the usual one where other weights are trained than the preset's."""
+    from components.training.settings import ADAPTER_LEARNING_RATE, FULL_LEARNING_RATE
+
+    usual = ADAPTER_LEARNING_RATE if weights == "adapter" else FULL_LEARNING_RATE
+    rate = base.learning_rate if (weights == "adapter") == base.adapter else usual
+    return min(settings.LEARNING_RATES, key=lambda text: abs(float(text) - rate))
+
+
+def _number(setting: str, label: str, least: int, most: int, default: int) -> int:
+    return int(controls.bind(setting, st.number_input, label, default=default, min_value=least, max_value=most, step=1))
+
+
+def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Plan | None:
+    """The plan, with the rows split; None if nothing can be learned from them, which is explained."""
+    try:
+        split = training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
+        # Wrong answers that are found by a ranking are as many as random ones, which cost nothing to find.
+        quick = chosen if chosen.negatives == "none" else replace(chosen, negatives="random")
+        train = rows.take(split.train)
+        counts = tuple(len(training_rows(quick, key, train)) for key in chosen.objectives)
+    except UserError as problem:
+        messages.explain(problem, "planning the training")
+        return None
+    return Plan(preset, chosen, rows, split, counts)
+
+
+def _explain(backend: Backend, plan: Plan | None) -> None:
+    """One line: what the button starts, and what it costs."""
+    if plan is None:
+        return
+    seconds, is_known = cost(backend, plan)
+    what = "low-rank adapters" if plan.settings.adapter else "all weights"
+    st.markdown(
+        f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
+        f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "
+        f"{messages.escape(backend.spec.title)}."
+    )
+
+
+def cost(backend: Backend, plan: Plan) -> tuple[float, bool]:
+    """About how many seconds a run takes, and whether that follows from a run of this machine.
+
+    The newest run of the same model, weights and batch that has ended tells; else it is guessed from the sizes.
+    """
+    chosen = plan.settings
+    known = _seconds_per_step(chosen)
+    if known is not None:
+        return START_SECONDS + plan.steps * known, True
+    facts = backend.facts
+    weights = facts.layers * (4 * facts.hidden_size**2 + 2 * facts.hidden_size * facts.feed_forward_size)
+    texts = chosen.batch_size * len(plan.data.columns)
+    words = [len(text.split()) for texts in plan.data.columns.values() for text in texts[:200]]
+    tokens = min(chosen.max_length, 2 + 1.3 * sum(words) / max(1, len(words)))
+    passes = 2.5 if chosen.adapter else 3.0  # forward once, backward once or twice
+    step = texts * tokens * weights * passes / PRODUCTS_PER_SECOND
+    return START_SECONDS + plan.steps * step, False
+
+
+def _seconds_per_step(chosen: TrainingSettings) -> float | None:
+    for run in runs.list_runs()[:12]:
+        try:
+            before, ended = run.settings(), run.state()
+        except UserError:
+            continue
+        is_same = (before.model, before.adapter, before.batch_size, before.objectives, before.data) == (
+            *(chosen.model, chosen.adapter, chosen.batch_size, chosen.objectives, chosen.data),
+        )
+        if is_same and ended.status == "done" and ended.step:
+            return ended.seconds / ended.step
+    return None
+
+
+def _start_button(plan: Plan | None) -> None:
+    """The one primary button."""
+    is_allowed = access.training_allowed()
+    st.button(
+        "Start training",
+        key="start_training",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=plan is None or not is_allowed,
+        on_click=start,
+        args=() if plan is None else (plan.settings, plan.data, plan.split, plan.steps),
+    )
+
+
+def start(chosen: TrainingSettings, rows: TrainingData, split: Split, steps: int) -> None:
+    """Start a run, and open its view; what goes wrong is shown there."""
+    try:
+        run = training.start(chosen, rows, split, steps)
+    except UserError as problem:
+        st.session_state["_training_problem"] = problem
+        return
+    open_run(run)
+
+
+def open_run(run: RunFolder) -> None:
+    """Show a run in the view of runs."""
+    state.put("training_run", run.name)
+    state.put("training_step", None)
+    state.put("training_view", "run")
+
+
+def problem() -> None:
+    """Show what went wrong when a button was pressed, once, and whether training is switched off."""
+    failure = st.session_state.pop("_training_problem", None)
+    if failure is not None:
+        messages.explain(failure, "preparing the training")
+    if not access.training_allowed():
+        st.info(
+            "**Training is switched off on this server.** You can look at its data, objectives and earlier runs. To train, "
+            f"start the dashboard on your own machine, or ask the operator to set {access.TRAINING_VARIABLE}=1.",
+            icon=":material/lock:",
+        )

@@ -1,0 +1,337 @@
+"""The Training page's run: how it goes while it goes, what it changes step by step, and the list of all runs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import training as charts
+from components.errors import UserError
+from components.model.catalog import RUN_PREFIX
+from components.training import runs
+from components.training.history import History, Notice, history
+from components.training.objectives import OBJECTIVES
+from components.training.run_folder import RunFolder, RunState
+from dashboard import access, caching, state
+from dashboard.jobs import progress, training
+from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import counted, duration, size
+from dashboard.views.training import choice, microscope
+from dashboard.views.training import plan as plans
+
+if TYPE_CHECKING:
+    from components.jobs import Job
+    from components.model.backend import Backend
+
+FIGURES = {"measures": "Held-out measures", "rate": "Learning rate", "speed": "Speed"}
+LIVE_SECONDS = 2.0  # between two drawings of a run at work
+MEASURES = {
+    "recall@1": "Recall@1",
+    "recall@10": "Recall@10",
+    "spearman": "Spearman",
+    "accuracy": "accuracy",
+    "unrelated_cosine": "mean cosine of unrelated texts",
+}
+LISTED = 12
+WHAT_TO_DO = {
+    "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
+    "cosine {value:.2f}): the model no longer tells sentences apart. Use an objective with wrong answers, a lower learning "
+    "rate, or fewer epochs.",
+    "overfitting": "**Overfitting.** Up to step {step} the loss on the held-out rows rose while the training loss fell: the "
+    "model learns the rows by heart. The best step is kept. Use more rows, fewer epochs, or a lower learning rate.",
+    "diverged": "**The loss diverged** at step {step}: the steps are too large. Use a lower learning rate, or a longer "
+    "warm-up.",
+}
+
+
+def run(backend: Backend) -> None:
+    """One run: loss, measures and the microscope; below it all runs."""
+    listed = runs.list_runs()
+    if not listed:
+        _nothing_yet(backend)
+        return
+    with controls.row():
+        chosen = choice.run(listed)
+        controls.pick("training_figure", "Beside the loss", FIGURES)
+        with controls.options():
+            controls.bind(
+                "smoothing",
+                st.slider,
+                "Smoothing: mean of so many steps",
+                min_value=1,
+                max_value=200,
+                help="The thick line is the mean of the loss over this many steps; the thin one is each step's own loss.",
+            )
+            microscope.options(chosen)
+    try:
+        now = runs.state_of(chosen)
+        job = training.under_way(chosen, now)
+    except UserError as problem:
+        messages.explain(problem, "reading the run")
+        _all(listed, chosen)
+        return
+    plans.name_data(chosen)
+    is_live = job is not None and _is_at_work(job)
+    if is_live and job is not None:
+        progress.until(lambda: not progress.is_awaited(job), partial(_figures, chosen), LIVE_SECONDS)
+    else:
+        now = runs.state_of(chosen)
+        _summary(chosen, now)
+        _figures(chosen)
+    microscope.draw(chosen, follows=is_live, is_over=lambda: job is None or not progress.is_awaited(job))
+    if job is None or job.finished.is_set():
+        _result(chosen, now)
+    _all(listed, chosen)
+
+
+def _is_at_work(job: Job) -> bool:
+    """Whether a job goes on; draws its progress, or that it is being stopped. Its end is told by the run's state."""
+    if progress.is_awaited(job) and not progress.given_time(job):
+        progress.ready(
+            *(caching.training_runs(), job),
+            doing="training",
+            stop_key="stop_training",
+            again_key="again_training",
+            unit="steps",
+        )
+        return True
+    if not job.finished.is_set():
+        st.info("Stopping after this step. The best step so far is kept.", icon=":material/stop_circle:")
+        progress.until(job.finished.is_set, lambda: None, 0.5)
+    return False
+
+
+def _nothing_yet(backend: Backend) -> None:
+    plan = plans.current(backend)
+    st.info(
+        "**No model has been trained here yet.** Press “Start training”: the loss, the measures on held-out rows, and what "
+        "the model makes of a few sentences appear here while it learns. You can visit other pages in the meantime.",
+        icon=":material/model_training:",
+    )
+    if plan is not None:
+        st.caption("“Data” shows what it learns from, “Objective” what it is asked for.")
+
+
+def _summary(run: RunFolder, now: RunState) -> None:
+    """What came of a run, in a line."""
+    icon, word = choice.STATUS[now.status]
+    parts = [f"{icon} **{word.capitalize()}**"]
+    if now.steps:
+        parts.append(f"{now.step:,} of {counted(now.steps, 'step')} in {duration(now.seconds)}")
+    record = run.record() or {}
+    parts += [f"{name} {_shown(before)} → **{_shown(after)}**" for name, before, after in _changes(record)[:2]]
+    if record.get("best_step") is not None:
+        parts.append(f"kept: step {record['best_step']:,}")
+    st.markdown(" · ".join(parts))
+    if now.status == "failed" and now.error:
+        st.error(messages.escape(now.error))
+    if now.status == "interrupted":
+        st.warning("The process of this run was ended from outside. “Continue” below goes on from its last checkpoint.")
+
+
+def _changes(record: dict[str, object]) -> list[tuple[str, float, float]]:
+    """Name, value before and after of each measure in a record that people know."""
+    before, after = record.get("before"), record.get("after")
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return []
+    return [
+        (label, float(before[name]), float(after[name]))
+        for name, label in MEASURES.items()
+        if isinstance(before.get(name), int | float) and isinstance(after.get(name), int | float)
+    ]
+
+
+def _shown(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _figures(run: RunFolder) -> None:
+    """The loss, and one other figure; drawn again while the run is at work."""
+    past = history(run.events())
+    steps = max(run.state().steps, past.last_step, 1)
+    record = run.record() or {}
+    best = record.get("best_step")
+    left, right = st.columns(2, gap="large")
+    with left:
+        _loss(past, steps, best if isinstance(best, int) else None)
+    with right:
+        {"measures": _measures, "rate": _rate, "speed": _speed}[state.get("training_figure")](past, steps)
+    for notice in _first_of_each(past.notices):
+        text = WHAT_TO_DO.get(notice.code)
+        if text is not None:
+            st.warning(text.format(step=notice.step, value=notice.value), icon=":material/warning:")
+
+
+def _first_of_each(notices: tuple[Notice, ...]) -> list[Notice]:
+    first: dict[str, Notice] = {}
+    for notice in notices:
+        first.setdefault(notice.code, notice)
+    return list(first.values())
+
+
+def _loss(past: History, steps: int, best: int | None) -> None:
+    losses = {OBJECTIVES[key].name if key in OBJECTIVES else key: curve for key, curve in past.losses.items()}
+    figures.figure(
+        charts.loss_curves(losses, past.validation, "Loss", window=state.get("smoothing"), steps=steps, marked=best),
+        key="training_loss",
+        alt=f"Training and validation loss over {steps} steps",
+        table=lambda: _table(
+            {**{f"{name} loss": curve for name, curve in losses.items()}, "validation": past.validation}
+        ),
+    )
+
+
+def _measures(past: History, steps: int) -> None:
+    known = {label: past.measures[name] for name, label in MEASURES.items() if name in past.measures}
+    curves = known | {name: curve for name, curve in past.measures.items() if name not in MEASURES}
+    figures.figure(
+        charts.step_curves(curves, "On held-out rows", y_title="measure", steps=steps, y_range=None),
+        key="training_measures",
+        alt=f"{', '.join(curves) or 'No measure yet'} on held-out rows over {steps} steps",
+        table=lambda: _table(curves),
+    )
+
+
+def _rate(past: History, steps: int) -> None:
+    curves = {"learning rate": past.learning_rate}
+    figures.figure(
+        charts.step_curves(curves, "Learning rate", y_title="learning rate", steps=steps, markers=False, digits=2),
+        key="training_rate",
+        alt=f"The learning rate over {steps} steps",
+        table=lambda: _table(curves),
+    )
+
+
+def _speed(past: History, steps: int) -> None:
+    curves = {"sentences per second": past.sentences_per_second}
+    figures.figure(
+        charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
+        key="training_speed",
+        alt=f"Sentences per second over {steps} steps",
+        table=lambda: _table(curves),
+    )
+
+
+def _table(curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
+    """Curves as a table with a row for each step that has a value."""
+    series = {name: pd.Series(values, index=at_steps) for name, (at_steps, values) in curves.items()}
+    return pd.DataFrame(series).rename_axis("step").reset_index()
+
+
+def _result(run: RunFolder, now: RunState) -> None:
+    """The model that a run ended with, for all pages and for other programs."""
+    if not run.has_model:
+        return
+    key = RUN_PREFIX + run.name
+    with st.container(border=True):
+        st.markdown(
+            "**The result is a model of the picker.** All pages can use it, and Search, Layers and others can compare it "
+            "with the model that it was trained from."
+        )
+        with st.container(horizontal=True):
+            st.button(
+                "Use it on all pages",
+                key="use_trained",
+                type="primary",
+                icon=":material/check:",
+                on_click=_use,
+                args=(key, ""),
+            )
+            st.button(
+                "Compare it with its base",
+                key="compare_trained",
+                icon=":material/compare_arrows:",
+                on_click=_use,
+                args=(key, run.settings().model),
+            )
+        kind = OBJECTIVES[run.settings().objectives[0]].models
+        class_name = "CrossEncoder" if kind == "cross-encoder" else "SentenceTransformer"
+        st.code(
+            f'from sentence_transformers import {class_name}\n\nmodel = {class_name}("model")  # the folder in the download',
+            language="python",
+        )
+
+
+def _use(model: str, second: str) -> None:
+    state.put("model", model)
+    if second:
+        state.put("model2", second)
+    state.notice("The trained model is now the model of all pages. Choose another one in the sidebar.")
+
+
+def _all(listed: list[RunFolder], shown: RunFolder) -> None:
+    """All runs, with what can be done with each."""
+    st.subheader("All runs", anchor=False)
+    is_allowed = access.training_allowed()
+    for item in listed[:LISTED]:
+        _one(item, item == shown, is_allowed)
+    usage = runs.usage()
+    more = f" {len(listed) - LISTED} older ones are not listed." if len(listed) > LISTED else ""
+    takes = "takes" if usage.runs == 1 else "take"
+    st.caption(
+        f"{counted(usage.runs, 'run')} {takes} {size(usage.nbytes)} of at most {size(usage.limit)}; the oldest are removed "
+        f"to make room.{more} Everybody on this server can see them."
+    )
+
+
+def _one(item: RunFolder, is_shown: bool, is_allowed: bool) -> None:
+    try:
+        now, problem = runs.state_of(item), None
+    except UserError as error:
+        now, problem = RunState("failed", error=error.problem), error
+    icon, word = choice.STATUS[now.status]
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"row_run_{item.name}"):
+        title = messages.escape(training.title_of(item))
+        steps = f" · {now.step:,} of {now.steps:,} steps" if now.steps else ""
+        st.markdown(f"{icon} {'**' if is_shown else ''}{title}{'**' if is_shown else ''} · {word}{steps}")
+        if not is_shown and problem is None:
+            st.button("Show", key=f"show_{item.name}", on_click=plans.open_run, args=(item,))
+        if now.status in {"stopped", "interrupted", "failed", "waiting"} and problem is None and not _is_followed(item):
+            st.button(
+                "Continue",
+                key=f"resume_{item.name}",
+                icon=":material/play_arrow:",
+                on_click=_try,
+                args=(training.resume, item),
+                disabled=not is_allowed,
+            )
+        if item.has_model:
+            st.download_button(
+                "Download",
+                partial(_zip, item),
+                file_name=f"{item.name}.zip",
+                mime="application/zip",
+                key=f"download_{item.name}",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+        if now.status != "running":
+            with st.popover("Delete", icon=":material/delete:", disabled=not is_allowed):
+                st.markdown("Delete this run and its model? This cannot be undone.")
+                st.button(
+                    "Delete it", key=f"delete_{item.name}", type="primary", on_click=_try, args=(training.delete, item)
+                )
+
+
+def _is_followed(item: RunFolder) -> bool:
+    job = caching.training_runs().find(item.name)
+    return job is not None and not job.finished.is_set()
+
+
+def _zip(item: RunFolder) -> bytes:
+    return runs.export_zip(item).read_bytes()
+
+
+def _try(action: object, item: RunFolder) -> None:
+    """Do something with a run after a click; what goes wrong is shown at the top of the view."""
+    try:
+        action(item)  # type: ignore[operator]
+    except UserError as problem:
+        st.session_state["_training_problem"] = problem
+        return
+    if action is training.resume:
+        plans.open_run(item)

@@ -1,0 +1,85 @@
+"""The Training page as drawn: a recorded run, the pictures of objectives, and phones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from components.charts.training import smoothed
+from components.training.run_folder import RunFolder
+from tests.browser.conftest import Server, Visit, figure, settle
+from tests.training_runs import EVALUATIONS, LOSSES, write_run
+
+
+def runs_of(server: Server) -> Path:
+    """Where a server of the tests keeps its runs."""
+    return server.log.parent / "cache" / "runs"
+
+
+@pytest.fixture
+def recorded(server: Server) -> Iterator[RunFolder]:
+    import shutil
+
+    run = write_run(runs_of(server), "mnrl-20261122-140233-ab12")
+    yield run
+    shutil.rmtree(run.path, ignore_errors=True)
+
+
+def fits(page: Page) -> bool:
+    return page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
+
+
+def test_a_run_is_drawn_with_the_values_that_it_recorded(visit: Visit, recorded: RunFolder) -> None:
+    page = visit(f"/training?view=run&run={recorded.name}")
+    loss = figure(page, 0)
+    assert "Loss" in loss["title"]
+    assert loss["lines"] == 3
+    np.testing.assert_allclose(loss["traces"]["training loss, each step"], LOSSES, rtol=1e-6)
+    mean = loss["traces"]["training loss, mean of 10 steps"]
+    np.testing.assert_allclose(mean, smoothed(np.array(LOSSES), 10), rtol=1e-6)
+    recall = figure(page, 1)["traces"]["Recall@1"]
+    np.testing.assert_allclose(recall, [item["recall@1"] for item in EVALUATIONS.values()], rtol=1e-6)
+    assert figure(page, 2)["types"][0] == figure(page, 3)["types"][0] == "heatmap"
+    page.get_by_role("slider", name="Step").focus()
+    page.keyboard.press("ArrowLeft")  # one step back by the keyboard
+    page.wait_for_url("**step=15**")
+    settle(page)
+    assert "After step 15" in figure(page, 3)["title"]
+
+
+def test_the_run_can_be_deleted_after_a_question(visit: Visit, recorded: RunFolder) -> None:
+    page = visit(f"/training?view=run&run={recorded.name}")
+    row = page.locator(f".st-key-row_run_{recorded.name}")
+    row.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.get_by_text("No model has been trained here yet")).to_be_visible(timeout=30_000)
+    assert not recorded.path.exists()
+
+
+@pytest.mark.parametrize("objective", ["mnrl", "contrastive", "triplet", "cosine", "tsdae", "relevance"])
+def test_labels_of_an_objectives_picture_do_not_overlap_or_leave_it(visit: Visit, objective: str) -> None:
+    page = visit(
+        f"/training?view=objective&obj={objective}" + ("&src=demo:scored" if objective == "cosine" else ""), phone=True
+    )
+    figure(page, 0)
+    page.wait_for_timeout(500)
+    outside, overlaps = page.evaluate(
+        """() => {
+            const plot = document.querySelector('.js-plotly-plot'), frame = plot.getBoundingClientRect();
+            const labels = [...plot.querySelectorAll('.textpoint text, .annotation-text')]
+                .filter((label) => label.textContent.trim())
+                .map((label) => ({text: label.textContent, box: label.getBoundingClientRect()}));
+            const outside = labels.filter(({box}) => box.left < frame.left - 1 || box.right > frame.right + 1);
+            const overlaps = labels.flatMap((a, i) => labels.slice(i + 1).filter((b) =>
+                a.box.left < b.box.right - 2 && b.box.left < a.box.right - 2
+                && a.box.top < b.box.bottom - 2 && b.box.top < a.box.bottom - 2).map((b) => [a.text, b.text]));
+            return [outside.map(({text}) => text), overlaps];
+        }"""
+    )
+    assert outside == []
+    assert overlaps == []
+    assert fits(page)

@@ -1,0 +1,88 @@
+"""Figures of training runs, and the pictures of objectives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.charts import objective_pictures, training
+from components.training.objectives import OBJECTIVES
+
+STEPS = np.arange(1, 6)
+NONE = (np.zeros(0, int), np.zeros(0))
+
+
+def test_smoothing_is_the_mean_of_the_last_values() -> None:
+    values = np.array([4.0, 2.0, 6.0, 0.0])
+    np.testing.assert_allclose(training.smoothed(values, 1), values)
+    np.testing.assert_allclose(training.smoothed(values, 2), [4, 3, 4, 3])
+    np.testing.assert_allclose(training.smoothed(values, 99), [4, 3, 4, 3])
+    assert len(training.smoothed(np.zeros(0), 3)) == 0
+
+
+def test_the_loss_is_drawn_raw_and_smoothed_with_the_validation_loss() -> None:
+    values = np.array([5.0, 3.0, 4.0, 2.0, 1.0])
+    validation = (np.array([0, 5]), np.array([5.5, 1.5]))
+    figure = training.loss_curves({"Triplet": (STEPS, values)}, validation, "Loss", window=2, steps=10, marked=4)
+    names = {trace.name: trace for trace in figure.data}
+    assert list(names) == ["training loss, each step", "training loss, mean of 2 steps", "validation loss"]
+    np.testing.assert_allclose(names["training loss, each step"].y, values)
+    np.testing.assert_allclose(names["training loss, mean of 2 steps"].y, [5, 4, 3.5, 3, 1.5])
+    np.testing.assert_allclose(names["validation loss"].y, [5.5, 1.5])
+    assert figure.layout.xaxis.range[1] > 10  # room for the steps to come
+    assert figure.layout.shapes[0].x0 == 4
+
+
+def test_two_objectives_have_two_curves_each() -> None:
+    curves = {"A": (STEPS[::2], np.ones(3)), "B": (STEPS[1::2], np.ones(2))}
+    figure = training.loss_curves(curves, NONE, "Loss", window=1, steps=5)
+    assert [trace.name for trace in figure.data] == ["A loss, each step", "A loss", "B loss, each step", "B loss"]
+
+
+def test_a_run_without_a_step_says_so() -> None:
+    for figure in (
+        training.loss_curves({}, NONE, "Loss", window=1, steps=5),
+        training.step_curves({"rate": NONE}, "Rate", y_title="rate", steps=5),
+    ):
+        assert figure.layout.annotations[0].text == "no step yet"
+
+
+def test_long_runs_are_thinned_and_short_ones_are_whole() -> None:
+    for count in (training.MOST_POINTS, 10 * training.MOST_POINTS + 1):
+        curve = (np.arange(count), np.arange(count, dtype=float))
+        figure = training.step_curves({"rate": curve}, "Rate", y_title="rate", steps=count, markers=False)
+        assert len(figure.data[0].x) == (count if count == training.MOST_POINTS else -(-count // 11))
+
+
+def test_the_histogram_counts_every_text_once_and_marks_the_cut_off() -> None:
+    lengths = {"query": np.array([3, 5, 5, 9]), "answer": np.array([200, 100])}
+    figure = training.length_histogram(lengths, 128, "Lengths")
+    assert [int(trace.y.sum()) for trace in figure.data] == [4, 2]
+    for trace, values in zip(figure.data, lengths.values(), strict=True):
+        for (low, high), count in zip(trace.customdata, trace.y, strict=True):
+            assert count == np.count_nonzero((values >= low) & (values <= high))
+    assert figure.layout.shapes[0].x0 == 128.5
+    assert figure.layout.annotations[0].text == "cut-off: 128 tokens"
+
+
+def test_before_and_after_have_their_intervals() -> None:
+    before, after = np.array([[50.0, 40.0, 65.0]]), np.array([[70.0, 60.0, 75.0]])
+    figure = training.before_after_bars(["Recall@1"], before, after, "Change", y_title="per cent", unit=" %")
+    assert [trace.name for trace in figure.data] == ["before", "after"]
+    assert [float(trace.y[0]) for trace in figure.data] == [50, 70]
+    assert (figure.data[0].error_y.array[0], figure.data[0].error_y.arrayminus[0]) == (15, 10)
+
+
+@pytest.mark.parametrize("key", OBJECTIVES)
+def test_every_objective_has_a_picture(key: str) -> None:
+    figure = objective_pictures.objective_picture(key, OBJECTIVES[key].name)
+    assert OBJECTIVES[key].name in figure.layout.title.text.replace("<br>", " ")
+    assert len(figure.layout.annotations) >= 2  # arrows
+    drawn = [item.x for item in figure.layout.annotations] + [
+        trace.x[0] for trace in figure.data if trace.x[0] is not None
+    ]
+    assert all(0 <= place <= 9 for place in drawn)
+
+
+def test_the_pictures_are_those_of_the_objectives() -> None:
+    assert set(objective_pictures._DRAW) == set(OBJECTIVES)

@@ -1,0 +1,137 @@
+"""`train`: a model from a file, and what is said before anything starts."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.components.command_line.in_process import run
+from tests.concepts import concept_pairs
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """A file of pairs whose columns have the names of another data set, with two rows that cannot be used."""
+    columns = concept_pairs(120).columns
+    rows = [dict(zip(("query", "answer"), row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    path = tmp_path_factory.mktemp("train") / "pairs.jsonl"
+    lines = [*rows, {"query": "", "answer": "say1"}, {"query": "ask1", "answer": None}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_model_is_trained_and_loads_in_sentence_transformers(pairs, concept_model, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    out = tmp_path / "model"
+    settings = ("--full", "--epochs", "2", "--batch", "32", "--learning-rate", "0.006", "--seed", "3")
+    done = run("train", str(pairs), "--model", str(concept_model), "--out", str(out), *settings, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert "120 pairs (anchor = query, positive = answer)" in done.stderr
+    assert "Rows left out: empty (1), no text (1)." in done.stderr
+    result = json.loads(done.stdout)
+    assert (result["model"], result["steps"], result["status"]) == (str(out), 6, "done")
+    assert result["split"] == {"train": 96, "held_out": 24, "groups": 120, "shared_texts": 0}
+    assert result["after"]["validation_loss"] < result["before"]["validation_loss"]
+    vectors = SentenceTransformer(str(out), device="cpu").encode(["ask1 ask2"])
+    assert vectors.shape == (1, 48)
+    assert np.isfinite(vectors).all()
+    record = json.loads((out / "run" / "record.json").read_text())
+    assert (record["seed"], record["settings"]["adapter"]) == (3, False)
+    again = run("train", str(pairs), "--out", str(out))
+    assert again.returncode == 2
+    assert "already exists and holds a training run" in again.stderr
+    more = run("train", "--resume", str(out))
+    assert more.returncode == 2
+    assert "The run run is done." in more.stderr
+
+
+def test_a_dry_run_says_what_would_be_done(pairs, concept_model):
+    arguments = ("--model", str(concept_model), "--objective", "mnrl,contrastive", "--epochs", "3", "--dry-run")
+    done = run("train", str(pairs), *arguments, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["data"]["columns"] == {"anchor": "query", "positive": "answer"}
+    assert sum(plan["data"]["dropped"].values()) == 2
+    assert plan["objectives"] == {"mnrl": {"train": 96, "held_out": 24}, "contrastive": {"train": 192, "held_out": 48}}
+    assert plan["steps"] == 3 * 2 * 6  # batches of 16 in turn until the shorter part has no more
+    assert plan["estimated_seconds"] > 0
+    text = run("train", str(pairs), *arguments)
+    assert text.stdout.startswith("36 steps, 4 of them warm-up; about ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("{pairs}",), "No folder for the model was given."),
+        (("--out", "x"), "No data was given."),
+        (("{pairs}", "--out", "{new}", "--objective", "nonsense"), "There is no objective 'nonsense'."),
+        (("{pairs}", "--out", "{new}", "--objective", "mnrl,relevance"), "different kinds of model"),
+        (("{pairs}", "--out", "{new}", "--objective", "softmax,cosine,mnrl"), "one objective, or two different ones"),
+        (("{pairs}", "--out", "{new}", "--epochs", "0"), "epochs"),
+        (("{pairs}", "--out", "{new}", "--preset", "odd"), "There is no preset 'odd'."),
+        (("{pairs}", "--out", "{new}", "--columns", "query"), "The columns 'query' are not valid."),
+        (("{pairs}", "--out", "{new}", "--columns", "anchor=title,positive=answer"), "has no column 'title'"),
+        (("{pairs}", "--out", "{new}", "--threads", "0"), "--threads is 0."),
+        (("{pairs}", "--out", "{new}", "--model", "/no/such/model"), "The folder '/no/such/model' does not exist."),
+        (("{pairs}", "--out", "{new}", "--model", "run:gone"), "no trained model 'gone'"),
+        (("{pairs}", "--out", "{parent}"), "already exists."),
+        (("--resume", "{parent}"), "holds no training run."),
+        (("{new}", "--out", "{new}"), "new"),
+        (("{one}", "--out", "{new}"), "1 usable row"),
+        (("{same}", "--out", "{new}"), "have the label"),
+        (("{numbers}", "--out", "{new}"), "no texts"),
+    ],
+)
+def test_what_cannot_be_used_is_said_before_anything_starts(pairs, tmp_path, arguments, said):
+    (tmp_path / "one.csv").write_text("query,answer\na b,c d\n")
+    (tmp_path / "same.csv").write_text("sentence1,sentence2,label\n" + "".join(f"a{i} b,c{i} d,1\n" for i in range(20)))
+    (tmp_path / "numbers.csv").write_text("anchor,positive\n" + "".join(f"{i},{i / 2}\n" for i in range(20)))
+    names = {name: tmp_path / f"{name}.csv" for name in ("one", "same", "numbers")}
+    names |= {"pairs": pairs, "new": tmp_path / "new", "parent": tmp_path}
+    done = run("train", *(argument.format(**names) for argument in arguments))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") <= 4  # what was recognised, and one line for the error
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_grid_as_a_table_and_as_json(monkeypatch, tmp_path):
+    from components.training import grid
+
+    given = []
+
+    def quick(settings, data, split, scored, folder, seeds, progress):
+        given.append((settings.objectives, data.kind, len(scored.first), seeds))
+        values = np.array([[[0.25, 0.75]], [[np.nan, 0.5]]])
+        return grid.AblationGrid(("mean", "max"), (("u, v", "|u-v|"),), seeds, values, np.array([0.1, 0.2]), 150)
+
+    monkeypatch.setattr(grid, "run_grid", quick)
+    arguments = ("train", "demo:nli", "--grid", "2", "--seed", "4", "--out", str(tmp_path / "grid"))
+    text = run(*arguments)
+    assert text.returncode == 0, text.stderr
+    assert [line.split() for line in text.stdout.splitlines()] == [
+        ["pooling", "combination", "before", "Spearman", "spread"],
+        ["mean", "u,", "v,", "|u-v|", "0.1000", "0.5000", "0.3536"],
+        ["max", "u,", "v,", "|u-v|", "0.2000", "-", "-"],
+    ]
+    result = json.loads(run(*arguments, "--json", "-").stdout)
+    assert (result["pairs"], result["seeds"], result["grid"][0]["by_seed"]) == (150, [4, 5], {"4": 0.25, "5": 0.75})
+    assert {kind for _, kind, _, _ in given} == {"labelled"}
+    assert {(pairs, seeds) for _, _, pairs, seeds in given} == {(150, (4, 5))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("{pairs}", "--grid", "2", "--out", "{new}"), "Labelled pairs were expected"),
+        (("demo:nli", "--grid", "0", "--out", "{new}"), "--grid is 0."),
+        (("demo:nli", "--grid", "2", "--dry-run"), "Both --grid and --dry-run are given."),
+    ],
+)
+def test_a_grid_that_cannot_be_trained(arguments, said, pairs, tmp_path):
+    done = run("train", *(part.format(pairs=pairs, new=tmp_path / "new") for part in arguments))
+    assert done.returncode == 2
+    assert said in done.stderr

@@ -1,0 +1,212 @@
+"""Scores of a cross-encoder against sentence-transformers' own, and the included one against peft's merge."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from components.errors import InputError, ModelError
+from components.jobs import Cancelled
+from components.model import loading
+from components.model.backend import Backend
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, catalog_spec
+from components.model.files import sources
+from tests import tiny
+
+KINDS = ("bert", "bert with segments", "electra", "roberta", "distilbert", "mpnet")
+QUERIES = ["the cat sat on the bank", "money", "a red hat", "you will walk by the river, we will run", "x", ""]
+DOCUMENTS = ["a cat on a river bank", "put money in the bank!", "the cat ran", "walking " * 70, "the dog é 你", "hat"]
+
+
+def save_cross_encoder(folder, kind, outputs=1, seed=3):
+    """A tiny seeded cross-encoder in sentence-transformers' format; BERT's with or without segments for the pair."""
+    from sentence_transformers import CrossEncoder
+
+    torch.manual_seed(seed)
+    tiny.save_tiny(folder / "encoder", kind.split()[0])
+    if kind.endswith("segments"):
+        path = folder / "encoder" / "tokenizer_config.json"
+        names = ["input_ids", "token_type_ids", "attention_mask"]
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"model_input_names": names}))
+    model = CrossEncoder(str(folder / "encoder"), num_labels=outputs, device="cpu", local_files_only=True)
+    for name, parameter in model.model.named_parameters():
+        if "classifier" in name:  # large, so that a wrong head shows
+            torch.nn.init.normal_(parameter, std=0.5)
+    model.save_pretrained(str(folder / "scorer"), create_model_card=False)
+    return folder / "scorer"
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def scorers(request, tmp_path_factory):
+    from sentence_transformers import CrossEncoder
+
+    folder = save_cross_encoder(tmp_path_factory.mktemp(request.param), request.param)
+    return Backend.load(str(folder), device_name="cpu"), CrossEncoder(str(folder), device="cpu", local_files_only=True)
+
+
+@pytest.fixture(scope="module")
+def included():
+    return Backend.load(EMBEDDED_CROSS_ENCODER_KEY, device_name="cpu")
+
+
+def test_scores_are_those_of_sentence_transformers(scorers):
+    ours, theirs = scorers
+    assert ours.is_cross_encoder
+    expected = theirs.predict(list(zip(QUERIES, DOCUMENTS, strict=True)), activation_fn=torch.nn.Identity())
+    scores = ours.score_pairs(QUERIES, DOCUMENTS)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    assert np.ptp(scores) > 0.1
+    # One pair at a time, without padding.
+    np.testing.assert_allclose(ours.score_pairs(QUERIES, DOCUMENTS, token_budget=1), expected, atol=1e-5)
+
+
+def test_pairs_are_truncated_as_sentence_transformers_truncates_them(scorers):
+    ours, theirs = scorers
+    theirs.max_seq_length = 12
+    expected = theirs.predict(list(zip(QUERIES, DOCUMENTS, strict=True)), activation_fn=torch.nn.Identity())
+    theirs.max_seq_length = ours.own_max_length
+    np.testing.assert_allclose(ours.score_pairs(QUERIES, DOCUMENTS, max_length=12), expected, atol=1e-5)
+    with pytest.raises(InputError):
+        ours.score_pairs(QUERIES, DOCUMENTS, max_length=10_000)
+
+
+def test_the_encoders_weights_are_shared_with_the_scorer(scorers):
+    ours, _ = scorers
+    shared = {parameter.data_ptr() for parameter in ours.encoder.parameters()}
+    own = [p for p in ours.loaded.pair_scorer().parameters() if p.data_ptr() not in shared]
+    assert 0 < sum(parameter.numel() for parameter in own) < 3_000
+
+
+def test_progress_stopping_and_wrong_numbers(scorers):
+    ours, _ = scorers
+    reports = []
+    ours.score_pairs(QUERIES, DOCUMENTS, token_budget=1, progress=lambda *report: reports.append(report))
+    assert reports == [(done, 6) for done in range(1, 7)]
+    assert ours.score_pairs([], []).shape == (0,)
+    with pytest.raises(Cancelled):
+        ours.score_pairs(QUERIES, DOCUMENTS, is_cancelled=lambda: True)
+    with pytest.raises(ValueError, match="equal numbers"):
+        ours.score_pairs(QUERIES, DOCUMENTS[:1])
+
+
+def test_models_without_one_score_are_refused(embedded, tiny_folder, tmp_path):
+    with pytest.raises(ModelError, match="no head"):
+        embedded.score_pairs(["a"], ["b"])
+    with pytest.raises(ModelError, match="no head"):
+        Backend.load(str(tiny_folder("bert")), device_name="cpu").score_pairs(["a"], ["b"])
+    three = Backend.load(str(save_cross_encoder(tmp_path, "bert", outputs=3)), device_name="cpu")
+    with pytest.raises(ModelError, match="3 numbers"):
+        three.score_pairs(["a"], ["b"])
+
+
+@pytest.mark.parametrize("change", ["incomplete", "shape", "nan"])
+def test_a_damaged_head_is_refused(change, tmp_path):
+    folder = save_cross_encoder(tmp_path, "distilbert")
+    weights = load_file(folder / "model.safetensors")
+    if change == "incomplete":
+        del weights["pre_classifier.weight"]
+    elif change == "shape":
+        weights["classifier.weight"] = torch.zeros(1, 7)
+    else:
+        weights["classifier.bias"] = torch.full((1,), torch.nan)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError):
+        Backend.load(str(folder), device_name="cpu").score_pairs(["a"], ["b"])
+
+
+def test_the_included_adapter_is_merged_as_peft_merges_it(included, embedded_folder):
+    from peft import PeftModel
+
+    config = AutoConfig.from_pretrained(embedded_folder, num_labels=1)
+    base = AutoModelForSequenceClassification.from_pretrained(embedded_folder, config=config)
+    merged = PeftModel.from_pretrained(base, str(sources.CROSS_ENCODER)).merge_and_unload().eval()
+    for name, parameter in merged.named_parameters():
+        own = included.loaded.pair_scorer().get_parameter(name)
+        torch.testing.assert_close(own, parameter.float(), rtol=0, atol=1e-6, msg=name)
+    plain = AutoModelForSequenceClassification.from_pretrained(embedded_folder, config=config)
+    query = "bert.encoder.layer.0.attention.self.query.weight"
+    assert not torch.equal(included.loaded.pair_scorer().get_parameter(query), plain.get_parameter(query))
+
+
+def test_the_included_cross_encoder_is_small_and_says_what_it_is(included):
+    assert included.is_cross_encoder
+    assert included.not_applied == ()
+    assert included.spec == catalog_spec(EMBEDDED_CROSS_ENCODER_KEY)
+    assert included.facts == included.spec.facts
+    assert sum(path.stat().st_size for path in sources.CROSS_ENCODER.iterdir()) < 2_000_000
+    record = json.loads((sources.CROSS_ENCODER / "record.json").read_text())
+    assert "CC BY-SA 4.0" in record["data"]["licence"]
+    assert included.revision.endswith(record["adapter_sha256"][:12])
+
+
+def test_training_can_continue_from_the_included_cross_encoder(included):
+    from components.training import model as models
+    from components.training.settings import TrainingSettings
+
+    settings = TrainingSettings(model=EMBEDDED_CROSS_ENCODER_KEY, objectives=("relevance",))
+    start = models.build(settings, "cross-encoder")
+    expected = start.predict([("a cat", "the dog"), ("a cat", "one cat")], activation_fn=torch.nn.Identity())
+    np.testing.assert_allclose(included.score_pairs(["a cat"] * 2, ["the dog", "one cat"]), expected, atol=1e-5)
+
+
+def test_it_scores_similar_texts_higher(included):
+    scores = included.score_pairs(
+        ["A man plays a guitar."] * 3,
+        ["A man is playing the guitar.", "A woman plays a violin.", "The stock market fell on Monday."],
+    )
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_a_changed_adapter_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "CROSS_ENCODER", shutil.copytree(sources.CROSS_ENCODER, tmp_path / "copy"))
+    path = tmp_path / "copy" / "adapter_model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(ModelError, match="damaged"):
+        sources.find_files(catalog_spec(EMBEDDED_CROSS_ENCODER_KEY))
+    path.unlink()
+    with pytest.raises(ModelError, match="missing"):
+        sources.find_files(catalog_spec(EMBEDDED_CROSS_ENCODER_KEY))
+
+
+def adapter_folder(folder, weights, rank=2, alpha=6):
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(json.dumps({"r": rank, "lora_alpha": alpha}))
+    save_file(
+        {f"base_model.model.{name}": value for name, value in weights.items()}, folder / "adapter_model.safetensors"
+    )
+    return folder
+
+
+def test_an_adapter_adds_its_scaled_product(tmp_path):
+    model, _ = tiny.tiny_model("bert")
+    before = model.encoder.layer[1].attention.self.query.weight.detach().clone()
+    down, up = torch.randn(2, 32), torch.randn(32, 2)
+    part = "bert.encoder.layer.1.attention.self.query"
+    folder = adapter_folder(tmp_path / "a", {f"{part}.lora_A.weight": down, f"{part}.lora_B.weight": up})
+    loading.merge_adapter(model, folder, "tiny")
+    after = model.encoder.layer[1].attention.self.query.weight
+    torch.testing.assert_close(after.detach(), before + 3 * up @ down)
+    assert after.requires_grad == model.encoder.layer[0].attention.self.query.weight.requires_grad
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["bert.encoder.layer.1.attention.self.query.lora_A.weight"],
+        ["bert.no.such.part.lora_A.weight", "bert.no.such.part.lora_B.weight"],
+        ["bert.encoder.layer.0.attention.self.query.lora_magnitude_vector"],
+    ],
+)
+def test_an_adapter_that_does_not_fit_is_refused(names, tmp_path):
+    model, _ = tiny.tiny_model("bert")
+    with pytest.raises(ModelError):
+        loading.merge_adapter(model, adapter_folder(tmp_path / "a", {name: torch.ones(2, 2) for name in names}), "tiny")
+    with pytest.raises(ModelError):
+        loading.merge_adapter(model, tmp_path, "tiny")

@@ -1,0 +1,92 @@
+"""What is measured on the held-out part, on models whose vectors are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.training.data import TrainingData
+from components.training.held_out import HeldOut, best_boundary, held_out_of, is_better
+from components.training.settings import TrainingSettings
+
+
+class KnownVectors:
+    """A model that gives each text the vector that stands in a table."""
+
+    def __init__(self, **vectors):
+        self.vectors, self.calls = {text: np.array(vector, np.float32) for text, vector in vectors.items()}, []
+
+    def encode(self, texts, **_):
+        self.calls.append(list(texts))
+        return np.stack([self.vectors[text] for text in texts])
+
+
+def test_recall_counts_ties_against_the_query_and_equal_answers_once():
+    model = KnownVectors(q1=[1, 0], q2=[0, 1], q3=[1, 0], a=[1, 0], b=[1, 1], c=[1, 0.0])
+    pairs = HeldOut("retrieval", "encoder", ("q1", "q2", "q3"), ("a", "b", "a"))
+    assert pairs.measure(model) == {"recall@1": 1.0, "recall@10": 1.0}
+    tied = HeldOut("retrieval", "encoder", ("q1", "q2", "q3"), ("a", "b", "c"))
+    assert tied.measure(model)["recall@1"] == pytest.approx(1 / 3)
+    assert sorted(model.calls[0]) == ["a", "b", "q1", "q2", "q3"]  # each text once
+
+
+def test_scores_are_compared_by_rank():
+    model = KnownVectors(x=[1, 0], near=[1, 0.1], middle=[1, 1], far=[0, 1])
+    scored = HeldOut("scores", "encoder", ("x",) * 3, ("near", "middle", "far"), np.array([0.9, 0.8, 0.1]))
+    assert scored.measure(model) == {"spearman": 1.0}
+    equal = HeldOut("scores", "encoder", ("x",) * 3, ("near", "near", "near"), np.array([0.9, 0.8, 0.1]))
+    assert equal.measure(model) == {}  # no order
+
+
+def test_the_boundary_comes_from_training_rows():
+    model = KnownVectors(x=[1, 0], near=[1, 0.1], middle=[1, 1], far=[0, 1])
+    known = HeldOut("binary", "encoder", ("x",) * 3, ("near", "middle", "far"), np.array([1.0, 0.0, 0.0]))
+    unseen = HeldOut("binary", "encoder", ("x", "x"), ("near", "middle"), np.array([1.0, 1.0]), known)
+    assert unseen.measure(model) == {"accuracy": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]), ([0.5, 0.5, 0.5], [1, 1, 0]), ([0.1, 0.9], [1, 1]), ([0.1, 0.9], [0, 0])],
+)
+def test_no_boundary_is_better(scores, labels):
+    scores, labels = np.array(scores), np.array(labels, float)
+
+    def right(boundary):
+        return np.mean((scores > boundary) == (labels > 0.5))
+
+    assert right(best_boundary(scores, labels)) == max(right(other) for other in [-1, *scores, *(scores - 1e-6), 2])
+
+
+def test_unrelated_texts_are_those_half_the_rows_away():
+    model = KnownVectors(a=[1, 0], b=[0, 1], c=[1, 0], d=[0, 1])
+    rows = HeldOut("none", "encoder", ("a", "b", "c", "d"), ())
+    assert rows.measure(model) == {"unrelated_cosine": pytest.approx(1.0)}  # a with c, b with d
+
+
+def labelled(names):
+    columns = {"sentence1": tuple("abcdef"), "sentence2": tuple("ghijkl")}
+    return TrainingData("labelled", "x", columns, np.array([0, 1, 2, 0, 1, 2]), names)
+
+
+@pytest.mark.parametrize(
+    ("objective", "names", "task", "rows"),
+    [
+        ("softmax", ("entailment", "neutral", "contradiction"), "classes", 6),
+        ("mnrl", ("entailment", "neutral", "contradiction"), "retrieval", 2),
+        ("contrastive", ("entailment", "neutral", "contradiction"), "binary", 4),
+        ("simcse", ("red", "green", "blue"), "none", 6),
+    ],
+)
+def test_what_is_measured_follows_from_rows_and_objective(objective, names, task, rows):
+    settings = TrainingSettings(objectives=(objective,))
+    held_out = held_out_of(settings, "encoder", labelled(names), labelled(names), labelled(names))
+    assert (held_out.task, len(held_out.first)) == (task, rows)
+
+
+def test_equal_measures_are_decided_by_the_validation_loss():
+    assert is_better({"recall@1": 0.6, "validation_loss": 9.0}, {"recall@1": 0.5, "validation_loss": 1.0})
+    assert is_better({"recall@1": 0.5, "validation_loss": 0.9}, {"recall@1": 0.5, "validation_loss": 1.0})
+    assert not is_better({"recall@1": 0.5, "validation_loss": 1.0}, {"recall@1": 0.5, "validation_loss": 1.0})
+    assert is_better({"validation_loss": 0.9}, {"validation_loss": 1.0})
+    assert not is_better({"recall@1": 0.5, "validation_loss": None}, {"recall@1": 0.5, "validation_loss": 1.0})

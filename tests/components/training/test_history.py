@@ -1,0 +1,50 @@
+"""The curves in a run's events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from components.training.history import Notice, history
+from tests.training_runs import EVALUATIONS, LOSSES, STEPS, write_run
+
+
+def test_the_curves_are_what_the_run_wrote(tmp_path: Path) -> None:
+    past = history(write_run(tmp_path, notices=({"step": 10, "code": "collapse", "value": 0.97},)).events())
+    steps, values = past.losses["mnrl"]
+    np.testing.assert_array_equal(steps, np.arange(1, STEPS + 1))
+    np.testing.assert_allclose(values, LOSSES)
+    np.testing.assert_array_equal(past.validation[0], list(EVALUATIONS))
+    np.testing.assert_allclose(past.validation[1], [item["validation_loss"] for item in EVALUATIONS.values()])
+    assert list(past.measures) == ["recall@1", "recall@10"]
+    np.testing.assert_allclose(past.measures["recall@1"][1], [0.4, 0.6, 0.7])
+    np.testing.assert_allclose(past.learning_rate[1][0], 2e-4 * 0.95)
+    np.testing.assert_allclose(past.sentences_per_second[1][-1], 50 + STEPS)
+    assert past.seconds_left == 0
+    assert past.last_step == STEPS
+    assert past.notices == (Notice(10, "collapse", 0.97),)
+
+
+def test_a_loss_that_was_not_finite_is_a_gap_and_a_repeated_step_counts_once() -> None:
+    past = history(
+        [
+            {"event": "loss", "step": 1, "loss": 3.0, "objective": "mnrl"},
+            {"event": "loss", "step": 2, "loss": 9.0, "objective": "mnrl"},
+            {"event": "loss", "step": 2, "loss": None, "objective": "mnrl"},
+            {"event": "loss", "step": 2, "loss": 1.0, "objective": "contrastive"},
+            {"event": "evaluation", "step": 0, "validation_loss": None, "spearman": 0.5},
+            {"event": "notice", "step": 2, "code": "diverged", "value": None},
+        ]
+    )
+    assert list(past.losses) == ["mnrl", "contrastive"]
+    np.testing.assert_array_equal(past.losses["mnrl"][1], [3.0, np.nan])
+    np.testing.assert_array_equal(past.validation[1], [np.nan])
+    np.testing.assert_array_equal(past.measures["spearman"][1], [0.5])
+    assert np.isnan(past.notices[0].value)
+
+
+def test_a_run_that_has_not_begun_has_empty_curves() -> None:
+    past = history([])
+    assert (past.losses, past.measures, past.notices, past.last_step, past.seconds_left) == ({}, {}, (), 0, None)
+    assert len(past.validation[0]) == 0

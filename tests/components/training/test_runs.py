@@ -1,0 +1,261 @@
+"""Runs: their process is followed, outlives its server and may be killed; their folders are bounded."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from components.errors import InputError
+from components.jobs import Cancelled
+from components.model.catalog import parse_model, spec_of
+from components.training import runs
+from components.training.data import load, split
+from components.training.run_folder import RunFolder, RunState
+from components.training.settings import TrainingSettings
+
+
+class Follower(threading.Thread):
+    """Follows a run as a server's job would."""
+
+    def __init__(self, run: RunFolder) -> None:
+        super().__init__(daemon=True)
+        self.work, self.is_stopped = runs.follow(run), threading.Event()
+        self.progress: list[tuple[int, int]] = []
+        self.result: RunFolder | None = None
+        self.error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.result = self.work(lambda done, total: self.progress.append((done, total)), self.is_stopped.is_set)
+        except (InputError, Cancelled, runs.RunFailed) as problem:
+            self.error = problem
+
+
+def wait_for(condition, seconds=120.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path))
+    return tmp_path / "runs"
+
+
+def small_run(name="", **changes):
+    settings = TrainingSettings(name=name, **changes)
+    data = load("demo:pairs")
+    return runs.create(settings, data, split(data, 0.2, 10, 40))
+
+
+def test_two_servers_follow_one_process_which_is_killed(new_run, monkeypatch):
+    """Two followers stand for a server and for the one that was started after it; the process knows neither."""
+    monkeypatch.setenv("BERT_INTERNALS_TRAINING_THREADS", "1")
+    run = new_run(epochs=60, evaluate_every=40, watch_every=200, max_steps=600)
+    first = Follower(run)
+    wait_for(lambda: len(run.events("loss")) >= 3)
+    state = run.state()
+    second = Follower(run)
+    time.sleep(3 * runs.POLL_SECONDS)
+    assert (run.state().pid, run.state().status) == (state.pid, "running")
+    assert len(started_for(run)) == 1
+    assert runs.is_alive(state)
+    assert psutil.Process(state.pid).nice() >= 10
+    assert os.getsid(state.pid) == state.pid  # what ends the server does not end it
+    memory = Path(f"/proc/{state.pid}/oom_score_adj")
+    assert not memory.exists() or int(memory.read_text()) > 0  # the system ends it before the server
+    with pytest.raises(InputError, match="is at work"):
+        runs.delete(run)
+    os.kill(state.pid, signal.SIGKILL)
+    first.join(30)
+    second.join(30)
+    assert "signal 9" in str(first.error)
+    assert "ended from outside" in str(second.error)  # and it did not start another by itself
+    assert runs.state_of(run).status == "interrupted"
+    assert not started_for(run)
+    assert first.progress[-1][1] == 600
+
+
+def started_for(run):
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        if str(run.path) in (process.info["cmdline"] or []) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
+    return found
+
+
+def test_a_pid_that_another_process_has_now_is_not_ours(folder):
+    run = small_run()
+    mine = psutil.Process()
+    run.write_state(RunState("running", mine.pid, mine.create_time() - 500, 3, 10))
+    assert runs.state_of(run).status == "interrupted"
+    run.write_state(RunState("running", mine.pid, mine.create_time(), 3, 10))
+    assert runs.state_of(run).status == "running"
+    with pytest.raises(InputError, match="is at work"):
+        runs.resume(run)
+
+
+def test_a_run_that_is_stopped_before_it_begins_starts_nothing(folder):
+    run = small_run()
+    with pytest.raises(Cancelled):
+        runs.follow(run)(lambda done, total: None, lambda: True)
+    assert run.state().status == "stopped"
+    assert started_for(run) == []
+    runs.resume(run)
+    assert (run.state().status, run.is_asked_to_stop()) == ("waiting", False)
+
+
+def test_data_settings_and_split_come_back_as_they_were_given(folder):
+    data = load("demo:nli")
+    parts = split(data, 0.25, 4, 50)
+    run = runs.create(TrainingSettings(data="demo:nli", objectives=("softmax",), name="mine"), data, parts)
+    read, read_parts = runs.find("mine").data()
+    assert (read.kind, read.columns, read.label_names, read.sha256) == (
+        data.kind,
+        data.columns,
+        data.label_names,
+        data.sha256,
+    )
+    np.testing.assert_array_equal(read.labels, data.labels)
+    assert read.labels.dtype == data.labels.dtype
+    np.testing.assert_array_equal(read_parts.train, parts.train)
+    np.testing.assert_array_equal(read_parts.held_out, parts.held_out)
+    assert (read_parts.groups, read_parts.overlap) == (parts.groups, 0)
+    assert run.settings().objectives == ("softmax",)
+    assert run.path.stat().st_mode & 0o077 == 0
+
+
+def test_names_belong_to_one_run_and_lead_nowhere_else(folder):
+    small_run("mine")
+    with pytest.raises(InputError, match="already is a training run 'mine'"):
+        small_run("mine")
+    assert runs.find("../mine") is None
+    assert runs.find("other") is None
+    assert [run.name for run in runs.list_runs()] == ["mine"]
+
+
+def test_the_oldest_that_have_ended_make_room(folder, monkeypatch):
+    names = ("first", "waiting", "second", "third")
+    made = []
+    for number, name in enumerate(names):
+        run = small_run(name)
+        if name != "waiting":
+            run.write_state(RunState("done"))
+        (run.path / "ballast").write_bytes(bytes(1_000_000))
+        os.utime(run.path / "data.json", (number, number))
+        made.append(run)
+    assert [run.name for run in runs.list_runs()] == [*reversed(names)]
+    monkeypatch.setenv("BERT_INTERNALS_RUNS_GB", "0.0025")
+    small_run("new")
+    assert [run.name for run in runs.list_runs()] == ["new", "third", "waiting"]
+    monkeypatch.setenv("BERT_INTERNALS_RUNS_GB", "lots")
+    with pytest.raises(InputError, match="BERT_INTERNALS_RUNS_GB is 'lots'"):
+        runs.limit_bytes()
+
+
+def test_the_zip_holds_the_model_the_record_and_the_metrics(learned, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    with zipfile.ZipFile(runs.export_zip(learned)) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path)
+    root = tmp_path / learned.name
+    assert {f"{learned.name}/{name}" for name in ("record.json", "settings.json", "metrics.csv")} <= set(names)
+    vectors = SentenceTransformer(str(root / "model"), device="cpu").encode(["ask1 ask2"])
+    expected = SentenceTransformer(str(learned.model_folder), device="cpu").encode(["ask1 ask2"])
+    np.testing.assert_array_equal(vectors, expected)
+    lines = (root / "metrics.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(learned.events("loss")) + len(learned.events("evaluation"))
+    assert {"step", "loss", "validation_loss", "recall@1"} <= set(lines[0].split(","))
+
+
+def test_a_zip_of_nothing_is_refused(folder):
+    with pytest.raises(InputError, match="has no model yet"):
+        runs.export_zip(small_run())
+
+
+def test_the_result_of_a_run_is_a_model(folder, learned):
+    from components.model.backend import Backend
+
+    run = small_run("mine")
+    with pytest.raises(InputError, match="no trained model 'mine'"):
+        parse_model("run:mine")
+    for wrong in ("run:", "run:../x", "run:.hidden"):
+        with pytest.raises(InputError, match="no trained model"):
+            parse_model(wrong)
+    run.model_folder.symlink_to(learned.model_folder)
+    spec = parse_model("run:mine")
+    assert spec == spec_of("run:mine")
+    assert (spec.source, spec.title) == ("run", "mine")
+    backend = Backend.load("run:mine", device_name="cpu")
+    assert backend.spec.key == "run:mine"
+    assert backend.own_max_length == 32
+
+
+def test_events_survive_a_torn_line_and_numbers_that_json_lacks(tmp_path):
+    run = RunFolder(tmp_path)
+    run.append({"event": "loss", "step": 1, "loss": 2.0})
+    with (tmp_path / "events.jsonl").open("ab") as file:
+        file.write(b'{"event": "loss", "step": 2, "lo')
+    read, position = run.events_after(0)
+    assert [event["step"] for event in read] == [1]
+    run.append({"event": "loss", "step": 3, "loss": float("nan")})
+    assert run.events_after(position)[0] == [{"event": "loss", "step": 3, "loss": None}]
+    assert [event["step"] for event in run.events()] == [1, 3]
+    run.forget_after(1)
+    assert run.events() == read
+
+
+def test_watch_vectors_come_back(tmp_path):
+    run = RunFolder(tmp_path)
+    vectors = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    run.write_watch(0, vectors, vectors[:, :2])
+    run.write_watch(12, vectors + 1, vectors[:, :2])
+    assert run.watch_steps() == (0, 12)
+    np.testing.assert_array_equal(run.watch(12).sentences, vectors + 1)
+    with pytest.raises(InputError, match=r"watch/3\.npz"):
+        run.watch(3)
+    (tmp_path / "watch" / "0.npz").write_bytes(b"PK damaged")
+    with pytest.raises(InputError, match="is damaged"):
+        run.watch(0)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"status": "odd"}', '{"status": "done", "more": 1}', "\x00"])
+def test_a_damaged_state_is_said(tmp_path, content):
+    (tmp_path / "state.json").write_text(content)
+    with pytest.raises(InputError, match=r"state\.json of the run .* is damaged"):
+        RunFolder(tmp_path).state()
+
+
+def test_state_is_json_for_others(tmp_path):
+    RunFolder(tmp_path).write_state(RunState("waiting"))
+    assert json.loads((tmp_path / "state.json").read_text())["status"] == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("device", "visible", "expected"),
+    [
+        (None, None, (None, "0")),
+        ("cuda:1", None, ("cuda", "1")),
+        ("cuda:1", "4,6", ("cuda", "6")),
+        ("cuda", "4,6", ("cuda", "4")),
+        ("cpu", None, ("cpu", "0")),
+        (None, "", (None, "")),
+    ],
+)
+def test_the_process_sees_one_accelerator(device, visible, expected):
+    given = {"BERT_INTERNALS_DEVICE": device, "CUDA_VISIBLE_DEVICES": visible}
+    environment = runs.one_accelerator({name: value for name, value in given.items() if value is not None})
+    assert tuple(map(environment.get, given)) == expected

@@ -1,0 +1,270 @@
+"""The training process: what it learns, writes and saves, and that it may be killed at any time."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from components.training.run_folder import RunFolder
+
+
+def test_a_random_model_goes_from_chance_to_most_answers(learned):
+    """On held-out queries whose three concepts were never trained together."""
+    record = learned.record()
+    assert learned.state().status == "done"
+    assert record["split"]["shared_texts"] == 0
+    assert record["before"]["recall@1"] <= 0.1
+    assert record["after"]["recall@1"] >= 0.6
+    assert record["after"]["validation_loss"] < record["before"]["validation_loss"] / 2
+
+
+def test_events_tell_the_whole_run(learned):
+    losses, evaluations = learned.events("loss"), learned.events("evaluation")
+    steps = learned.state().steps
+    assert [event["step"] for event in losses] == list(range(1, steps + 1))
+    assert [event["step"] for event in evaluations] == [*range(0, steps + 1, 10)]
+    assert np.mean([event["loss"] for event in losses[-10:]]) < losses[0]["loss"] / 2
+    from components.training.settings import learning_rates
+
+    planned = learning_rates(learned.settings(), steps)[:-1]
+    np.testing.assert_allclose([event["learning_rate"] for event in losses], planned, rtol=1e-5)
+    assert all(event["sentences_per_second"] > 0 and event["seconds_left"] >= 0 for event in losses)
+    assert {event["objective"] for event in losses} == {"mnrl"}
+
+
+def test_the_best_evaluation_is_saved(learned):
+    from components.training.held_out import is_better
+
+    record = learned.record()
+    trained = [event for event in learned.events("evaluation") if event["step"] > 0]
+    best = next(event for event in trained if event["step"] == record["best_step"])
+    assert not any(is_better(event, best) for event in trained)
+    assert record["after"]["recall@1"] == best["recall@1"]
+
+
+def test_sentence_transformers_and_the_dashboard_read_the_same_model(learned):
+    """One line loads it; its vectors, and its Recall@1, are those that the dashboard computes."""
+    from sentence_transformers import SentenceTransformer
+
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.ranks import gold_ranks
+
+    data, split = learned.data()
+    held_out = data.take(split.held_out)
+    queries, answers = held_out.columns.values()
+    published = SentenceTransformer(str(learned.model_folder), device="cpu")
+    backend = Backend.load(str(learned.model_folder), device_name="cpu")
+    options = backend.embed_options(precision="float32")
+    ours = [backend.embed(side, options=options)[0, 0] for side in (queries, answers)]
+    for side, vectors in zip((queries, answers), ours, strict=True):
+        np.testing.assert_allclose(vectors, published.encode(list(side)), atol=1e-5)
+    assert np.mean(gold_ranks(*ours) == 1) == pytest.approx(learned.record()["after"]["recall@1"])
+
+
+def test_watch_vectors_are_those_of_the_model_before_and_after(learned, concept_model):
+    from components.analysis.pooling import pool
+    from components.model.backend import Backend
+
+    sentences = list(learned.settings().watch)
+    before = Backend.load(str(concept_model), device_name="cpu").trace(sentences)
+    watched = learned.watch(0)
+    np.testing.assert_allclose(watched.sentences, pool(before, "mean"), atol=1e-5)
+    for number, token in enumerate(learned.watch_tokens()):
+        assert before.sentences[token.sentence].tokens[token.position].piece == token.piece
+        expected = before.hidden_states[:, token.sentence, token.position]
+        np.testing.assert_allclose(watched.tokens[:, number], expected, atol=1e-5)
+    assert learned.watch_steps()[-1] == learned.state().steps
+    assert np.abs(learned.watch(learned.watch_steps()[-1]).sentences - watched.sentences).max() > 0.1
+
+
+def test_nothing_of_this_machine_is_in_the_saved_files(learned):
+    for path in learned.model_folder.rglob("*.json"):
+        assert str(learned.path.parent) not in path.read_text(encoding="utf-8")
+    assert not list(learned.model_folder.rglob("*.bin"))
+    assert not learned.checkpoints_folder.exists()
+
+
+class Killed(BaseException):
+    """Stands for a kill that leaves no time to write anything."""
+
+
+@pytest.mark.parametrize(
+    "changes", [{"adapter": True, "dropout": 0.1}, {"objectives": ("mnrl", "contrastive"), "negatives": "bm25"}]
+)
+def test_a_run_that_is_killed_ends_like_one_that_is_not(new_run, train_here, monkeypatch, changes):
+    """Dropout, the order of batches, new weights, the optimizer: all continue as if nothing had happened."""
+    changes = {"epochs": 2, "evaluate_every": 7, "watch_every": 5, **changes}
+    whole, broken = new_run(**changes), new_run(**changes)
+    assert train_here(whole).status == "done"
+    append, kill_at = RunFolder.append, whole.state().steps - 3
+
+    def append_or_die(run, event):
+        append(run, event)
+        if event["step"] == kill_at:
+            raise Killed
+
+    monkeypatch.setattr(RunFolder, "append", append_or_die)
+    monkeypatch.setattr(RunFolder, "write_state", lambda run, state: None)  # the dead write nothing
+    train_here(broken, checkpoint_seconds=0)
+    monkeypatch.undo()
+    assert any(event["step"] == kill_at for event in broken.events("loss"))
+    from components.training import runs
+
+    assert runs.state_of(broken).status == "waiting"
+    assert train_here(broken).status == "done"
+    assert _weights(broken) == _weights(whole)
+    for name in ("before", "after", "best_step", "model_sha256"):
+        assert broken.record()[name] == whole.record()[name]
+    strip = [[_stripped(event) for event in run.events()] for run in (broken, whole)]
+    assert strip[0] == strip[1]
+
+
+def _weights(run):
+    return {path.name: path.read_bytes() for path in run.model_folder.rglob("*.safetensors")}
+
+
+def _stripped(event):
+    timed = {"seconds", "seconds_left", "sentences_per_second"}
+    return {name: value for name, value in event.items() if name not in timed}
+
+
+def test_a_stop_keeps_the_best_so_far_and_can_be_taken_back(new_run, train_here):
+    from components.training import runs
+
+    run = new_run(epochs=2)
+    run.ask_to_stop()
+    state = train_here(run)
+    assert (state.status, state.step) == ("stopped", 1)
+    assert run.has_model
+    assert run.record()["steps"] == 1
+    runs.resume(run)
+    state = train_here(run)
+    assert (state.status, state.step) == ("done", state.steps)
+    assert run.record()["best_step"] > 1
+
+
+def test_an_error_of_the_process_is_one_line(new_run, train_here):
+    run = new_run(model="/no/such/folder")
+    state = train_here(run)
+    assert state.status == "failed"
+    assert state.error.startswith("The folder '/no/such/folder' does not exist.")
+    assert "\n" not in state.error
+
+
+def test_a_loss_that_is_no_number_ends_the_run(new_run, train_here, monkeypatch):
+    from components.training import objectives
+
+    build_loss = objectives.build_loss
+
+    def broken(*arguments):
+        loss = build_loss(*arguments)
+        loss.scale = float("nan")
+        return loss
+
+    monkeypatch.setattr(objectives, "build_loss", broken)
+    run = new_run(epochs=1)
+    state = train_here(run)
+    assert state.status == "failed"
+    assert state.error.startswith("The loss of step 1 is not a finite number.")
+    assert [event["code"] for event in run.events("notice")] == ["diverged"]
+    assert run.events("loss")[-1]["loss"] is None
+
+
+def test_a_projection_is_saved_as_a_dense_module(new_run, train_here):
+    from sentence_transformers import SentenceTransformer
+
+    from components.model.backend import Backend
+
+    run = new_run(epochs=2, projection=16, adapter=True)
+    assert train_here(run).status == "done"
+    published = SentenceTransformer(str(run.model_folder), device="cpu")
+    vectors = published.encode(["ask1 ask2", "say5"])
+    backend = Backend.load(str(run.model_folder), device_name="cpu")
+    assert vectors.shape == (2, 16)
+    assert backend.own_pooling == "own"
+    ours = backend.embed(["ask1 ask2", "say5"], options=backend.embed_options(precision="float32"))[0, 0]
+    np.testing.assert_allclose(ours[:, :16], vectors, atol=1e-5)
+    assert not ours[:, 16:].any()
+
+
+def test_a_cross_encoder_learns_which_texts_belong_together(new_run, train_here):
+    from sentence_transformers import CrossEncoder
+
+    run = new_run(objectives=("relevance",), adapter=True, epochs=2)
+    assert train_here(run).status == "done"
+    published = CrossEncoder(str(run.model_folder), device="cpu")
+    assert published.num_labels == 1
+    record = run.record()
+    assert set(record["after"]) == {"validation_loss", "accuracy"}
+    data, split = run.data()
+    from components.training.negatives import training_rows
+
+    rows = training_rows(run.settings(), "relevance", data.take(split.held_out))
+    pairs = list(zip(*rows.columns.values(), strict=True))
+    import torch
+
+    logits = published.predict(pairs, activation_fn=torch.nn.Identity())
+    assert np.mean((logits > 0) == (rows.labels == 1)) == pytest.approx(record["after"]["accuracy"])
+    assert {path.name for path in (run.path / "adapter").iterdir()} >= {
+        "adapter_model.safetensors",
+        "adapter_config.json",
+        "head.safetensors",
+    }
+
+
+def test_the_classifier_of_softmax_is_measured(new_run, train_here):
+    from components.training.data import TrainingData
+
+    words = [
+        (f"ask{number}", f"say{number if label else (number + 5) % 40}", label)
+        for number in range(40)
+        for label in (0, 1)
+    ]
+    first, second, labels = zip(*words, strict=True)
+    data = TrainingData(
+        "labelled",
+        "classes",
+        {
+            "sentence1": tuple(first),
+            "sentence2": tuple(f"{text} {other}" for text, other in zip(second, first, strict=True)),
+        },
+        np.array(labels, np.int64),
+        ("different", "same"),
+    )
+    run = new_run(data, objectives=("softmax",), epochs=1)
+    assert train_here(run).status == "done"
+    assert 0 <= run.record()["after"]["accuracy"] <= 1
+    assert json.loads((run.model_folder / "modules.json").read_text())[-1]["path"] == "1_Pooling"
+
+
+@pytest.mark.parametrize(
+    ("objective", "negatives", "measures"),
+    [
+        ("contrastive", "random", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("online-contrastive", "random", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("triplet", "model", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("cosine", "random", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("simcse", "none", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("tsdae", "none", {"recall@1", "recall@10", "unrelated_cosine"}),
+        ("regression", "model", {"spearman"}),
+    ],
+)
+def test_every_objective_runs_and_is_measured(new_run, train_here, objective, negatives, measures):
+    run = new_run(objectives=(objective,), negatives=negatives, max_steps=2, watch_every=1)
+    state = train_here(run)
+    assert (state.error, state.status, state.step) == ("", "done", 2)
+    assert set(run.record()["after"]) == {"validation_loss", *measures}
+    assert run.watch_steps() == (0, 1, 2)
+    assert {event["objective"] for event in run.events("loss")} == {objective}
+
+
+def test_a_collapse_is_recognised(new_run, train_here):
+    """Correct pairs alone, pulled together: in the end all texts have one vector."""
+    run = new_run(objectives=("contrastive",), negatives="none", learning_rate=3e-2, epochs=3)
+    assert train_here(run).status == "done"
+    evaluations = run.events("evaluation")
+    assert evaluations[0]["unrelated_cosine"] < 0.9
+    assert evaluations[-1]["unrelated_cosine"] > 0.95
+    assert "collapse" in [event["code"] for event in run.events("notice")]

@@ -1,0 +1,421 @@
+"""The Training page: what a run would be, how one goes, what it changed, and who may do it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.charts.training import smoothed
+from components.errors import InputError
+from components.retrieval.corpora.corpus import read_corpus
+from components.training import runs
+from components.training.run_folder import RunFolder
+from components.training.settings import PRESETS
+from dashboard import access, caching, settings
+from dashboard.corpora import current
+from dashboard.jobs import training
+from tests.dashboard.conftest import Open, figures, plain_table, setting, texts, traces
+from tests.training_runs import EVALUATIONS, LOSSES, STEPS, WATCH_STEPS, watch_vectors, write_run
+
+NAME = "mnrl-20261122-140233-ab12"
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path))
+
+
+def settled(app: AppTest) -> AppTest:
+    """The page once the jobs that it waits for have ended."""
+    for _ in range(6):
+        for job in caching.queue().under_way():
+            assert job.finished.wait(150), job.title
+        before, app = texts(app), app.run()
+        if texts(app) == before and not caching.queue().under_way():
+            break
+    return app
+
+
+# --- Data
+
+
+def test_the_first_view_says_what_is_trained_on_and_has_one_primary_button(open_page: Open) -> None:
+    app = settled(open_page("training"))
+    assert not app.error
+    said = texts(app)
+    assert "**248 rows**, 64 steps" in said
+    assert "248 rows to train, 62 held out.** No text is in both parts." in said
+    assert "query = column “headline”; correct answer = column “sentence”" in said
+    assert [button.label for button in app.button if button.proto.type == "primary"] == ["Start training"]
+    assert not app.button(key="start_training").disabled
+    (histogram,) = figures(app)
+    assert [np.sum(trace["y"]) for trace in histogram["data"]] == [310, 310]
+    table = plain_table(app, 1)
+    assert list(table.columns) == ["query", "correct answer", "part"]
+    assert set(table["part"]) == {"train", "held out"}
+
+
+def test_wrong_answers_are_shown_before_training(open_page: Open) -> None:
+    app = settled(open_page("training", obj="triplet", neg="bm25"))
+    table = plain_table(app, 0)
+    assert list(table.columns) == ["query", "correct answer", "wrong answer"]
+    assert (table["correct answer"] != table["wrong answer"]).all()
+    assert "similar, by bm25" in texts(app)
+
+
+def test_the_preset_decides_until_a_person_does_and_again_when_it_is_changed(open_page: Open) -> None:
+    app = settled(open_page("training"))
+    app.number_input(key="w_epochs").set_value(2).run()
+    app = settled(app)
+    assert "32 steps" in texts(app)
+    assert setting(app, "epochs") == 2
+    app.selectbox(key="w_training_preset").set_value("overfitting").run()
+    app = settled(app)
+    assert setting(app, "epochs") is None
+    preset = PRESETS["overfitting"].settings
+    assert app.selectbox(key="w_objective").value == preset.objectives[0]
+    assert app.selectbox(key="w_training_data").value == preset.data
+    assert app.number_input(key="w_epochs").value == preset.epochs
+
+
+def test_only_objectives_that_fit_the_rows_are_offered(open_page: Open) -> None:
+    app = settled(open_page("training", src="demo:scored", obj="softmax"))
+    assert "softmax" not in app.selectbox(key="w_objective").options
+    assert "Objective “Softmax classification” is not available here." in texts(app)
+    assert app.selectbox(key="w_objective").value != "softmax"
+
+
+def test_an_uploaded_file_is_recognised_and_its_bad_rows_are_counted(open_page: Open) -> None:
+    rows = [f'"the cat {number} sat","a red hat {number} ran",{number % 3 - 1}' for number in range(30)]
+    app = open_page("training", src="file")
+    assert app.button(key="start_training").disabled
+    app.file_uploader(key="training_file").upload(
+        "own.csv", "\n".join(["premise,hypothesis,label", *rows]).encode()
+    ).run()
+    app = settled(app)
+    said = texts(app)
+    assert "10 rows: " in said  # the label -1 is no gold label
+    assert app.metric[3].value == "10"
+    assert not app.button(key="start_training").disabled
+
+
+def test_rows_that_cannot_be_trained_on_end_in_a_message(open_page: Open) -> None:
+    app = open_page("training", src="file")
+    same = "\n".join(["premise,hypothesis,label", *(f"the cat {number},a hat {number},1" for number in range(20))])
+    app.file_uploader(key="training_file").upload("own.csv", same.encode()).run()
+    app = settled(app)
+    assert "have the label" in app.error[0].value
+    assert app.button(key="start_training").disabled
+
+
+def test_the_corpus_in_use_can_be_trained_on_but_not_the_demo(open_page: Open) -> None:
+    app = open_page("training", src="corpus")
+    assert "The demo corpus is never trained on" in texts(app)
+    assert app.button(key="start_training").disabled
+    lines = [f"a red hat {number} ran on the river,the cat {number}" for number in range(20)]
+    corpus = read_corpus("\n".join(["sentence,compressed", *lines]).encode(), "own.csv", "sentence")
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    app = settled(open_page("training", src="corpus", corpus=key))
+    assert not app.error
+    assert "16 rows to train, 4 held out" in texts(app)
+    assert "query = column “compressed”; correct answer = column “sentence”" in texts(app)
+
+
+# --- Objective
+
+
+@pytest.mark.parametrize(
+    ("objective", "data"), [("mnrl", "demo:pairs"), ("softmax", "demo:nli"), ("regression", "demo:scored")]
+)
+def test_an_objective_has_its_picture_formula_and_schedule(open_page: Open, objective: str, data: str) -> None:
+    app = settled(open_page("training", view="objective", src=data, obj=objective))
+    assert not app.error
+    assert len(app.latex) == 1
+    picture, schedule = figures(app)
+    assert picture["layout"]["annotations"]
+    rates = np.asarray(schedule["data"][0]["y"], float)
+    assert rates[0] == rates[-1] == 0
+    assert rates.max() == pytest.approx(float(app.selectbox(key="w_learning_rate").value), rel=0.01)
+
+
+# --- Run
+
+
+def test_without_a_run_the_view_says_what_to_do(open_page: Open) -> None:
+    app = settled(open_page("training", view="run"))
+    assert "No model has been trained here yet" in texts(app)
+    assert not app.button(key="start_training").disabled
+
+
+def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
+    write_run(runs.runs_folder())
+    app = open_page("training", view="run")
+    assert not app.error
+    curves = traces(app, 0)
+    np.testing.assert_allclose(curves["training loss, each step"], LOSSES, rtol=1e-6)
+    np.testing.assert_allclose(curves["training loss, mean of 10 steps"], smoothed(np.array(LOSSES), 10), rtol=1e-6)
+    np.testing.assert_allclose(curves["validation loss"], [item["validation_loss"] for item in EVALUATIONS.values()])
+    np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in EVALUATIONS.values()])
+    assert "Recall@1 0.400 → **0.700**" in texts(app)
+    app.slider(key="w_smoothing").set_value(3).run()
+    np.testing.assert_allclose(
+        traces(app, 0)["training loss, mean of 3 steps"], smoothed(np.array(LOSSES), 3), rtol=1e-6
+    )
+    app.selectbox(key="w_training_figure").set_value("rate").run()
+    assert len(traces(app, 1)["learning rate"]) == STEPS
+
+
+def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open) -> None:
+    run = write_run(runs.runs_folder())
+    count = len(run.settings().watch)
+    app = open_page("training", view="run", step="10")
+    before, now = (item["data"][0] for item in figures(app)[2:4])
+    assert (before["zmin"], before["zmax"]) == (now["zmin"], now["zmax"])
+    for drawn, step in ((before, 0), (now, 10)):
+        vectors = watch_vectors(step, count)[0][-1].astype(float)
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        cosines = np.asarray(drawn["z"], float)
+        off = ~np.eye(count, dtype=bool)
+        np.testing.assert_allclose(cosines[off], (unit @ unit.T)[off], atol=1e-6)
+    curves = [figures(app)[number]["layout"]["yaxis"]["range"] for number in (4, 5)]
+    assert curves[0] == curves[1]
+    app.select_slider(key="w_training_step").set_value(WATCH_STEPS[1]).run()
+    assert setting(app, "training_step") == 5
+    app.select_slider(key="w_training_step").set_value(WATCH_STEPS[-1]).run()
+    assert setting(app, "training_step") is None  # the newest, also of a run that goes on
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [("collapse", "no longer tells sentences apart"), ("overfitting", "by heart"), ("diverged", "lower learning rate")],
+)
+def test_what_goes_wrong_is_said_with_what_to_do(open_page: Open, code: str, words: str) -> None:
+    write_run(
+        runs.runs_folder(),
+        notices=({"step": 10, "code": code, "value": 0.97}, {"step": 20, "code": code, "value": None}),
+    )
+    app = open_page("training", view="run")
+    (warning,) = app.warning
+    assert words in warning.value
+    assert "step 10" in warning.value
+
+
+def test_runs_are_listed_and_one_can_be_shown_and_deleted(open_page: Open) -> None:
+    folder = runs.runs_folder()
+    write_run(folder)
+    other = write_run(folder, "cosine-20261122-150000-cd34", status="stopped", objectives=("cosine",), steps=10)
+    app = open_page("training", view="run", run=NAME)
+    said = texts(app)
+    assert "Cosine regression, 22 Nov 15" in said
+    assert "stopped · 10 of 20 steps" in said
+    app.button(key=f"show_{other.name}").click().run()
+    assert setting(app, "training_run") == other.name
+    assert len(traces(app, 0)["training loss, each step"]) == 10
+    app.button(key=f"delete_{other.name}").click().run()
+    assert not other.path.exists()
+    assert "is not available here. It was deleted" in texts(app)
+    assert len(traces(app, 0)["training loss, each step"]) == STEPS
+
+
+def test_a_run_whose_process_died_can_continue(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = write_run(runs.runs_folder(), status="running", steps=10)
+    monkeypatch.setattr(runs, "follow", _fake_follow)
+    app = open_page("training", view="run")
+    assert "The process of this run was ended from outside" in texts(app)
+    app.button(key=f"resume_{run.name}").click().run()
+    app = settled(app)
+    assert run.state().status == "done"
+    assert "**Done**" in texts(app)
+
+
+def _fake_follow(run: RunFolder) -> Callable[..., RunFolder]:
+    """Stands for a process that trains: it writes that the run is done."""
+
+    def work(report_progress: Any, is_cancelled: Any) -> RunFolder:
+        for step in range(1, STEPS + 1):
+            report_progress(step, STEPS)
+            time.sleep(0.05)
+            if is_cancelled():
+                run.write_state(replace(run.state(), status="stopped", step=step, steps=STEPS))
+                return run
+        run.write_state(replace(run.state(), status="done", step=STEPS, steps=STEPS, seconds=1.0))
+        return run
+
+    return work
+
+
+def test_one_click_starts_a_run_which_another_session_joins_and_stops(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "follow", _fake_follow)
+    app = settled(open_page("training"))
+    app.button(key="start_training").click().run()
+    assert setting(app, "training_view") == "run"
+    (run,) = runs.list_runs()
+    assert run.settings().objectives == ("mnrl",)
+    job = caching.training_runs().find(run.name)
+    assert job is not None
+    other = open_page("training", view="run")  # a reload: another session
+    if not job.finished.is_set():
+        other.button(key="stop_training").click().run()
+        assert job.finished.wait(10)
+        assert run.state().status in {"stopped", "done"}
+
+
+def test_where_training_is_off_nothing_can_be_started_resumed_or_deleted(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(access.TRAINING_VARIABLE, "0")
+    run = write_run(runs.runs_folder(), status="stopped")
+    app = settled(open_page("training"))
+    assert "Training is switched off on this server" in texts(app)
+    assert access.TRAINING_VARIABLE in texts(app)
+    assert app.button(key="start_training").disabled
+    app = open_page("training", view="run")
+    assert app.button(key=f"resume_{run.name}").disabled
+    app.button(key=f"delete_{run.name}").click().run()
+    assert run.exists
+    # A browser can press what is not offered.
+    chosen, (data, split) = run.settings(), run.data()
+    for act in (
+        lambda: training.start(chosen, data, split, 1),
+        lambda: training.resume(run),
+        lambda: training.delete(run),
+    ):
+        with pytest.raises(InputError, match="switched off"):
+            act()
+    assert runs.list_runs() == [run]
+
+
+@pytest.mark.parametrize(("address", "is_allowed"), [("127.0.0.1", True), (None, False), ("0.0.0.0", False)])
+def test_training_is_on_where_the_server_is_private(
+    address: str | None, is_allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {
+        "server.address": address,
+        "server.allowedHosts": [],
+        "server.corsAllowedOrigins": [],
+        "server.enableCORS": True,
+    }
+    monkeypatch.setattr("streamlit.get_option", options.__getitem__)
+    monkeypatch.delenv(access.TRAINING_VARIABLE, raising=False)
+    assert access.training_allowed() is is_allowed
+    monkeypatch.setenv(access.TRAINING_VARIABLE, "1")
+    assert access.training_allowed()
+
+
+def test_a_damaged_run_is_listed_and_can_be_deleted(open_page: Open) -> None:
+    run = write_run(runs.runs_folder())
+    (run.path / "state.json").write_text("{")
+    app = open_page("training", view="run")
+    assert "state.json" in app.error[0].value
+    app.button(key=f"delete_{run.name}").click().run()
+    assert not run.path.exists()
+
+
+# --- Before and after
+
+
+def test_before_and_after_without_a_model_leads_to_the_data(open_page: Open) -> None:
+    app = open_page("training", view="after")
+    assert "no trained model yet" in texts(app)
+    app.button(key="go_to_data").click().run()
+    assert setting(app, "training_view") == "data"
+
+
+@pytest.fixture
+def compared(tiny_folder: Callable[[str], Path], tmp_path: Path) -> RunFolder:
+    """A run from one tiny model to another."""
+    from tests import tiny
+
+    tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
+    return write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
+
+
+def test_measures_before_and_after_are_compared_with_intervals(open_page: Open, compared: RunFolder) -> None:
+    app = settled(open_page("training", view="after", on="held-out"))
+    assert not app.error
+    drawn = traces(app, 0)
+    table = plain_table(app, 0)
+    assert list(table["measure"]) == ["Recall@1", "Recall@10", "MRR"]
+    for side in ("before", "after"):
+        shown = [float(text.removesuffix(" %")) for text in table[side]]
+        np.testing.assert_allclose(drawn[side], shown, atol=0.06)
+    assert set(table["significant"]) <= {"yes", "no"}
+
+
+def test_sentences_layers_and_heads_are_compared(open_page: Open, compared: RunFolder) -> None:
+    app = settled(open_page("training", view="after", part="sentences"))
+    before, after = (item["data"][0] for item in figures(app))
+    assert (before["zmin"], before["zmax"]) == (after["zmin"], after["zmax"])
+    assert list(plain_table(app, 0)["mean cosine"]) == ["within a topic", "between topics", "gap"]
+    app = settled(open_page("training", view="after", part="heads"))
+    assert not app.error
+    moved = np.asarray(figures(app)[0]["data"][0]["z"], float)
+    assert moved.shape == (3, 4)  # blocks and heads of the tiny model
+    assert (moved > 0).all()
+    assert (moved <= 100).all()
+
+
+def test_the_trained_model_is_in_the_pickers_of_all_pages(open_page: Open, compared: RunFolder) -> None:
+    app = open_page("layers", m=f"run:{compared.name}")
+    assert not app.error
+    assert "mnrl, 22 Nov 14:02 · trained here" in app.selectbox(key="w_model").options
+    assert "mnrl, 22 Nov 14:02 · trained here" in app.selectbox(key="w_model2").options
+    assert figures(app)
+
+
+def test_a_folder_of_runs_that_cannot_be_used_leaves_the_pages_as_they_are(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", "/" + "a" * 5_000)
+    app = open_page("tokens")
+    assert not app.error
+    assert not app.exception
+    app = open_page("training", view="run")
+    assert "no folder can have this path" in app.error[0].value
+
+
+def test_a_trained_model_is_allowed_where_free_models_are_not(
+    compared: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(access.FREE_MODELS_VARIABLE, "0")
+    assert settings.allowed_model(f"run:{compared.name}") == f"run:{compared.name}"
+    with pytest.raises(InputError):
+        settings.allowed_model("run:../../etc")
+
+
+def test_the_result_is_used_on_all_pages_and_compared_with_its_base(open_page: Open, compared: RunFolder) -> None:
+    app = open_page("training", view="run")
+    app.button(key="compare_trained").click().run()
+    assert setting(app, "model") == f"run:{compared.name}"
+    assert setting(app, "model2") == compared.settings().model
+
+
+# --- From end to end
+
+
+def test_a_model_is_trained_from_the_page(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
+    address = {"m": str(tiny_folder("bert")), "rows": "16", "ep": "1", "bs": "8", "tl": "32"}
+    app = settled(open_page("training", **address))
+    assert "**16 rows**, 2 steps" in texts(app)
+    app.button(key="start_training").click().run()
+    (run,) = runs.list_runs()
+    job = caching.training_runs().find(run.name)
+    assert job is not None
+    assert job.finished.wait(150)
+    app = settled(app)
+    assert not app.error
+    assert run.state().status == "done"
+    assert len(traces(app, 0)["training loss, each step"]) == 2
+    assert "**Done** · 2 of 2 steps" in texts(app)
+    assert run.has_model
+    assert app.button(key="use_trained")

@@ -89,7 +89,7 @@ def check_training() -> None:
     if not training_allowed():
         raise InputError(
             "Training is switched off on this server.",
-            "A server whose operator allows training was expected.",
+            "Its operator decides whether training is allowed.",
             f"Start the dashboard on your own machine, or ask the operator to set {TRAINING_VARIABLE}=1.",
         )
 

@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.threads is not None:
         if options.threads < 1:
             raise InputError(
-                f"--threads is {options.threads}.", "A number above 0 was expected.", "Correct it, or leave it out."
+                f"--threads is {options.threads}.", "It must be a number above 0.", "Correct it, or leave it out."
             )
         os.environ["BERT_INTERNALS_TRAINING_THREADS"] = str(options.threads)
     if options.resume is not None:
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.data is None or (options.out is None and not options.dry_run):
         raise InputError(
             f"No {'data' if options.data is None else 'folder for the model'} was given.",
-            "The data to train on, and a folder for the result, were expected.",
+            "The command needs the data to train on, and a folder for the result.",
             "Write for example: train pairs.csv --out DIR",
         )
     from components.model.catalog import parse_model
@@ -161,17 +161,17 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     if not 1 <= options.grid <= MOST_SEEDS:
         raise InputError(
             f"--grid is {options.grid}.",
-            f"A number of seeds from 1 to {MOST_SEEDS} was expected.",
+            f"It must be a number of seeds from 1 to {MOST_SEEDS}.",
             "Write for example --grid 3",
         )
     if options.dry_run:
-        raise InputError("Both --grid and --dry-run are given.", "One of them was expected.", "Leave one out.")
+        raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
     _check_out(options.out)
     data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
     if data.kind != "labelled":
         raise InputError(
             f"{data.name} has {data.kind}.",
-            "Labelled pairs were expected, since --grid trains the softmax objective.",
+            "It needs labelled pairs, since --grid trains the softmax objective.",
             "Choose other data, such as demo:nli.",
         )
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
@@ -196,7 +196,7 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
     if options.preset is not None and options.preset not in PRESETS:
         raise InputError(
             f"There is no preset {options.preset[:80]!r}.",
-            f"One of these was expected: {', '.join(PRESETS)}.",
+            f"There are these: {', '.join(PRESETS)}.",
             "Choose one of them, or leave it out.",
         )
     base = TrainingSettings() if options.preset is None else PRESETS[options.preset].settings
@@ -217,7 +217,7 @@ def _columns(text: str | None) -> dict[str, str] | None:
     if not all(ours.strip() and sign and theirs.strip() for ours, sign, theirs in pairs):
         raise InputError(
             f"The columns {text[:80]!r} are not valid.",
-            "Our name, = and the file's name were expected, several with commas between them.",
+            "Each is the dashboard's name, =, and the file's name; several have commas between them.",
             "Write for example --columns anchor=headline,positive=text",
         )
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
@@ -228,7 +228,7 @@ def _check_out(folder: Path) -> None:
         is_run = (folder / RUN).is_dir()
         raise InputError(
             f"{folder} already exists{' and holds a training run' if is_run else ''}.",
-            "A folder that does not exist, or is empty, was expected.",
+            "The result needs a folder that does not exist or is empty.",
             f"Choose another folder{f', or continue the run with --resume {folder}' if is_run else ''}.",
         )
 
@@ -242,7 +242,7 @@ def _unfinished(options: argparse.Namespace) -> RunFolder:
     if not found.exists:
         raise InputError(
             f"{options.resume} holds no training run.",
-            "The folder of a run that was stopped or killed was expected.",
+            "It must be the folder of a run that was stopped or killed.",
             "Check the path, or start a new run with --out.",
         )
     return runs.resume(found)

@@ -225,7 +225,7 @@ def parse_model(text: str) -> ModelSpec:
         if not is_run_name(name) or not (trained_folder(name) / "config.json").is_file():
             raise InputError(
                 f"There is no trained model {name[:80]!r} on this server.",
-                "The name of a training run that has a result was expected.",
+                "It must be the name of a training run that has a result.",
                 "Pick another model, or train one on the Training page.",
             )
         return spec_of(key)

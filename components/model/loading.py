@@ -245,7 +245,7 @@ def _no_score(name: str, reason: str) -> ModelError:
     return ModelError(
         "unsupported",
         f"{name} {reason}.",
-        "A cross-encoder with one output was expected.",
+        "Pairs need a cross-encoder with one output.",
         "Pick for example the included cross-encoder, or MS MARCO MiniLM L6.",
     )
 

@@ -174,7 +174,7 @@ class TrainingLimits(Limits):
     def exceeded(self, name: str, size: str) -> InputError:
         return InputError(
             f"{name} has {size}.",
-            f"At most {self.sentences:,} rows or {megabytes(self.bytes)} were expected.",
+            f"At most {self.sentences:,} rows and {megabytes(self.bytes)} can be used.",
             self.remedy.format(name=name),
         )
 
@@ -199,7 +199,7 @@ def load(
         if source not in DEMO:
             raise InputError(
                 f"There is no included data {source[:80]!r}.",
-                f"One of {', '.join(DEMO)} was expected.",
+                f"There is {', '.join(DEMO)}.",
                 "Choose one of them, or a file.",
             )
         return load(DEMO[source], source, chosen, None, is_cancelled)
@@ -291,7 +291,7 @@ def check_rows(data: TrainingData) -> None:
     if len(data) < LEAST_ROWS:
         raise InputError(
             f"{data.name} has {len(data)} usable {'row' if len(data) == 1 else 'rows'}{_reasons(data.dropped)}.",
-            f"At least {LEAST_ROWS} different rows were expected, since some of them are held out for evaluation.",
+            f"At least {LEAST_ROWS} different rows are needed, since some of them are held out for evaluation.",
             "Add rows, or choose another file.",
         )
     if data.labels is not None and np.all(data.labels == data.labels[0]):
@@ -299,7 +299,7 @@ def check_rows(data: TrainingData) -> None:
         shown = data.label_names[0] if data.label_names else f"{lowest + (highest - lowest) * float(data.labels[0]):g}"
         raise InputError(
             f"All {len(data):,} usable rows of {data.name} have the label {shown[:80]!r}.",
-            "At least two different labels were expected, since nothing can be learned from one.",
+            "At least two different labels are needed, since nothing can be learned from one.",
             "Add rows with another label, or choose an objective without labels and remove the column.",
         )
 
@@ -319,7 +319,7 @@ def recognise(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[s
         return _checked(columns, name, texts, label if len(texts) == 2 else None)
     raise InputError(
         f"{name} has {len(columns)} columns, and it is not clear which hold the texts: {', '.join(columns)[:500]}.",
-        "One column of sentences was expected; or columns such as sentence1, sentence2 and score; premise, hypothesis and "
+        "It needs one column of sentences; or columns such as sentence1, sentence2 and score; premise, hypothesis and "
         "label; query and positive; anchor, positive and negative.",
         "Rename the columns, or choose them.",
     )
@@ -336,7 +336,7 @@ def _recognise_chosen(columns: Mapping[str, Sequence[Any]], name: str, chosen: M
     if len(set(chosen.values())) < len(chosen):
         raise InputError(
             "The same column is chosen twice.",
-            "A different column was expected for each part.",
+            "Each part needs a column of its own.",
             "Choose another column.",
         )
     texts = {ours: column for ours, column in chosen.items() if ours != LABEL}
@@ -354,7 +354,7 @@ def _checked(columns: Mapping[str, Sequence[Any]], name: str, texts: list[str], 
             shown = ", ".join(repr(example[:40]) for example in previews[column].examples[:3])
             raise InputError(
                 f"The column {column[:80]!r} of {name} holds no texts{f', but values such as {shown}' if shown else ''}.",
-                "Sentences were expected in it.",
+                "It must hold sentences.",
                 "Check whether two columns are swapped or wrongly named.",
             )
     kind: DataKind = ("sentences", "pairs", "triplets")[len(texts) - 1]
@@ -367,7 +367,7 @@ def _checked(columns: Mapping[str, Sequence[Any]], name: str, texts: list[str], 
         if values and not numbers:
             raise InputError(
                 f"The column {label[:80]!r} of {name} holds no numbers, but values such as {min(values)[:40]!r}.",
-                "A score was expected in each row, such as a number from 0 to 5.",
+                "Each row needs a score, such as a number from 0 to 5.",
                 "Check whether two columns are swapped, or name a column of classes label.",
             )
     else:
@@ -375,7 +375,7 @@ def _checked(columns: Mapping[str, Sequence[Any]], name: str, texts: list[str], 
         if len(values) > MOST_CLASSES:
             raise InputError(
                 f"The column {label[:80]!r} of {name} has {len(values):,} different values, such as {min(values)[:40]!r}.",
-                f"Classes were expected, at most {MOST_CLASSES} different ones.",
+                f"It must hold classes, at most {MOST_CLASSES} different ones.",
                 "Check whether two columns are swapped, or name a column of scores score.",
             )
     return Recognised(kind, dict(zip(COLUMNS[kind], texts, strict=True)), label)
@@ -415,7 +415,7 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
     if len(sizes) < 2:
         raise InputError(
             f"All {len(data):,} rows of {data.name} share texts with each other, directly or through other rows.",
-            "Rows that can be held out without their texts being trained on were expected.",
+            "Some rows must be held out whose texts are not trained on.",
             "Add rows with other texts, or remove the text that connects them all.",
         )
     random = np.random.default_rng(seed)
@@ -518,7 +518,7 @@ def _scaled(texts: Sequence[str], name: str) -> tuple[Float32, tuple[float, floa
             return read_only(((scores - least) / (most - least)).astype(np.float32)), (least, most)
     raise InputError(
         f"{name} has scores from {lowest:g} to {highest:g}.",
-        "Scores from 0 to 1, 5, 10 or 100, or from -1 to 1, were expected.",
+        "Scores must be from 0 to 1, 5, 10 or 100, or from -1 to 1.",
         "Scale the scores, or name a column of classes label.",
     )
 
@@ -564,6 +564,6 @@ def _reasons(dropped: Mapping[str, int]) -> str:
 def _empty(name: str, dropped: Mapping[str, int]) -> InputError:
     return InputError(
         f"{name} has no row to train on{_reasons(dropped) or ': it is empty'}.",
-        "Rows of texts were expected.",
+        "Training needs rows of texts.",
         "Check the file and its columns.",
     )

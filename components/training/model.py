@@ -89,7 +89,7 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
         raise ModelError(
             "damaged",
             f"{spec.title} lacks {len(new)} of its weights, for example {new[0]}.",
-            "Weights for every part of the encoder were expected.",
+            "A model needs weights for every part of the encoder.",
             "Pick another model.",
         )
     if settings.dropout is not None:
@@ -230,7 +230,7 @@ def read_trained(losses: torch.nn.Module, path: Path) -> None:
         raise ModelError(
             "damaged",
             f"The checkpoint {path.parent.name} cannot be used: {first_line(problem)}.",
-            "The weights of this run were expected.",
+            "It must hold the weights of this run.",
             "Delete this run, and start a new one.",
         ) from problem
 

@@ -76,7 +76,7 @@ def find_negatives(
     if groups.max() == 0:
         raise InputError(
             f"All pairs of {pairs.name} share texts with each other, directly or through other pairs.",
-            "Pairs of different texts were expected, so that one's answer is wrong for another.",
+            "The pairs must have different texts, so that one's answer is wrong for another.",
             "Add pairs, or choose an objective that needs no wrong answers.",
         )
     if kind == "random":
@@ -114,7 +114,7 @@ def training_rows(
     if data.kind not in target.takes:
         raise InputError(
             f"{data.name} holds {data.kind}, from which {target.name} cannot learn.",
-            f"Data of one of these kinds was expected: {', '.join(target.takes)}.",
+            f"It learns from data of these kinds: {', '.join(target.takes)}.",
             "Choose another objective, or other data.",
         )
     if target.rows == "sentences":
@@ -133,7 +133,7 @@ def training_rows(
     if len(rows) < 2:
         raise InputError(
             f"{data.name} has {len(rows)} rows from which {target.name} can learn.",
-            "At least two were expected.",
+            "It needs at least two.",
             "Choose another objective, or data with more rows.",
         )
     return rows
@@ -269,7 +269,7 @@ def _triplets(
     if settings.negatives == "none":
         raise InputError(
             "The triplet objective has no wrong answers.",
-            "Triplets, or pairs with a way to find wrong answers, were expected.",
+            "It needs triplets, or pairs with a way to find wrong answers.",
             "Choose random wrong answers, or those of BM25 or the model.",
         )
     return _with_negatives(settings, data, embed, progress, is_cancelled)
@@ -355,8 +355,8 @@ def binary_classes(data: TrainingData) -> tuple[int, int]:
     if len(positive) != 1 or len(negative) != 1:
         raise InputError(
             f"The labels of {data.name} are {', '.join(data.label_names)[:200]}.",
-            "One that means that two texts belong together (such as 1 or entailment) and one that means that they do not "
-            "(such as 0 or contradiction) were expected.",
+            "One must mean that two texts belong together (such as 1 or entailment), and one that they do not (such as 0 or "
+            "contradiction).",
             "Rename the labels, or choose softmax classification, which takes any.",
         )
     return positive[0], negative[0]

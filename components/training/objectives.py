@@ -172,7 +172,7 @@ def objective(key: str) -> Objective:
     if key not in OBJECTIVES:
         raise InputError(
             f"There is no objective {key[:80]!r}.",
-            f"One of these was expected: {', '.join(OBJECTIVES)}.",
+            f"There are these: {', '.join(OBJECTIVES)}.",
             "Choose one of them.",
         )
     return OBJECTIVES[key]
@@ -184,7 +184,7 @@ def check_objectives(keys: tuple[str, ...]) -> ModelKind:
     if len(kinds) > 1:
         raise InputError(
             f"The objectives {' and '.join(keys)} train different kinds of model.",
-            "Objectives of one kind were expected: all for an encoder, or all for a cross-encoder.",
+            "Objectives that are trained together must be of one kind: all for an encoder, or all for a cross-encoder.",
             "Choose another second objective, or remove it.",
         )
     return kinds.pop()

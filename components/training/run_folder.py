@@ -348,7 +348,7 @@ class RunFolder:
         state = "is damaged" if (self.path / name).exists() else "does not exist"
         return InputError(
             f"{name} of the run {self.name} {state}.",
-            "A complete file of a training run was expected.",
+            "It must be a complete file of a training run.",
             "Delete this run, and start a new one.",
         )
 

@@ -64,7 +64,7 @@ def limit_bytes() -> int:
             return limit
     raise InputError(
         f"{LIMIT_VARIABLE} is {text[:40]!r}.",
-        "A number of gigabytes above 0 was expected.",
+        "It must be a number of gigabytes above 0.",
         f"Set {LIMIT_VARIABLE} to a number such as 5, or leave it unset.",
     )
 
@@ -86,7 +86,7 @@ def create(settings: TrainingSettings, data: TrainingData, split: Split, folder:
     except FileExistsError as problem:
         raise InputError(
             f"There already is a training run {folder.name!r}.",
-            "A name that no run has was expected.",
+            "Each run needs a name of its own.",
             "Choose another name, or delete that run.",
         ) from problem
     run = RunFolder(folder)
@@ -183,7 +183,7 @@ def _outcome(run: RunFolder, state: RunState) -> RunFolder:
 def _failed(problem: str) -> RunFailed:
     return RunFailed(
         problem,
-        "A training run that ends with a model was expected.",
+        "The run has no model.",
         "Change the settings or the data, and start again.",
     )
 
@@ -195,7 +195,7 @@ def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunF
         cause = "" if status is None else f" (signal {-status})"
         return RunFailed(
             f"The training process of {run.name} was ended from outside{cause}.",
-            "A process that runs until the training is complete was expected; too little memory is the usual cause.",
+            "The usual cause is too little memory.",
             "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
         )
     lines = (run.path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -252,7 +252,7 @@ def resume(run: RunFolder) -> RunFolder:
     if state.status in ("done", "running"):
         raise InputError(
             f"The run {run.name} is {'done' if state.status == 'done' else 'at work'}.",
-            "A run that was stopped or interrupted was expected.",
+            "Only a run that was stopped or interrupted can continue.",
             "Choose another run, or start a new one.",
         )
     run.take_back_stop()
@@ -279,7 +279,7 @@ def _status(run: RunFolder) -> Status | None:
 
 def _at_work(run: RunFolder) -> InputError:
     return InputError(
-        f"The run {run.name} is at work.", "A run that has ended was expected.", "Stop it first, then delete it."
+        f"The run {run.name} is at work.", "Only a run that has ended can be deleted.", "Stop it first, then delete it."
     )
 
 
@@ -311,7 +311,7 @@ def export_zip(run: RunFolder) -> Path:
     if not run.has_model:
         raise InputError(
             f"The run {run.name} has no model yet.",
-            "A run that saved a result was expected.",
+            "Only a run that saved a result can be downloaded.",
             "Wait until it has ended, or stop it.",
         )
     target, part = run.path / f"{run.name}.zip", run.path / f"{run.name}.zip.new"

@@ -113,7 +113,7 @@ class TrainingSettings:
         if "tsdae" in self.objectives and self.adapter:
             raise InputError(
                 "TSDAE cannot train an adapter, because its decoder shares all weights of the encoder.",
-                "Training of all weights was expected.",
+                "It can only train all weights.",
                 "Switch the adapter off, or choose another objective.",
             )
 
@@ -129,7 +129,7 @@ class TrainingSettings:
         except (ValueError, RecursionError) as problem:
             raise InputError(
                 f"The settings are not valid JSON: {first_line(problem)}.",
-                "A JSON object with the fields of the training settings was expected.",
+                "They must be a JSON object with the fields of the training settings.",
                 "Correct the file, or save the settings again.",
             ) from problem
         if not isinstance(values, dict):
@@ -139,7 +139,7 @@ class TrainingSettings:
         if unknown:
             raise InputError(
                 f"The settings have an unknown field {unknown[0][:80]!r}.",
-                f"Only these fields were expected: {', '.join(sorted(known))}.",
+                f"The settings have only these fields: {', '.join(sorted(known))}.",
                 "Correct its name, or remove it.",
             )
         fields_of: dict[str, Any] = {
@@ -215,7 +215,7 @@ def _wrong(name: str, value: object, expected: str) -> InputError:
     shown = ", ".join(map(str, value)) if isinstance(value, tuple) else value
     return InputError(
         f"The training setting {name} is {str(shown)[:80]!r}.",
-        f"For {name}, {expected} was expected.",
+        f"It must be {expected}.",
         f"Change {name}.",
     )
 

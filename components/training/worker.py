@@ -60,7 +60,7 @@ class Diverged(UserError):
     def __init__(self, step: int) -> None:
         super().__init__(
             f"The loss of step {step:,} is not a finite number.",
-            "A loss that falls was expected; a learning rate that is too high is the usual cause.",
+            "The usual cause is a learning rate that is too high.",
             "Lower the learning rate, and start again.",
         )
 

@@ -101,7 +101,7 @@ def _embedded_cross_encoder() -> ModelFiles:
         raise ModelError(
             "damaged",
             f"The adapter of the included cross-encoder is {'damaged' if digest else 'missing'}.",
-            "The files in assets/cross_encoder were expected as they are published with the dashboard.",
+            "The files in assets/cross_encoder must be those that are published with the dashboard.",
             "Restore this folder, or pick another model.",
         )
     files = _embedded()

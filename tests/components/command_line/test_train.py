@@ -126,7 +126,7 @@ def test_the_grid_as_a_table_and_as_json(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("{pairs}", "--grid", "2", "--out", "{new}"), "Labelled pairs were expected"),
+        (("{pairs}", "--grid", "2", "--out", "{new}"), "It needs labelled pairs"),
         (("demo:nli", "--grid", "0", "--out", "{new}"), "--grid is 0."),
         (("demo:nli", "--grid", "2", "--dry-run"), "Both --grid and --dry-run are given."),
     ],

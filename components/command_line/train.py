@@ -255,14 +255,14 @@ def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[st
     work = runs.follow(run)
     with shared.progress_bar("Training", " steps") as report_progress:
         try:
-            work(report_progress, lambda: False)
-        except KeyboardInterrupt:
-            run.ask_to_stop()
-            sys.stderr.write("\nStopping after this step; the best model so far is kept.\n")
             try:
                 work(report_progress, lambda: False)
-            except Cancelled:
-                raise KeyboardInterrupt from None
+            except KeyboardInterrupt:
+                run.ask_to_stop()
+                sys.stderr.write("\nStopping after this step; the best model so far is kept.\n")
+                work(report_progress, lambda: False)
+        except Cancelled:  # stopped before there was a model
+            raise KeyboardInterrupt from None
     record, state = run.record() or {}, run.state()
     for path in sorted(run.model_folder.iterdir()):
         target = folder / path.name

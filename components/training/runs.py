@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 from components.errors import InputError, UserError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import is_run_name, runs_folder
+from components.model.device import DEVICE_VARIABLE
 from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
@@ -205,7 +207,7 @@ def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunF
 def _start(run: RunFolder) -> subprocess.Popen[bytes]:
     """Start the process of a run. It has a session of its own, so that it outlives the server."""
     environment = {
-        **os.environ,
+        **one_accelerator(os.environ),
         # No request leaves the machine: the model's files are here before a run is created.
         "HF_HUB_OFFLINE": "1",
         "HF_DATASETS_OFFLINE": "1",
@@ -224,6 +226,21 @@ def _start(run: RunFolder) -> subprocess.Popen[bytes]:
             stderr=output,
             start_new_session=True,
         )
+
+
+def one_accelerator(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process that sees one CUDA device, the chosen one: the trainer would use all it sees."""
+    changed = dict(environment)
+    name, _, index = environment.get(DEVICE_VARIABLE, "").strip().lower().partition(":")
+    visible = [part for part in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    number = int(index) if index.isdigit() else 0
+    if "CUDA_VISIBLE_DEVICES" not in environment:
+        changed["CUDA_VISIBLE_DEVICES"] = str(number)
+    elif number < len(visible):
+        changed["CUDA_VISIBLE_DEVICES"] = visible[number]
+    if name == "cuda":
+        changed[DEVICE_VARIABLE] = "cuda"
+    return changed
 
 
 def resume(run: RunFolder) -> RunFolder:

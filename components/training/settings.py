@@ -333,14 +333,13 @@ _PRESETS = (
         "Far too few rows for far too many epochs. The training loss falls to zero because the model learns the rows by "
         "heart, while the loss on held-out rows rises.",
         TrainingSettings(
-            data="demo:scored",
-            objectives=("cosine",),
-            max_rows=24,
-            epochs=40,
+            max_rows=16,
+            epochs=24,
             batch_size=8,
             learning_rate=2e-3,
             schedule="constant",
-            evaluate_every=5,
+            evaluate_every=4,
+            watch_every=2,
         ),
         lesson="overfitting",
     ),

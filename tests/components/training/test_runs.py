@@ -242,3 +242,20 @@ def test_a_damaged_state_is_said(tmp_path, content):
 def test_state_is_json_for_others(tmp_path):
     RunFolder(tmp_path).write_state(RunState("waiting"))
     assert json.loads((tmp_path / "state.json").read_text())["status"] == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("device", "visible", "expected"),
+    [
+        (None, None, (None, "0")),
+        ("cuda:1", None, ("cuda", "1")),
+        ("cuda:1", "4,6", ("cuda", "6")),
+        ("cuda", "4,6", ("cuda", "4")),
+        ("cpu", None, ("cpu", "0")),
+        (None, "", (None, "")),
+    ],
+)
+def test_the_process_sees_one_accelerator(device, visible, expected):
+    given = {"BERT_INTERNALS_DEVICE": device, "CUDA_VISIBLE_DEVICES": visible}
+    environment = runs.one_accelerator({name: value for name, value in given.items() if value is not None})
+    assert tuple(map(environment.get, given)) == expected

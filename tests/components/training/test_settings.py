@@ -168,3 +168,17 @@ def test_the_recipes_are_those_of_the_course():
     for preset in PRESETS.values():
         check_objectives(preset.settings.objectives)
     assert {preset.lesson for preset in PRESETS.values()} == {"", "collapse", "overfitting"}
+
+
+@pytest.mark.parametrize(("key", "most"), [("quick", 64), ("collapse", 32), ("overfitting", 48)])
+def test_the_presets_for_the_included_model_end_soon(key, most):
+    """On the included pairs, so that two cores need less than three minutes."""
+    from components.training.data import load, split
+
+    settings = PRESETS[key].settings
+    assert settings.model == "embedded"
+    assert settings.data == "demo:pairs"
+    parts = split(load(settings.data), settings.held_out_share, settings.seed, settings.max_rows)
+    total = steps(settings, len(parts.train))
+    assert total <= most
+    assert total > 5 * settings.evaluate_every

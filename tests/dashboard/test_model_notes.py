@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.pooling import pool
 from components.analysis.similarity.cosines import cosine
-from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, parse_model
 from dashboard import caching, ready_made
 from dashboard.settings import PAGES
 from tests.dashboard.conftest import Open, figures, texts, traces
@@ -97,6 +97,19 @@ def test_a_cross_encoder_is_noted_once_where_vectors_are_compared(
     app = open_page(page, m=cross_encoder, view=view)
     assert texts(app).count(TRAINED) == int(noted)
     assert not app.exception
+
+
+def test_the_included_cross_encoder_is_treated_like_others(open_page: Open) -> None:
+    app = open_page("layers", m=EMBEDDED_CROSS_ENCODER_KEY, view="sentences")
+    assert "**MiniLM cross-encoder** was trained to give scores" in texts(app)
+    assert "not applied" not in texts(app)
+    page = open_page("model", m=EMBEDDED_CROSS_ENCODER_KEY)
+    values = [table.value.astype(str).to_string() for table in page.dataframe] + [
+        table.value.astype(str).to_string() for table in page.table
+    ]
+    assert any("the adapter in assets/cross" in value for value in values)
+    assert any("CC BY-SA 4.0" in value for value in values)
+    assert not page.exception
 
 
 def test_two_cross_encoders_share_one_note(open_page: Open, cross_encoder: str, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import caching
 from dashboard.jobs import progress
+from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     from components.jobs import Job
@@ -65,8 +66,9 @@ def _rows() -> None:
                 on_click=_stop,
                 args=(job,),
             )
-    more = [f"{len(elsewhere) - MOST_LISTED} more of yours"] if len(elsewhere) > MOST_LISTED else []
-    more += [f"{of_others} of other people"] if of_others else []
+    hidden = len(elsewhere) - MOST_LISTED
+    more = [f"{counted(hidden, 'more job')} of yours"] if hidden > 0 else []
+    more += [f"{counted(of_others, 'job')} of other people"] if of_others else []
     if more:
         st.caption("Also under way: " + ", ".join(more) + ".")
 

@@ -24,7 +24,7 @@ from dashboard.views.attention.head_choice import (
     options,
 )
 
-FLOWS = {"rollout": "All blocks (rollout)", "norms": "One block (norms)"}
+FLOWS = {"rollout": "Block by block (rollout)", "norms": "One block (norms)"}
 FLOW_HELP = (
     "Rollout follows attention from the input through all blocks up to the chosen one. Norms look at one block and weigh "
     "attention by how long the vectors are that it adds."
@@ -250,6 +250,8 @@ def _reading(model_input: AttentionInput, estimate: Estimate, mark: str, with_sp
             "row": "Each row says what share of a token's vector comes from each input token",
         }[mark]
         whole = {"bar": "All bars", "row": "Whole rows"}[mark]
+        if not with_special:
+            whole += ", with the special tokens that are left out (see Options),"
         read = (
             f"**Rollout** multiplies the attentions of all blocks up to this one. {each}, if attention were the only effect. "
             "Half of each vector stays with its own token in every block, for the residual connection "
@@ -270,8 +272,6 @@ def _reading(model_input: AttentionInput, estimate: Estimate, mark: str, with_sp
     if mark == "row":
         read += " Colours reach up to the largest value off the diagonal; a token's share of itself may be larger."
     not_shown = NOT_SHOWN[estimate.method]
-    if not with_special and estimate.method == "rollout":
-        not_shown += " Special tokens are left out (see Options), so the rest sums to less than 100 %."
-    elif not with_special:
+    if not with_special and estimate.method == "norms":
         not_shown += " Special tokens are left out (see Options)."
     figures.reading(read, not_shown)

@@ -62,6 +62,8 @@ def layers(models: Sequence[Backend]) -> None:
                 ),
                 key=f"cka_{number}",
                 alt=f"CKA of the layers of {first} with those of {second}",
+                message=_answer(compared) if first == second else "",
+                message_below=True,
                 table=partial(_cka_table, compared),
             )
     figures.reading(
@@ -74,13 +76,25 @@ def layers(models: Sequence[Backend]) -> None:
     )
 
 
+def _answer(compared: cka.LayerCKA) -> str:
+    """What the layers of one model say, from their numbers; empty where a value is not known."""
+    steps, last = np.diagonal(compared.matrix, offset=1), len(compared.matrix) - 1  # each layer with the next
+    if not len(steps) or np.isnan(compared.matrix).any():
+        return ""
+    block = int(np.argmin(steps))
+    return (
+        f"The first and the last layer have a similarity of **{compared.matrix[0, last]:.2f}**. Between neighbouring layers "
+        f"block {block} changes the arrangement most: {steps[block]:.2f} between layers {block} and {block + 1}."
+    )
+
+
 def _caution(compared: cka.LayerCKA) -> None:
     """In a line: how high layers would score by chance with so few tokens, and what can be done."""
     if compared.judgement == "enough":
         return
     st.markdown(
-        f":orange[:material/straighten:] **With only {compared.tokens:,} tokens chance alone would give about "
-        f"{np.nanmax(compared.chance):.2f}.** {_needed_tokens(compared)}"
+        f":orange[:material/straighten:] **With only {compared.tokens:,} tokens, layers that have nothing in common would "
+        f"reach up to {np.nanmax(compared.chance):.2f}.** {_needed_tokens(compared)}"
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
     from components.analysis.word_senses import Cluster, SenseCurve
     from components.jobs import IsCancelled, Job, ReportProgress
     from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
+EXAMPLES = ("court", "strike", "fire", "bank", "match", "case")  # words with several senses, tried in this order
+FEWEST = 4  # occurrences that can be grouped
 GROUP = "A group holds sentences in which the model gives the word similar vectors. It need not be a sense."
 HEIGHT, PROJECTED = 520, 470  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
@@ -262,13 +266,21 @@ def _beside(occurrences: TokenSet, row: int) -> str:
 def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None:
     """A word of the corpus, without labels: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
+    example = _example_word(corpus)
     with word_slot:
-        word = controls.bind(
-            "sense_word", st.text_input, "Word", key="w_sense_text", placeholder="court", max_chars=100
-        ).strip()
+        typed = controls.bind(
+            "sense_word",
+            st.text_input,
+            "Word",
+            key="w_sense_text",
+            to_widget=lambda word: word or example,
+            max_chars=100,
+        )
+    word = typed.strip() or example
     if not word:
         st.info(
-            "**No word yet.** Type a word with several senses, such as court, strike or fire.", icon=":material/edit:"
+            f"**No word yet.** Type a word with several senses that {messages.escape(corpus.name)} contains.",
+            icon=":material/edit:",
         )
         return
     if len(word.split()) > 1:
@@ -278,7 +290,7 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
     if not choices.ready(job):
         return
     occurrences = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
-    if len(occurrences) < 4:
+    if len(occurrences) < FEWEST:
         st.info(f"“{messages.escape(word)}” has only {len(occurrences)} occurrences here: too few for groups.")
         return
     chosen, last = state.get("sense_layer"), backend.facts.layers
@@ -321,6 +333,16 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
         "They need not be senses. "
         f"Corpus: **{messages.escape(corpus.name)}**, {len(corpus):,} sentences; choose another on the Search page."
     )
+
+
+def _example_word(corpus: Corpus) -> str:
+    """A word with several senses that occurs often enough in a corpus; empty if none of EXAMPLES does."""
+    for word in EXAMPLES:
+        pattern = re.compile(rf"\b{word}\b", re.IGNORECASE)
+        found = (text for text in corpus.texts if pattern.search(text))
+        if len(list(islice(found, FEWEST))) == FEWEST:
+            return word
+    return ""
 
 
 def _all_words(backend: Backend, labelled: SenseFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -215,8 +216,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         f"Length of each part, sentence {row + 1}",
         key="part_norms",
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
-        message=f"LayerNorm brings every sum to nearly the same length: the vectors of layer 0 have lengths from "
-        f"{normalised.min():.1f} to {normalised.max():.1f}.",
+        message=_longest_part(lengths, normalised),
         read="Each group of bars is a token: its parts and their sum, before LayerNorm. A long part has a large effect on the "
         "direction of the sum.",
         not_shown="Directions: two long parts can still cancel each other.",
@@ -228,6 +228,17 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     )
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
     _part_cosines(trace, chosen)
+
+
+def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray) -> str:
+    """What the bars say: part to lengths [token], and the lengths of layer 0 [token]."""
+    means = sorted(((values.mean(), name) for name, values in lengths.items() if name != "sum"), reverse=True)
+    longest, *others = means
+    rest = " and ".join(f"{mean:.1f} ({name})" for mean, name in others)
+    return (
+        f"The **{longest[1]}** part is the longest: {longest[0]:.1f} on average, against {rest}. LayerNorm then scales each "
+        f"sum: the vectors of layer 0 have lengths from {normalised.min():.1f} to {normalised.max():.1f}."
+    )
 
 
 def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:

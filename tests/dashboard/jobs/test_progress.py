@@ -114,7 +114,7 @@ def test_jobs_of_others_have_no_name_and_no_stop(open_page: Open, held: Held, mo
     (mine,) = app.sidebar.get("progress")
     assert mine.proto.text == "Ranking own.csv · waiting: next, after another person's job"
     assert len(stops_listed(app)) == 1
-    assert "Also under way: 1 of other people." in texts(app)
+    assert "Also under way: 1 job of other people." in texts(app)
     assert "secret" not in texts(app)
     as_person(monkeypatch, "Ann")
     app = open_page()
@@ -135,7 +135,7 @@ def test_many_jobs_of_one_person_are_three_rows(open_page: Open, held: Held, mon
     rest = [jobs.request(f"more {number}", f"More {number}", lambda *_: 1, person="Ann") for number in range(5)]
     app = open_page()
     assert len(app.sidebar.get("progress")) == 3
-    assert "Also under way: 3 more of yours." in texts(app)
+    assert "Also under way: 3 more jobs of yours." in texts(app)
     held.release.set()
     assert all(job.finished.wait(10) for job in rest)
 

@@ -15,6 +15,7 @@ from components.analysis.maps.map_trust import map_trust, true_neighbours
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.word_senses import sense_curve
 from components.jobs import Cancelled
+from components.retrieval.corpora.corpus import read_corpus
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.ready_made import ready_made_sets
@@ -366,8 +367,10 @@ def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
     assert "its colour is a group that the computer found" in texts(app)
     assert "A group holds sentences" in texts(app)
     assert figures(app)[0]["layout"]["legend"]["title"]["text"].strip() == "group"
-    app = open_page("map", view="senses", ws="corpus")
-    assert "No word yet" in texts(app)
+    app = open_page("map", view="senses", ws="corpus", by="pca")  # opens with a word that the corpus has
+    assert app.text_input(key="w_sense_text").value == "court"
+    assert "Group 1" in texts(app)
+    assert senses._example_word(read_corpus(b"no such word\n" * 9, "a.txt")) == ""
     app = open_page("map", view="senses", ws="corpus", w="qqqq")
     assert any("“qqqq” does not occur in the" in error.value for error in app.error)
     assert any("Type another word" in error.value for error in app.error)

@@ -969,7 +969,7 @@ def test_who_waits_for_another_ones_evaluation_is_told(open_page: Open) -> None:
         assert not app.sidebar.get(
             "progress"
         )  # the page shows it; the other's title may name a file and is only counted
-        assert "Also under way: 1 of other people." in texts(app)
+        assert "Also under way: 1 job of other people." in texts(app)
     finally:
         release.set()
     ready(app)

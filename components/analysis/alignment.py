@@ -61,13 +61,6 @@ def _of_text(sentence: TokenizedSentence) -> list[Token]:
     return [token for token in sentence.tokens if token.word is not None and not token.in_pair]
 
 
-def agreement(spans: Sequence[AlignedSpan]) -> float:
-    """Share of groups that both tokenizers keep as one piece each, 0..1; 1 for no groups."""
-    if not spans:
-        return 1.0
-    return sum(span.is_the_same for span in spans) / len(spans)
-
-
 def differing_words(text: str, spans: Sequence[AlignedSpan]) -> tuple[tuple[str, ...], int]:
     """The words of a text that two tokenizers split differently, as typed and in order, and the number of all words.
 

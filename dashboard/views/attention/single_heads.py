@@ -145,7 +145,7 @@ def _opened_pair(model_input: AttentionInput) -> str:
     most = int(np.argmax(part.matrix[row]))
     names = [f"“{messages.escape(model_input.pieces[position])}”" for position in (query, keys[most])]
     reason = "the largest product, so most attention" if most == int(np.argmax(products)) else "most attention"
-    return f"At first: the query of {names[0]} times the key of {names[1]}, {reason} ({part.matrix[row, most]:.2f})."
+    return f"The view opens with the query of {names[0]} times the key of {names[1]}, {reason} ({part.matrix[row, most]:.2f})."
 
 
 def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int], zoom: float) -> str:
@@ -229,7 +229,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         limits=(0.0, float(np.nanmax(shares))),
         show_values=len(rows) <= 9,
     )
-    strongest = messages.escape(f"{rows[query]} attends most to {columns[key]} ({shares[query, key]:.2f}). {note}")
+    strongest = messages.escape(f"“{rows[query]}” attends most to “{columns[key]}” ({shares[query, key]:.2f}). {note}")
     st.markdown(f":material/insights: {strongest}")
     figures.reading(
         "Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "

@@ -186,7 +186,7 @@ def _figure(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
             read="The share of queries whose correct answer is among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
-            not_shown="Whether a small gap is statistically significant: see the p-values in the table.",
+            not_shown="Whether a small gap is statistically significant: the table says so.",
             table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * curve for curve in recalls])}),
         )
     elif kind == "precision":

@@ -310,21 +310,23 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
     _differences(*words[row], spans)
     # The space keeps the columns apart if two models have one title.
     names = (backend.spec.title, f"{options[other]} ")
+    shown = [span for span in spans if not span.text.isspace()]  # a tokenizer can have a piece for each space
     table = pd.DataFrame(
         {
-            "text": [span.text for span in spans],
-            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in spans],
-            names[1]: [" ".join(token.piece for token in span.second) or "–" for span in spans],
+            "text": [span.text for span in shown],
+            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in shown],
+            names[1]: [" ".join(token.piece for token in span.second) or "–" for span in shown],
         }
     )
-    height: Any = "content" if len(spans) <= MOST_SPANS else "auto"  # "auto" scrolls
-    styles = ["" if span.is_the_same else SPLIT_DIFFERENTLY for span in spans]
+    height: Any = "content" if len(shown) <= MOST_SPANS else "auto"  # "auto" scrolls
+    styles = ["" if span.is_the_same else SPLIT_DIFFERENTLY for span in shown]
     st.dataframe(table.style.apply(lambda column: styles, axis=0), hide_index=True, key="aligned", height=height)
     counts = [sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)]
     columns = st.columns(3)
     columns[0].metric(f"Pieces: {messages.escape(backend.spec.title)}", f"{counts[0]:,}")
     columns[1].metric(f"Pieces: {messages.escape(options[other])}", f"{counts[1]:,}")
-    columns[2].metric("Not split by either", f"{100 * alignment.agreement(spans):.0f} %")
+    different, total = words[row]
+    columns[2].metric("Words split in the same way", f"{total - len(different):,} of {total:,}")
     if other != "model":
         example = example_tokenizers.EXAMPLES[other]
         st.markdown(f"**{example.title}.** {example.note} It was trained on the dashboard's own example texts.")
@@ -345,8 +347,10 @@ def _differences(different: Sequence[str], total: int, spans: Sequence[alignment
     )
     if different:
         named = ", ".join(f"“{word[:20]}”" for word in different[:NAMED_WORDS])
-        more = " …" if len(different) > NAMED_WORDS else ""
-        text = f"**{len(different)} of {wording.counted(total, 'word')} split differently:** {messages.escape(named)}{more}."
+        end = " and others." if len(different) > NAMED_WORDS else "."
+        text = (
+            f"**{len(different)} of {wording.counted(total, 'word')} split differently:** {messages.escape(named)}{end}"
+        )
     elif all(span.is_the_same for span in spans):
         text = "**Both tokenizers split this sentence in the same way.**"
     else:

@@ -460,7 +460,7 @@ def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> Non
     piece = model.tokenize([BANK[0]])[0].tokens[most].piece
     said = texts(app).replace("\\", "")
     assert (
-        f"At first: the query of “we” times the key of “{piece}”, the largest product, so most attention ({weights[most]:.2f})"
+        f"The view opens with the query of “we” times the key of “{piece}”, the largest product, so most attention ({weights[most]:.2f})"
         in said
     )
 

@@ -725,7 +725,7 @@ def test_the_largest_errors_are_those_of_the_ranks(open_page: Open, pair_cosines
     row = app.table[0].value.iloc[0]
     assert row["first"].replace("\\", "") == pairs.first[worst]
     assert row["second"].replace("\\", "") == pairs.second[worst]
-    share = f"{100 * abs(off[worst]) / 150:.0f} % " + ("too similar" if off[worst] > 0 else "too different")
+    share = f"{100 * abs(off[worst]) / 150:.0f} % " + ("too similar" if off[worst] > 0 else "not similar enough")
     assert row["error of the run"] == share
     assert len(app.table[0].value) == 12
 

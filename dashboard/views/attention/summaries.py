@@ -198,7 +198,10 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
     name = messages.escape(typed)
     others = np.flatnonzero(~is_hidden & ~model_input.special)
     first = messages.escape(pieces[0])  # [CLS], whose vector can stand for the whole text as the mean can
-    message = f"Without “{name}” the sentence vector (the mean of all token vectors) turns by {mean:.0f}°, and {first} by {angles[0]:.0f}°."
+    message = (
+        f"Without “{name}” the sentence vector (the mean of all token vectors) turns by {mean:.0f}°, and {first} by "
+        f"{angles[0]:.0f}°."
+    )
     if len(others):
         most = others[np.argmax(angles[others])]
         message = (

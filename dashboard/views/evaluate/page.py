@@ -38,7 +38,7 @@ VIEWS = {
     "lab": navigation.View(
         "Pooling lab",
         "What do other ways of pooling change?",
-        "How tokens become one vector (columns), and what is done to it before two are compared (rows): which finds most answers?",
+        "How tokens become one vector (columns), and what is done to it then (rows): which finds most correct answers?",
     ),
     "pairs": navigation.View(
         "Data",

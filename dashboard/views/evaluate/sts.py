@@ -221,7 +221,7 @@ def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs
         message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",
         read="Each point is a pair. Further right, people find it more similar; further up, the run does. Hover over a point "
         "to read its sentences." + (f" {len(drawn):,} of the pairs are drawn." if len(drawn) < len(people) else ""),
-        not_shown="What a single cosine means: 0.5 is not “half similar”. Spearman compares only the order of pairs with people's.",
+        not_shown="What a single cosine means: 0.5 is not “half similar”. Spearman's correlation compares only the order.",
         table=lambda: _errors(pairs, predicted, len(people), unit),
     )
     st.markdown(

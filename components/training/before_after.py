@@ -170,7 +170,7 @@ def retrieval_changes(
             name,
             metrics.interval(before, seed),
             metrics.interval(after, seed),
-            metrics.interval(after - before, seed),
+            metrics.difference_interval(after - before, seed),
             p_value,
         )
         for name, (before, after), p_value in zip(measures, values, adjusted, strict=True)

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 FAILURES = Path(__file__).parent / "failures"
+expect.set_options(timeout=20_000)  # the five seconds of the library are too few for two browsers on two cores
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

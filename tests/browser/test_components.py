@@ -33,7 +33,7 @@ def test_the_tiles_keep_one_observer_and_none_at_the_end(blank: Page) -> None:
           };
           const { default: draw } = await import(address);
           const parentElement = document.createElement("div");
-          parentElement.innerHTML = "<div><canvas></canvas><p class='hint'></p></div>";
+          parentElement.innerHTML = "<p class='axis'></p><div><canvas></canvas><p class='hint'></p></div>";
           document.body.append(parentElement);
           const layout = { blocks: 1, heads: 1, size: 1, hints: [""], selected: [0, 0], scale: 1, height: 300, label: "" };
           const text = new TextEncoder().encode(JSON.stringify(layout));

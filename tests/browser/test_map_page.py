@@ -125,7 +125,7 @@ def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(v
 def test_umap_replaces_pca_by_itself(visit: Visit) -> None:
     page = visit("/map")
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('Layer 0, UMAP')", timeout=120_000
+        "() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('Layer 0, UMAP')", timeout=240_000
     )
     wait_for_maps(page, 2)
     assert [plot["title"] for plot in plots(page)] == ["Layer 0, UMAP", "Layer 6, UMAP"]

@@ -124,6 +124,21 @@ def interval(values: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Inte
     if is_share or len(values) <= FEW_QUERIES or np.ptp(values) == 0:
         low, high = wilson(np.array([mean]), len(values))
         return Interval(mean, float(low[0]), float(high[0]))
+    return _bootstrapped(values, seed, resamples)
+
+
+def difference_interval(differences: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+    """The mean of paired differences per query, -1..1, with its 95 % bootstrap interval. Raises ValueError without a query.
+
+    Wilson's interval is for values between 0 and 1.
+    """
+    if not len(differences):
+        raise ValueError("no query to take a mean of")
+    return _bootstrapped(differences, seed, resamples)
+
+
+def _bootstrapped(values: Float64, seed: int, resamples: int) -> Interval:
+    mean = float(values.mean())
     # To draw queries with replacement is to draw how many of them have each value: one multinomial draw per resample.
     distinct, counts = np.unique(values, return_counts=True)
     numbers, means = np.random.default_rng(seed), np.empty(resamples)

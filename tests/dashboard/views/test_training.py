@@ -97,7 +97,7 @@ def test_an_uploaded_file_is_recognised_and_its_bad_rows_are_counted(open_page: 
     app = open_page("training", src="file")
     assert app.button(key="start_training").disabled
     app.file_uploader(key="training_file").upload(
-        "own.csv", "\n".join(["premise,hypothesis,label", *rows]).encode()
+        "own.csv", "\n".join(["sentence1,sentence2,label", *rows]).encode()
     ).run()
     app = settled(app)
     said = texts(app)

@@ -309,7 +309,11 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
     grouped = replace(
         occurrences, labels={"group": [names.get(row, "no group yet") for row in range(len(occurrences))]}
     )
-    _map(backend, grouped, place, "group", word, backend.facts.layers, message=GROUP)
+    sizes = [f"{len(group.members):,} in group {number}" for number, group in enumerate(groups, 1)]
+    answer = (
+        f"**{len(occurrences):,} sentences of {messages.escape(corpus.name)}:** {', '.join(sizes)}. " if groups else ""
+    )
+    _map(backend, grouped, place, "group", word, backend.facts.layers, message=answer + GROUP)
     if not progress.ready(
         caching.sense_jobs(),
         job,

@@ -37,10 +37,11 @@ MEASURES = {
     "unrelated_cosine": "mean cosine of unrelated texts",
 }
 LISTED = 12
+NOTICES = {"collapse": "collapse", "overfitting": "overfitting", "diverged": "the loss diverged"}
 WHAT_TO_DO = {
     "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
-    "cosine {value:.2f}): the model no longer tells sentences apart. Use an objective with wrong answers, a lower learning "
-    "rate, or fewer epochs.",
+    "cosine {value:.2f}): the model no longer tells sentences apart. Use an objective that pushes vectors apart, a "
+    "lower learning rate, or fewer epochs.",
     "overfitting": "**Overfitting.** Up to step {step} the loss on the held-out rows rose while the training loss fell: the "
     "model learns the rows by heart. The best step is kept. Use more rows, fewer epochs, or a lower learning rate.",
     "diverged": "**The loss diverged** at step {step}: the steps are too large. Use a lower learning rate, or a longer "
@@ -126,6 +127,11 @@ def _summary(run: RunFolder, now: RunState) -> None:
     parts += [f"{name} {_shown(before)} → **{_shown(after)}**" for name, before, after in _changes(record)[:2]]
     if record.get("best_step") is not None:
         parts.append(f"kept: step {record['best_step']:,}")
+    parts += [
+        f":orange[**{NOTICES[notice.code]}** at step {notice.step:,}]"
+        for notice in _first_of_each(history(run.events()).notices)
+        if notice.code in NOTICES
+    ]
     st.markdown(" · ".join(parts))
     if now.status == "failed" and now.error:
         st.error(messages.escape(now.error))

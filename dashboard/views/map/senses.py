@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
-EXAMPLES = ("line", "strike", "bank", "match", "fire", "court")  # words with several senses, tried in this order
+EXAMPLES = ("spring", "strike", "match", "fire", "bank", "line")  # words with several senses, tried in this order
 FEWEST = 4  # occurrences that can be grouped
 GROUP = "A group holds sentences in which the model gives the word similar vectors. It need not be a sense."
 HEIGHT, PROJECTED = 520, 470  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it

@@ -368,7 +368,7 @@ def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
     assert "A group holds sentences" in texts(app)
     assert figures(app)[0]["layout"]["legend"]["title"]["text"].strip() == "group"
     app = open_page("map", view="senses", ws="corpus", by="pca")  # opens with a word that the corpus has
-    assert app.text_input(key="w_sense_text").value == "line"
+    assert app.text_input(key="w_sense_text").value == "spring"
     assert "Group 1" in texts(app)
     assert senses._example_word(read_corpus(b"no such word\n" * 9, "a.txt")) == ""
     app = open_page("map", view="senses", ws="corpus", w="qqqq")

@@ -93,8 +93,8 @@ def _caution(compared: cka.LayerCKA) -> None:
     if compared.judgement == "enough":
         return
     st.markdown(
-        f":orange[:material/straighten:] **With only {compared.tokens:,} tokens, layers that have nothing in common would "
-        f"reach up to {np.nanmax(compared.chance):.2f}.** {_needed_tokens(compared)}"
+        f":orange[:material/straighten:] **With only {compared.tokens:,} tokens unrelated layers would reach about "
+        f"{np.nanmax(compared.chance):.2f}.** {_needed_tokens(compared)}"
     )
 
 

@@ -149,6 +149,7 @@ class MeasureChange:
     tuned: Interval
     difference: Interval  # of the mean difference per query, -1..1
     p_value: float  # paired randomisation test, adjusted for the number of measures (Holm)
+    p_text: str  # for people: a bound where the test cannot give a smaller number
 
     @property
     def is_significant(self) -> bool:
@@ -164,7 +165,7 @@ def retrieval_changes(
     """
     _check_queries(base_ranks, tuned_ranks)
     values = [(metrics.MEASURES[name](base_ranks), metrics.MEASURES[name](tuned_ranks)) for name in measures]
-    adjusted = metrics.holm([metrics.randomisation_test(after, before, seed) for before, after in values])
+    raw = [metrics.randomisation_test(after, before, seed) for before, after in values]
     return tuple(
         MeasureChange(
             name,
@@ -172,8 +173,9 @@ def retrieval_changes(
             metrics.interval(after, seed),
             metrics.difference_interval(after - before, seed),
             p_value,
+            metrics.shown_p(p_value, raw_p),
         )
-        for name, (before, after), p_value in zip(measures, values, adjusted, strict=True)
+        for name, (before, after), p_value, raw_p in zip(measures, values, metrics.holm(raw), raw, strict=True)
     )
 
 

@@ -71,9 +71,7 @@ class HeldOut:
         return measures
 
     def _retrieval(self, queries: Float32, answers: Float32) -> dict[str, float]:
-        numbers: dict[str, int] = {}
-        gold = np.array([numbers.setdefault(text, len(numbers)) for text in self.second], np.int64)
-        different = np.unique(gold, return_index=True)[1]  # equal answers count once, or no query could be right
+        gold, different = distinct_answers(self.second)
         ranks = gold_ranks(queries, answers[different], gold)
         return {f"recall@{k}": float(recall(ranks, k).mean()) for k in (1, 10)}
 
@@ -97,6 +95,16 @@ class HeldOut:
         if len(first) < 4:
             return {}
         return {"unrelated_cosine": float(cosine(first, np.roll(second, len(second) // 2, axis=0)).mean())}
+
+
+def distinct_answers(answers: Sequence[str]) -> tuple[Int64, Int64]:
+    """For each query the number of its answer among the different ones, int64 [query], and the row of each of those.
+
+    Equal answers count once: of two, neither could be the first hit, and no query that they answer could be right.
+    """
+    numbers: dict[str, int] = {}
+    gold = np.array([numbers.setdefault(text, len(numbers)) for text in answers], np.int64)
+    return gold, np.unique(gold, return_index=True)[1].astype(np.int64)
 
 
 def held_out_of(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from components.errors import UserError
+from components.errors import InputError, UserError
 from components.training import runs
 from components.training.objectives import OBJECTIVES
 from dashboard import access, caching
+from dashboard.settings import allowed_model
 from dashboard.ui import wording
 
 if TYPE_CHECKING:
@@ -68,6 +69,20 @@ def under_way(run: RunFolder, state: RunState) -> Job | None:
     if job is not None and not job.finished.is_set():
         return job if job.cancel.is_set() else follow(run)
     return follow(run) if job is None and state.status == "running" else None
+
+
+def base_of(run: RunFolder) -> str:
+    """The key of the model that a run started from. Raises InputError where this server does not offer that model."""
+    try:
+        return allowed_model(run.settings().model)
+    except ValueError as problem:
+        if isinstance(problem, UserError):
+            raise
+        raise InputError(
+            f"The model that {run.name} started from cannot be loaded: {problem}.",
+            "Only the models that this server offers are loaded.",
+            "Look at the run's own record, or ask the operator.",
+        ) from problem
 
 
 def title_of(run: RunFolder) -> str:

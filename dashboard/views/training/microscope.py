@@ -18,6 +18,7 @@ from components.arrays import Float64, cosine
 from components.charts import curves, heatmap
 from components.errors import UserError
 from components.function_words import FUNCTION_WORDS
+from components.training import before_after
 from components.training.run_folder import RunFolder, WatchToken, WatchVectors
 from components.training.settings import WATCH_SENTENCES
 from dashboard import caching, state
@@ -92,29 +93,39 @@ def _at(run: RunFolder, step: int | None) -> None:
     except UserError as problem:
         messages.explain(problem, "reading the watch sentences")
         return
-    _matrices(run, before, now)
+    _sentences(run, before, now)
     _word(run, before, now)
 
 
-def _matrices(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
+def _sentences(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
     sentences = run.settings().watch
     last = len(before.sentences) - 1
     layer = min(last, last if state.get("training_layer") is None else state.get("training_layer"))
-    matrices = [_cosines(vectors.sentences[layer]) for vectors in (before, now)]
-    limits = heatmap.off_diagonal_limits(*matrices)
-    columns = st.columns(2, gap="large")
-    for column, matrix, vectors, name in zip(columns, matrices, (before, now), ("before", "now"), strict=True):
+    groups = groups_of(sentences)
+    change = before_after.similarity_change(
+        before.sentences[layer], now.sentences[layer], groups or ("all",) * len(sentences)
+    )
+    matrices(change, sentences, (before, now), "watch_matrix")
+    st.markdown(f":material/insights: {_gap(change, groups is not None)}")
+
+
+def matrices(
+    change: before_after.SimilarityChange, sentences: Sequence[str], steps: tuple[WatchVectors, WatchVectors], key: str
+) -> None:
+    """Both similarity matrices of the watch sentences, on one scale."""
+    both = (change.base, change.tuned)
+    limits = heatmap.off_diagonal_limits(*both)
+    for column, matrix, vectors, name in zip(st.columns(2, gap="large"), both, steps, ("before", "now"), strict=True):
         with column:
             figures.figure(
                 heatmap.similarity_heatmap(matrix, sentences, _when(vectors), limits=limits),
-                key=f"watch_matrix_{name}",
-                alt=f"Cosines of {len(sentences)} watch sentences at layer {layer}, {_when(vectors)}",
-                table=partial(matrix_table, matrix),
+                key=f"{key}_{name}",
+                alt=f"Cosines of {len(sentences)} watch sentences, {_when(vectors).lower()}",
+                table=partial(_matrix_table, matrix),
             )
-    st.markdown(f":material/insights: {_gap(sentences, *matrices)}")
 
 
-def matrix_table(matrix: Float64) -> pd.DataFrame:
+def _matrix_table(matrix: Float64) -> pd.DataFrame:
     """A square matrix as a table, numbered from 1."""
     return pd.DataFrame(matrix.round(5), columns=range(1, len(matrix) + 1))
 
@@ -123,29 +134,18 @@ def _curve_table(item: WordCurves) -> pd.DataFrame:
     return pd.DataFrame(item.values.T.round(5), columns=list(item.names)).rename_axis("layer").reset_index()
 
 
-def _cosines(vectors: np.ndarray) -> Float64:
-    """All cosines of vectors [sentence, dim]: float64 [sentence, sentence]."""
-    return np.asarray(cosine(vectors[:, None], vectors[None, :]), np.float64)
-
-
 def _when(vectors: WatchVectors) -> str:
     return "Before training" if vectors.step == 0 else f"After step {vectors.step:,}"
 
 
-def _gap(sentences: Sequence[str], before: Float64, now: Float64) -> str:
+def _gap(change: before_after.SimilarityChange, has_groups: bool) -> str:
     """Mean cosine within and between the groups of sentences, before and now."""
-    groups = groups_of(sentences)
-    pairs = list(combinations(range(len(sentences)), 2))
-    if groups is None:
-        means = [float(np.mean([matrix[pair] for pair in pairs])) for matrix in (before, now)]
-        return f"Mean cosine of all pairs: {means[0]:.2f} before training, **{means[1]:.2f}** here."
-    same = np.array([groups[first] == groups[second] for first, second in pairs])
-    values = [np.array([matrix[pair] for pair in pairs]) for matrix in (before, now)]
-    (within0, between0), (within1, between1) = ((row[same].mean(), row[~same].mean()) for row in values)
+    before, now = change.base_means, change.tuned_means
+    if not has_groups:
+        return f"Mean cosine of all pairs: {before.within:.2f} before training, **{now.within:.2f}** here."
     return (
-        f"Sentences of one topic: mean cosine {within0:.2f} before training, **{within1:.2f}** here; of different topics "
-        f"{between0:.2f}, **{between1:.2f}** here. The gap went from {within0 - between0:.2f} to "
-        f"**{within1 - between1:.2f}**."
+        f"Sentences of one topic: mean cosine {before.within:.2f} before training, **{now.within:.2f}** here; of different "
+        f"topics {before.between:.2f}, **{now.between:.2f}** here. The gap went from {before.gap:.2f} to **{now.gap:.2f}**."
     )
 
 

@@ -245,14 +245,14 @@ def _result(run: RunFolder, now: RunState) -> None:
                 type="primary",
                 icon=":material/check:",
                 on_click=_use,
-                args=(key, ""),
+                args=(key,),
             )
             st.button(
                 "Compare it with its base",
                 key="compare_trained",
                 icon=":material/compare_arrows:",
-                on_click=_use,
-                args=(key, run.settings().model),
+                on_click=_compare,
+                args=(key, run),
             )
         kind = OBJECTIVES[run.settings().objectives[0]].models
         class_name = "CrossEncoder" if kind == "cross-encoder" else "SentenceTransformer"
@@ -262,10 +262,17 @@ def _result(run: RunFolder, now: RunState) -> None:
         )
 
 
-def _use(model: str, second: str) -> None:
+def _compare(model: str, run: RunFolder) -> None:
+    try:
+        state.put("model2", training.base_of(run))
+    except UserError as problem:
+        state.notice(f"{problem.problem} {problem.expected}")
+        return
+    _use(model)
+
+
+def _use(model: str) -> None:
     state.put("model", model)
-    if second:
-        state.put("model2", second)
     state.notice("The trained model is now the model of all pages. Choose another one in the sidebar.")
 
 

@@ -141,7 +141,7 @@ def test_names_belong_to_one_run_and_lead_nowhere_else(folder):
     small_run("mine")
     with pytest.raises(InputError, match="already is a training run 'mine'"):
         small_run("mine")
-    assert runs.find("../mine") is None
+    assert runs.find(f"../{folder.name}/mine") is None
     assert runs.find("other") is None
     assert [run.name for run in runs.list_runs()] == ["mine"]
 
@@ -192,10 +192,10 @@ def test_the_result_of_a_run_is_a_model(folder, learned):
     run = small_run("mine")
     with pytest.raises(InputError, match="no trained model 'mine'"):
         parse_model("run:mine")
-    for wrong in ("run:", "run:../x", "run:.hidden"):
+    run.model_folder.symlink_to(learned.model_folder)
+    for wrong in ("run:", f"run:../{folder.name}/mine", "run:.hidden"):
         with pytest.raises(InputError, match="no trained model"):
             parse_model(wrong)
-    run.model_folder.symlink_to(learned.model_folder)
     spec = parse_model("run:mine")
     assert spec == spec_of("run:mine")
     assert (spec.source, spec.title) == ("run", "mine")

@@ -349,7 +349,9 @@ def test_measures_before_and_after_are_compared_with_intervals(open_page: Open, 
     for side in ("before", "after"):
         shown = [float(text.removesuffix(" %")) for text in table[side]]
         np.testing.assert_allclose(drawn[side], shown, atol=0.06)
-    assert set(table["significant"]) <= {"yes", "no"}
+    held_out, other = texts(app), texts(settled(open_page("training", view="after", on="news")))
+    assert "is the best one on these very rows" in held_out
+    assert "is the best one on these very rows" not in other
 
 
 def test_sentences_layers_and_heads_are_compared(open_page: Open, compared: RunFolder) -> None:
@@ -390,7 +392,21 @@ def test_a_trained_model_is_allowed_where_free_models_are_not(
     monkeypatch.setenv(access.FREE_MODELS_VARIABLE, "0")
     assert settings.allowed_model(f"run:{compared.name}") == f"run:{compared.name}"
     with pytest.raises(InputError):
-        settings.allowed_model("run:../../etc")
+        settings.allowed_model(f"run:../runs/{compared.name}")  # leads to a run that exists
+
+
+def test_a_base_that_the_server_does_not_offer_is_not_loaded(
+    open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run began from a folder of this machine, which people may not open here."""
+    monkeypatch.setenv(access.SERVER_FILES_VARIABLE, "0")
+    with pytest.raises(InputError, match="does not open files"):
+        training.base_of(compared)
+    app = open_page("training", view="after", on="held-out")
+    assert any("does not open files of its own machine" in error.value for error in app.error)
+    app = open_page("training", view="run")
+    app.button(key="compare_trained").click().run()
+    assert setting(app, "model2") != str(compared.settings().model)
 
 
 def test_the_result_is_used_on_all_pages_and_compared_with_its_base(open_page: Open, compared: RunFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,16 @@ def cache_part(name: str) -> Path:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file completely or not at all: first as a new file, which then replaces the old one."""
-    part = path.with_name(path.name + ".new")
-    with part.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    """Write a JSON file completely or not at all: first as a new file, which then replaces the old one.
+
+    Several processes and threads may write the same file: each has a new file of its own, and the last one stays.
+    """
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)  # after an error; else it has its name no longer

@@ -25,6 +25,7 @@ from components.folders import cache_part
 from components.jobs import RETRY_SECONDS, Cache, Job, Jobs, Lane, Presence, Queue
 from components.model.loader import ModelLoader
 from components.model.store import DEFAULT_BYTES, TraceStore
+from dashboard import access
 from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
@@ -246,6 +247,13 @@ class RunJobs(Jobs):
     """
 
     def stop(self, job: Job, person: Hashable = None) -> None:
+        from components.training import runs
+
+        if not access.training_allowed() or job.finished.is_set():
+            return
+        run = runs.find(str(job.key))
+        if run is not None:  # also for a job that only waits, whose work would never say it
+            run.ask_to_stop()
         super().stop(job)
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import InputError, UserError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
-from components.model.catalog import is_run_name, runs_folder
+from components.model.catalog import RUN_PREFIX, is_run_name, runs_folder
 from components.model.device import DEVICE_VARIABLE
 from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
@@ -79,7 +79,7 @@ def create(settings: TrainingSettings, data: TrainingData, split: Split, folder:
     if folder is None:
         parent = runs_folder()
         private_folder(parent)
-        make_room(parent)
+        make_room(parent, settings.model)
         folder = parent / (settings.name or _new_name(settings))
     try:
         folder.mkdir(mode=0o700, parents=True)
@@ -112,12 +112,17 @@ def list_runs(folder: Path | None = None) -> list[RunFolder]:
 
 
 def state_of(run: RunFolder) -> RunState:
-    """The state of a run; "interrupted" where the process that wrote "running" no longer lives."""
+    """The state of a run; "interrupted" where the process that wrote "running" no longer lives.
+
+    A run that was stopped while it waited is "stopped".
+    """
     state = run.state()
     if state.status == "running" and not is_alive(state):
         state = run.state()  # it may have ended properly between the two looks
         if state.status == "running" and not is_alive(state):
             return replace(state, status="interrupted")
+    if state.status == "waiting" and run.is_asked_to_stop():  # before it had a process that could write it
+        return replace(state, status="stopped")
     return state
 
 
@@ -135,8 +140,10 @@ def is_alive(state: RunState) -> bool:
         return False
 
 
-def follow(run: RunFolder) -> Work:
+def follow(run: RunFolder, starts: bool = True) -> Work:
     """The work of a run for components/jobs: starts its process, or follows the one that is already at work.
+
+    Unless it `starts` one, a run without a process is interrupted: to look at a run must not start it.
 
     Progress counts steps. On a stop the process is asked to end, and the work waits for it. The result is the run, whose
     state says whether it is done or was stopped; Cancelled is raised only if it was stopped before it had a result, and
@@ -157,7 +164,7 @@ def follow(run: RunFolder) -> Work:
                     process.wait()
                 return _outcome(run, state)
             is_at_work = is_alive(state)
-            if has_ended or (is_attached and not is_at_work):
+            if has_ended or ((is_attached or not starts) and not is_at_work):
                 raise _ended_silently(run, state, None if process is None else process.returncode)
             if is_cancelled():
                 run.ask_to_stop()
@@ -289,15 +296,18 @@ def usage() -> RunsUsage:
     return RunsUsage(len(runs), sum(run.nbytes for run in runs), limit_bytes())
 
 
-def make_room(folder: Path | None = None) -> int:
-    """Remove the oldest runs that have ended until the rest fits the limit; the bytes freed."""
+def make_room(folder: Path | None = None, needed: str = "") -> int:
+    """Remove the oldest runs that have ended or were interrupted until the rest fits the limit; the bytes freed.
+
+    The run whose model a new one starts from (its key is `needed`) stays, and so do those at work and those that wait.
+    """
     runs = list_runs(folder)
     sizes = {run: run.nbytes for run in runs}
     excess, freed = sum(sizes.values()) - limit_bytes(), 0
     for run in reversed(runs):
         if freed >= excess:
             break
-        if _status(run) in (*ENDED, None):
+        if RUN_PREFIX + run.name != needed and _status(run) in (*ENDED, "interrupted", None):
             freed += delete(run)
             log.info("removed the training run %s to make room", run.name)
     return freed

@@ -22,20 +22,33 @@ if TYPE_CHECKING:
 def start(settings: TrainingSettings, data: TrainingData, split: Split, steps: int) -> RunFolder:
     """Create a run of so many steps and put it into the line. Raises InputError where training is not allowed."""
     access.check_training()
+    _join_processes()
     run = runs.create(settings, data, split)
     follow(run, steps)
     return run
 
 
-def follow(run: RunFolder, steps: int = 0) -> Job:
-    """The job of a run, which this session follows from now on; `steps` are shown until the process has counted them."""
+def follow(run: RunFolder, steps: int = 0, starts: bool = True) -> Job:
+    """The job of a run, which this session follows from now on; `steps` are shown until the process has counted them.
+
+    For `starts` see `runs.follow`.
+    """
     jobs, person = caching.training_runs(), caching.person()
-    return jobs.request(run.name, f"Training: {title_of(run)}", runs.follow(run), person=person, total=steps)
+    work = runs.follow(run, starts)
+    return jobs.request(run.name, f"Training: {title_of(run)}", work, person=person, total=steps)
+
+
+def _join_processes() -> None:
+    """Follow the processes that outlived a server, so that a new run takes its place behind them and not before."""
+    for run in runs.list_runs():
+        with suppress(UserError):  # a damaged run is nobody's to follow
+            under_way(run, runs.state_of(run))
 
 
 def resume(run: RunFolder) -> None:
     """Let a run that was stopped, interrupted or failed continue. Raises InputError."""
     access.check_training()
+    _join_processes()
     forget(run)
     runs.resume(run)
     follow(run, run.state().steps)
@@ -68,7 +81,7 @@ def under_way(run: RunFolder, state: RunState) -> Job | None:
     job = caching.training_runs().find(run.name)
     if job is not None and not job.finished.is_set():
         return job if job.cancel.is_set() else follow(run)
-    return follow(run) if job is None and state.status == "running" else None
+    return follow(run, starts=False) if job is None and state.status == "running" else None
 
 
 def base_of(run: RunFolder) -> str:

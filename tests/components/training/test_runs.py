@@ -146,6 +146,34 @@ def test_names_belong_to_one_run_and_lead_nowhere_else(folder):
     assert [run.name for run in runs.list_runs()] == ["mine"]
 
 
+def test_to_look_at_a_run_starts_no_process(folder, monkeypatch):
+    monkeypatch.setattr(runs, "_start", lambda run: pytest.fail("it started a process"))
+    run = small_run("mine")
+    run.write_state(RunState("running", pid=1 << 30, process_started=1.0))
+    with pytest.raises(runs.RunFailed, match="ended from outside"):
+        runs.follow(run, starts=False)(lambda done, total: None, lambda: False)
+    assert runs.state_of(run).status == "interrupted"
+
+
+def test_a_run_that_is_stopped_while_it_waits_is_stopped(folder):
+    run = small_run("mine")
+    assert runs.state_of(run).status == "waiting"
+    run.ask_to_stop()
+    assert runs.state_of(run).status == "stopped"
+    assert runs.state_of(runs.resume(run)).status == "waiting"
+
+
+def test_the_base_of_a_new_run_is_not_removed_for_it(folder, monkeypatch):
+    base, other = small_run("base"), small_run("other")
+    for number, run in enumerate((base, other)):
+        run.write_state(RunState("done"))
+        (run.path / "ballast").write_bytes(bytes(1_000_000))
+        os.utime(run.path / "data.json", (number, number))
+    monkeypatch.setenv("BERT_INTERNALS_RUNS_GB", "0.0015")
+    small_run("new", model="run:base")
+    assert {run.name for run in runs.list_runs()} == {"new", "base"}
+
+
 def test_the_oldest_that_have_ended_make_room(folder, monkeypatch):
     names = ("first", "waiting", "second", "third")
     made = []

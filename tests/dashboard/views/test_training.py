@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -236,7 +237,7 @@ def test_a_run_whose_process_died_can_continue(open_page: Open, monkeypatch: pyt
     assert "**Done**" in texts(app)
 
 
-def _fake_follow(run: RunFolder) -> Callable[..., RunFolder]:
+def _fake_follow(run: RunFolder, starts: bool = True) -> Callable[..., RunFolder]:
     """Stands for a process that trains: it writes that the run is done."""
 
     def work(report_progress: Any, is_cancelled: Any) -> RunFolder:
@@ -255,7 +256,7 @@ def _fake_follow(run: RunFolder) -> Callable[..., RunFolder]:
 def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "follow", _fake_follow)
+    monkeypatch.setattr(runs, "follow", _follow_until_stopped)
     app = settled(open_page("training"))
     app.button(key="start_training").click().run()
     assert setting(app, "training_view") == "run"
@@ -264,10 +265,46 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     job = caching.training_runs().find(run.name)
     assert job is not None
     other = open_page("training", view="run")  # a reload: another session
-    if not job.finished.is_set():
-        other.button(key="stop_training").click().run()
-        assert job.finished.wait(10)
-        assert run.state().status in {"stopped", "done"}
+    monkeypatch.setenv(access.TRAINING_VARIABLE, "0")
+    caching.training_runs().stop(job)  # as a browser can, where training is off
+    assert not job.cancel.is_set()
+    assert not run.is_asked_to_stop()
+    monkeypatch.setenv(access.TRAINING_VARIABLE, "1")
+    other.button(key="stop_training").click().run()
+    assert job.finished.wait(10)
+    assert runs.state_of(run).status == "stopped"
+
+
+def _follow_until_stopped(run: RunFolder, starts: bool = True) -> Callable[..., RunFolder]:
+    def work(report_progress: Any, is_cancelled: Any) -> RunFolder:
+        report_progress(1, STEPS)
+        for _ in range(1_200):  # a minute
+            if is_cancelled():
+                return run
+            time.sleep(0.05)
+        raise AssertionError("nobody stopped the run")
+
+    return work
+
+
+def test_a_run_that_waits_can_be_stopped_and_one_that_outlived_the_server_comes_first(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "follow", _follow_until_stopped)
+    earlier = write_run(runs.runs_folder(), "earlier", status="running", steps=5)
+    alive = psutil.Process()  # stands for the process of the run, which nobody follows after a restart
+    earlier.write_state(replace(earlier.state(), pid=alive.pid, process_started=alive.create_time()))
+    data, split = earlier.data()
+    later = training.start(earlier.settings(), data, split, STEPS)
+    jobs = {name: caching.training_runs().find(name) for name in ("earlier", later.name)}
+    try:
+        assert caching.queue().before(jobs[later.name]) == (jobs["earlier"],)
+        caching.training_runs().stop(jobs[later.name])
+        assert runs.state_of(later).status == "stopped"  # its work never began
+    finally:
+        caching.training_runs().stop(jobs["earlier"])
+    assert jobs["earlier"].finished.wait(10)
+    assert earlier.is_asked_to_stop()
 
 
 def test_where_training_is_off_nothing_can_be_started_resumed_or_deleted(

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             )
         os.environ["BERT_INTERNALS_TRAINING_THREADS"] = str(options.threads)
     if options.resume is not None:
-        return _train(_unfinished(options), options.resume, options)
+        return _train(_unfinished(options), options.resume.expanduser().resolve(), options)
     if options.data is None or (options.out is None and not options.dry_run):
         raise InputError(
             f"No {'data' if options.data is None else 'folder for the model'} was given.",
@@ -130,6 +130,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.model.files.sources import find_files
     from components.training import runs
     from components.training.data import COMMAND_LIMITS, load, split
+    from components.training.negatives import row_counts
     from components.training.objectives import check_objectives
 
     settings = _settings(options)
@@ -140,8 +141,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         _check_out(options.out)
     data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
-    rows = _rows(settings, data, parts)
+    rows = row_counts(settings, data, parts)
     spec = parse_model(settings.model)
+    settings = replace(settings, model=spec.key)  # a folder by its whole path: the process works in another folder
     with shared.progress_bar(f"Downloading {spec.title}", "B") as report_progress:
         find_files(spec, report_progress)  # the process of the run asks nobody for anything
     _say(options, settings, data, parts, rows)
@@ -289,17 +291,6 @@ def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[st
         steps = f"{state.step:,} of {state.steps:,} steps" if state.status == "stopped" else f"{state.steps:,} steps"
         sys.stdout.write(f"{steps}, the best after step {record.get('best_step'):,}. Saved in {folder}\n")
     return result
-
-
-def _rows(settings: TrainingSettings, data: TrainingData, parts: Split) -> dict[str, tuple[int, int]]:
-    """Training and held-out rows of each objective, as it makes them from the data. Raises InputError where it cannot."""
-    from components.training.negatives import training_rows
-
-    # Where wrong answers come from changes no number, and those of the model take long.
-    quick = replace(settings, negatives="random") if settings.negatives in ("bm25", "model") else settings
-    sides = [data.take(rows) for rows in (parts.train, parts.held_out)]
-    numbers = {key: [len(training_rows(quick, key, side)) for side in sides] for key in settings.objectives}
-    return {key: (train, held_out) for key, (train, held_out) in numbers.items()}
 
 
 def _say(

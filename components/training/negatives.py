@@ -24,12 +24,13 @@ from components.arrays import Float32, Int64, read_only, unit
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.corpora.readers.limits import never
-from components.training.data import LABEL, TrainingData, group_numbers
+from components.training.data import LABEL, Split, TrainingData, group_numbers
 from components.training.objectives import objective
 from components.training.settings import NegativesKind, TrainingSettings
 
 Role = Literal["query", "document"]
 Embed = Callable[[Sequence[str], Role], Float32]  # texts to vectors float32 [text, dim]
+AddNegatives = Callable[[TrainingData], TrainingData]  # pairs to triplets
 
 RELATIVE_MARGIN = 0.05  # a wrong answer's score lies so much below that of the correct one, as a share of it
 ANCHORS_AT_ONCE = 256
@@ -117,16 +118,23 @@ def training_rows(
             f"It learns from data of these kinds: {', '.join(target.takes)}.",
             "Choose another objective, or other data.",
         )
+
+    def with_negatives(pairs: TrainingData) -> TrainingData:
+        """Triplets: each pair with its wrong answer."""
+        negatives = find_negatives(pairs, settings.negatives, settings.seed, embed, progress, is_cancelled)
+        wrong = tuple(pairs.columns["positive"][row] for row in negatives.rows)
+        return replace(pairs, kind="triplets", columns={**pairs.columns, "negative": wrong})
+
     if target.rows == "sentences":
         rows = _sentences(data)
     elif target.rows == "pairs":
-        rows = _partners(settings, data, embed, progress, is_cancelled)
+        rows = _partners(settings, data, with_negatives)
     elif target.rows == "triplets":
-        rows = _triplets(settings, data, embed, progress, is_cancelled)
+        rows = _triplets(settings, data, with_negatives)
     elif data.kind == "scored" or (target.rows == "labelled" and data.kind == "labelled"):
         rows = data
     else:
-        rows = _binary(settings, data, embed, progress, is_cancelled)
+        rows = _binary(settings, data, with_negatives)
         if target.rows == "scored":
             scores = read_only(np.asarray(rows.labels, np.float32))
             rows = replace(rows, kind="scored", labels=scores, label_names=())
@@ -137,6 +145,18 @@ def training_rows(
             "Choose another objective, or data with more rows.",
         )
     return rows
+
+
+def row_counts(settings: TrainingSettings, data: TrainingData, split: Split) -> dict[str, tuple[int, int]]:
+    """How many rows each objective makes of the training part and of the held-out part.
+
+    Raises InputError where an objective cannot learn from one of them, or be measured on it.
+    """
+    # Where wrong answers come from changes no number, and those of BM25 and the model take long.
+    quick = settings if settings.negatives == "none" else replace(settings, negatives="random")
+    sides = [data.take(rows) for rows in (split.train, split.held_out)]
+    counts = {key: [len(training_rows(quick, key, side)) for side in sides] for key in settings.objectives}
+    return {key: (train, held_out) for key, (train, held_out) in counts.items()}
 
 
 def dataset_columns(settings: TrainingSettings, objective_key: str, rows: TrainingData) -> dict[str, list]:
@@ -232,13 +252,7 @@ def _sentences(data: TrainingData) -> TrainingData:
     return replace(data, kind="sentences", columns={"sentence": texts}, labels=None, label_names=())
 
 
-def _partners(
-    settings: TrainingSettings,
-    data: TrainingData,
-    embed: Embed | None,
-    progress: ReportProgress,
-    is_cancelled: IsCancelled,
-) -> TrainingData:
+def _partners(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:
     """Pairs of texts that belong together; with a hard wrong answer where the settings ask for one."""
     if data.kind == "triplets":
         return data
@@ -252,16 +266,10 @@ def _partners(
         data = _as_pairs(data, np.flatnonzero(data.labels == positive), f"not {data.label_names[positive]}")
     if settings.negatives in {"none", "random"} or len(data) < 2:
         return data  # the other rows of a batch are random wrong answers already
-    return _with_negatives(settings, data, embed, progress, is_cancelled)
+    return with_negatives(data)
 
 
-def _triplets(
-    settings: TrainingSettings,
-    data: TrainingData,
-    embed: Embed | None,
-    progress: ReportProgress,
-    is_cancelled: IsCancelled,
-) -> TrainingData:
+def _triplets(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:
     if data.kind == "triplets":
         return data
     if data.kind == "labelled":
@@ -272,16 +280,10 @@ def _triplets(
             "It needs triplets, or pairs with a way to find wrong answers.",
             "Choose random wrong answers, or those of BM25 or the model.",
         )
-    return _with_negatives(settings, data, embed, progress, is_cancelled)
+    return with_negatives(data)
 
 
-def _binary(
-    settings: TrainingSettings,
-    data: TrainingData,
-    embed: Embed | None,
-    progress: ReportProgress,
-    is_cancelled: IsCancelled,
-) -> TrainingData:
+def _binary(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:
     """Two texts and 1 (belong together) or 0. Of pairs and triplets as many rows have 0 as have 1."""
     if data.kind == "labelled":
         positive, negative = binary_classes(data)
@@ -293,26 +295,13 @@ def _binary(
             dropped["neither belongs nor does not belong"] = len(data) - len(kept)
         return replace(data.take(kept), labels=labels, label_names=BINARY_NAMES, dropped=dropped)
     if data.kind == "pairs" and settings.negatives != "none":
-        data = _with_negatives(settings, data, embed, progress, is_cancelled)
+        data = with_negatives(data)
     anchors, positives = data.columns["anchor"], data.columns["positive"]
     negatives = data.columns.get("negative", ())
     first = anchors + anchors[: len(negatives)]
     labels = np.repeat(np.array([1, 0], np.int64), [len(positives), len(negatives)])
     columns = {"sentence1": first, "sentence2": positives + negatives}
     return replace(data, kind="labelled", columns=columns, labels=read_only(labels), label_names=BINARY_NAMES)
-
-
-def _with_negatives(
-    settings: TrainingSettings,
-    pairs: TrainingData,
-    embed: Embed | None,
-    progress: ReportProgress,
-    is_cancelled: IsCancelled,
-) -> TrainingData:
-    """Triplets: each pair with its wrong answer."""
-    negatives = find_negatives(pairs, settings.negatives, settings.seed, embed, progress, is_cancelled)
-    wrong = tuple(pairs.columns["positive"][row] for row in negatives.rows)
-    return replace(pairs, kind="triplets", columns={**pairs.columns, "negative": wrong})
 
 
 def _by_first_text(data: TrainingData) -> TrainingData:

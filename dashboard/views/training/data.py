@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.training.data import TrainingData
+    from components.training.settings import TrainingSettings
 
 SIDES = {
     "sentence": "sentence",
@@ -129,12 +130,15 @@ def _examples(backend: Backend, plan: Plan) -> None:
     """Some of the rows that the first objective learns from, with their wrong answers."""
     settings, key = plan.settings, plan.settings.objectives[0]
     train = plan.data.take(plan.split.train)
-    vectors = _vectors_of(backend)
 
     def make(report_progress: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
+        vectors = _vectors_of(backend, settings, is_cancelled)
         return _sample(negatives.training_rows(settings, key, train, vectors, report_progress, is_cancelled))
 
-    name = ("training rows", train.sha256, settings, backend.spec.key, backend.revision)
+    # Nothing but what the rows depend on: another number of epochs must not cost a forward pass.
+    by_model = (backend.spec.key, backend.revision, settings.pooling, settings.max_length)
+    model = by_model if settings.negatives == "model" else None
+    name = ("training rows", key, train.sha256, settings.seed, settings.negatives, model)
     title = f"Finding wrong answers for {len(train):,} rows"
     table = progress.prepared(name, title, make, "training_examples")
     if table is None:
@@ -149,13 +153,13 @@ def _examples(backend: Backend, plan: Plan) -> None:
     figures.plain_table(table)
 
 
-def _vectors_of(backend: Backend) -> negatives.Embed:
-    """How the model embeds texts before training, for wrong answers that it finds similar."""
+def _vectors_of(backend: Backend, settings: TrainingSettings, is_cancelled: IsCancelled) -> negatives.Embed:
+    """How the model embeds texts before training, with the run's pooling and length, for wrong answers it finds similar."""
+    max_length = settings.max_length if settings.max_length < backend.own_max_length else None
 
     def vectors(texts: Sequence[str], role: negatives.Role) -> Float32:
-        layer, pooling = backend.facts.layers, backend.own_pooling
-        options = backend.embed_options([layer], [pooling], role=role)
-        return backend.embed(texts, options=options)[0, 0]
+        options = backend.embed_options([backend.facts.layers], [settings.pooling], max_length, role=role)
+        return backend.embed(texts, options=options, is_cancelled=is_cancelled)[0, 0]
 
     return vectors
 

@@ -12,7 +12,7 @@ import streamlit as st
 from components.errors import UserError
 from components.training import data as training_data
 from components.training import runs
-from components.training.negatives import training_rows
+from components.training.negatives import row_counts
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.settings import PRESETS, NegativesKind, PoolingName, Preset, TrainingSettings, steps
 from dashboard import access, caching, navigation, settings, state
@@ -289,10 +289,7 @@ def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Pl
     """The plan, with the rows split; None if nothing can be learned from them, which is explained."""
     try:
         split = training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
-        # Wrong answers that are found by a ranking are as many as random ones, which cost nothing to find.
-        quick = chosen if chosen.negatives == "none" else replace(chosen, negatives="random")
-        train = rows.take(split.train)
-        counts = tuple(len(training_rows(quick, key, train)) for key in chosen.objectives)
+        counts = tuple(train for train, _ in row_counts(chosen, rows, split).values())
     except UserError as problem:
         messages.explain(problem, "planning the training")
         return None

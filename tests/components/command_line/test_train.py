@@ -22,12 +22,13 @@ def pairs(tmp_path_factory):
     return path
 
 
-def test_a_model_is_trained_and_loads_in_sentence_transformers(pairs, concept_model, tmp_path):
+def test_a_model_is_trained_and_loads_in_sentence_transformers(pairs, concept_model, tmp_path, monkeypatch):
     from sentence_transformers import SentenceTransformer
 
     out = tmp_path / "model"
     settings = ("--full", "--epochs", "2", "--batch", "32", "--learning-rate", "0.006", "--seed", "3")
-    done = run("train", str(pairs), "--model", str(concept_model), "--out", str(out), *settings, "--json", "-")
+    monkeypatch.chdir(concept_model.parent)  # the process works in another folder
+    done = run("train", str(pairs), "--model", f"./{concept_model.name}", "--out", str(out), *settings, "--json", "-")
     assert done.returncode == 0, done.stderr
     assert "120 pairs (anchor = query, positive = answer)" in done.stderr
     assert "Rows left out: empty (1), no text (1)." in done.stderr

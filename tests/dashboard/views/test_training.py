@@ -107,6 +107,24 @@ def test_an_uploaded_file_is_recognised_and_its_bad_rows_are_counted(open_page: 
     assert not app.button(key="start_training").disabled
 
 
+def test_a_held_out_part_that_is_too_small_is_said_before_the_start(open_page: Open) -> None:
+    rows = "\n".join(["query,positive", *(f"cat {number},a red hat {number}" for number in range(5))])
+    app = open_page("training", src="file")
+    app.file_uploader(key="training_file").upload("own.csv", rows.encode()).run()
+    app = settled(app)
+    assert "has 1 rows from which" in app.error[0].value
+    assert app.button(key="start_training").disabled
+
+
+def test_only_what_wrong_answers_depend_on_costs_a_forward_pass(open_page: Open) -> None:
+    app = settled(open_page("training", neg="model"))
+    model = caching.models().find("embedded")
+    before = model.forward_passes
+    app = settled(app.number_input(key="w_epochs").set_value(9).run())
+    assert not app.error
+    assert model.forward_passes == before
+
+
 def test_rows_that_cannot_be_trained_on_end_in_a_message(open_page: Open) -> None:
     app = open_page("training", src="file")
     same = "\n".join(["premise,hypothesis,label", *(f"the cat {number},a hat {number},1" for number in range(20))])

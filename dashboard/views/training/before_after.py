@@ -230,8 +230,8 @@ def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         f":material/insights: {verdict.name}: {_per_cent(verdict.base.value)} before, "
         f"**{_per_cent(verdict.tuned.value)}** after; "
         + ("statistically significant" if verdict.is_significant else "not significantly different")
-        + f" (p {p_value}). {moved.better:,} queries gained, {moved.worse:,} lost, {moved.unchanged:,} did "
-        "not change."
+        + f" (p {p_value}). {counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, "
+        f"{moved.unchanged:,} did not change."
     )
     figures.plain_table(
         pd.DataFrame(

@@ -339,6 +339,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("training_length", "tl", None, 512, TRAINING, least=LEAST_LENGTH, words="maximum length"),
     _number("margin", "mg", None, 200, TRAINING),  # hundredths
     _number("most_rows", "rows", None, 1_000_000, TRAINING, least=4, words="number of rows"),
+    _number("damage", "dmg", None, 200, TRAINING, words="noise added before training"),  # per cent
     _number("held_out", "ho", None, 50, TRAINING, least=5, words="held out rows"),  # per cent
     _number("training_seed", "seed", None, 9_999, TRAINING, words="seed"),
     _text("training_run", "run", TRAINING, words="run"),  # "": the newest
@@ -347,6 +348,6 @@ SETTINGS: tuple[Setting, ...] = (
     _number("training_step", "step", None, 10_000_000, TRAINING, words="step"),
     _number("training_layer", "l", None, 1_000, TRAINING, words="layer"),
     _text("watch_word", "w", TRAINING, words="word"),
-    _choice("after_part", "part", ("measures", "sentences", "layers", "heads"), TRAINING, words="comparison"),
+    _choice("after_part", "part", ("measures", "sentences", "words", "layers", "heads"), TRAINING, words="comparison"),
     replace(_choice("after_data", "on", ("news", "held-out", "scored"), TRAINING, words="measured on"), default=None),
 )

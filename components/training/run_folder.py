@@ -47,7 +47,7 @@ STATE, SETTINGS, DATA, ROWS, EVENTS, RECORD = (
     *("events.jsonl", "record.json"),
 )
 WATCH, TOKENS, STOP, LOG = "watch", "tokens.json", "stop", "process.log"
-CHECKPOINTS, MODEL, ADAPTER = "checkpoints", "model", "adapter"
+CHECKPOINTS, MODEL, ADAPTER, START = "checkpoints", "model", "adapter", "start"
 _STEP_FILE = re.compile(r"^(\d{1,9})\.npz$")
 
 
@@ -120,6 +120,11 @@ class RunFolder:
     def has_model(self) -> bool:
         """Whether a result was saved, complete."""
         return (self.model_folder / "config.json").is_file()
+
+    @property
+    def start_folder(self) -> Path:
+        """The model that training started from, where the run itself made it: one that was damaged on purpose."""
+        return self.path / START
 
     @property
     def checkpoints_folder(self) -> Path:

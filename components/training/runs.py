@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import InputError, UserError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
-from components.model.catalog import RUN_PREFIX, is_run_name, runs_folder
+from components.model.catalog import RUN_PREFIX, RUN_START, is_run_name, runs_folder
 from components.model.device import DEVICE_VARIABLE
 from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
@@ -307,7 +307,7 @@ def make_room(folder: Path | None = None, needed: str = "") -> int:
     for run in reversed(runs):
         if freed >= excess:
             break
-        if RUN_PREFIX + run.name != needed and _status(run) in (*ENDED, "interrupted", None):
+        if RUN_PREFIX + run.name != needed.removesuffix(RUN_START) and _status(run) in (*ENDED, "interrupted", None):
             freed += delete(run)
             log.info("removed the training run %s to make room", run.name)
     return freed

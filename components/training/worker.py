@@ -42,6 +42,7 @@ from components.training.settings import steps, warmup_steps
 if TYPE_CHECKING:
     from components.training.data import TrainingData
     from components.training.held_out import HeldOut
+    from components.training.objectives import ModelKind
     from components.training.settings import TrainingSettings
 
 THREADS_VARIABLE = "BERT_INTERNALS_TRAINING_THREADS"
@@ -79,6 +80,8 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     settings = run.settings()
     data, split = run.data()
     kind = check_objectives(settings.objectives)
+    if settings.damage and not run.start_folder.is_dir():
+        _save_start(run, settings, kind)
     set_seed(settings.seed)
     model = models.build(settings, kind)
     sides = (data.take(split.train), data.take(split.held_out))
@@ -92,6 +95,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     total = steps(settings, *map(len, train_rows.values()))
     trainer = make_trainer(settings, model, losses, train_rows, held_out_rows, total, run.checkpoints_folder, reporter)
     reporter.begin(total)
+    undamaged = _undamaged(settings, kind, held_out) if settings.damage else None
     trainer.train(resume_from_checkpoint=None if reporter.checkpoint is None else str(reporter.checkpoint))
     reporter.end()
     if reporter.best is None:
@@ -118,6 +122,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
             "rows": {key: len(rows) for key, rows in train_rows.items()},
             "seed": settings.seed,
             "versions": dict(models.versions()),
+            "undamaged": undamaged,  # before the damage; None where nothing was damaged
             "before": reporter.before,
             "after": reporter.best,
             "best_step": reporter.best_step,
@@ -130,6 +135,29 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
             "model_sha256": _sha256(run.model_folder / "model.safetensors"),
         }
     )
+
+
+def _save_start(run: RunFolder, settings: TrainingSettings, kind: ModelKind) -> None:
+    """Save the model after the damage and before training, so that pages can compare with it."""
+    from transformers import set_seed
+
+    from components.training import model as models
+
+    set_seed(settings.seed)  # a new Dense layer is the one that is trained
+    start = models.build(replace(settings, adapter=False), kind)
+    models.save(start, settings, run.start_folder, run.path / ADAPTER)
+
+
+def _undamaged(settings: TrainingSettings, kind: ModelKind, held_out: HeldOut) -> dict[str, float]:
+    """The measures of the model as it was before the damage."""
+    import torch
+
+    from components.training import model as models
+
+    with torch.random.fork_rng():  # training draws what it would have drawn without this
+        model = models.build(replace(settings, damage=0.0, adapter=False), kind)
+    model.eval()
+    return held_out.measure(model)
 
 
 def _rows(settings: TrainingSettings, model: Any, side: TrainingData) -> dict[str, TrainingData]:

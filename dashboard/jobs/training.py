@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from components.errors import InputError, UserError
+from components.model.catalog import RUN_PREFIX, RUN_START
 from components.training import runs
 from components.training.objectives import OBJECTIVES
 from dashboard import access, caching
@@ -87,6 +88,8 @@ def under_way(run: RunFolder, state: RunState) -> Job | None:
 def base_of(run: RunFolder) -> str:
     """The key of the model that a run started from. Raises InputError where this server does not offer that model."""
     try:
+        if run.settings().damage and run.start_folder.is_dir():
+            return allowed_model(RUN_PREFIX + run.name + RUN_START)
         return allowed_model(run.settings().model)
     except ValueError as problem:
         if isinstance(problem, UserError):

@@ -6,6 +6,7 @@ import re
 import time
 from contextlib import suppress
 
+from components.model.catalog import RUN_START
 from components.model.trace import POOLING_NAMES
 
 __all__ = ["NUMBERS_EXPLAINED", "POOLINGS_EXPLAINED", "POOLING_NAMES", "counted", "duration", "run_name", "size"]
@@ -39,6 +40,8 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 def run_name(name: str) -> str:
     """A training run's name in words: "mnrl, 22 Nov 14:02" for "mnrl-20261122-140233-ab12"; others stay as they are."""
+    if name.endswith(RUN_START):
+        return f"{run_name(name.removesuffix(RUN_START))}, before training"
     parts = re.fullmatch(r"(.+)-(\d{8}-\d{6})-[0-9a-f]{4}", name)
     if parts is not None:
         with suppress(ValueError):

@@ -122,6 +122,7 @@ EXAMPLES = {
     "training_length": 64,
     "margin": 30,
     "most_rows": 100,
+    "damage": 40,
     "held_out": 30,
     "training_seed": 7,
     "training_run": "mnrl-20261122-140233-ab12",

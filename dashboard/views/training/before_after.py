@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.arrays import Float64, Int64, cosine
-from components.charts import curves
+from components.analysis.maps import projection
+from components.arrays import Float32, Float64, Int64, cosine
+from components.charts import curves, scatter, theme
 from components.charts import evaluation as evaluation_charts
 from components.charts import training as charts
 from components.errors import InputError, UserError
@@ -23,7 +26,8 @@ from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.training import before_after, runs
 from components.training.held_out import distinct_answers
-from components.training.run_folder import RunFolder, WatchVectors
+from components.training.history import history
+from components.training.run_folder import RunFolder, WatchToken, WatchVectors
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation, progress, training
@@ -42,13 +46,14 @@ if TYPE_CHECKING:
     from components.training.data import TrainingData
     from components.training.settings import TrainingSettings
 
-PARTS = {"measures": "Measures", "sentences": "Sentences", "layers": "Layers", "heads": "Heads"}
+PARTS = {"measures": "Measures", "sentences": "Sentences", "words": "Words", "layers": "Layers", "heads": "Heads"}
 DATA = {
     "news": "Demo news",
     "scored": "Demo scored pairs",
     "held-out": "Held-out rows",
 }
 QUERIES_SHOWN = 6
+MAP_HEIGHT = 420
 CHOSEN_ON_THEM = (
     "How good the model is on rows that had no part in training: the step that is kept is the best one on these very rows, so "
     "they show it a little too good, and the interval and the test do not know that. The demo's data had no part in it. "
@@ -95,13 +100,26 @@ def after(_: Backend) -> None:
         part = controls.pick("after_part", "Compare", PARTS)
         source_slot = st.empty()
     plans.name_data(run)
+    _which_step(run)
     try:
         if part == "measures":
             _measures(source_slot, run)
         else:
-            {"sentences": _sentences, "layers": _layers, "heads": _heads}[part](run)
+            {"sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
     except NoResult:
         return  # the reason has been drawn
+
+
+def _which_step(run: RunFolder) -> None:
+    """Say which step is compared where that is not what people expect: the run collapsed, and an earlier step is kept."""
+    record = run.record() or {}
+    collapsed = [notice.step for notice in history(run.events()).notices if notice.code == "collapse"]
+    if collapsed and record.get("best_step", 0) < collapsed[0]:
+        st.info(
+            f"**This run collapsed at step {collapsed[0]:,}, and what is compared here is step {record['best_step']:,}:** the "
+            "best one on the held-out rows is kept. “Run” shows the collapse: move the slider to its last step.",
+            icon=":material/info:",
+        )
 
 
 def _models(run: RunFolder) -> Pair:
@@ -390,7 +408,7 @@ def _open_in_search(run: RunFolder, query: str) -> None:
         ("search_view", "results"),
         ("query", query),
         ("model", RUN_PREFIX + run.name),
-        ("model2", run.settings().model),
+        ("model2", training.base_of(run)),
         ("compare_with", "model"),
         ("layer", None),
         ("layer2", None),
@@ -466,6 +484,63 @@ def _sentences(run: RunFolder) -> None:
         "Both matrices have one colour scale. A larger gap means that sentences of one topic (money, river, bench) stand "
         "out more clearly from the others.",
         "How good the model is: these are the watch sentences of the run, chosen for looking.",
+    )
+
+
+def _words(run: RunFolder) -> None:
+    """The tokens of the watch sentences as a map before and after training, and a word's curves over the layers."""
+    before, now = _watched(run)
+    tokens, sentences = run.watch_tokens(), run.settings().watch
+    words = before_after.repeated_words(tokens)
+    try:
+        maps = _maps(before, now)
+    except InputError as problem:
+        messages.explain(problem, "mapping the tokens")
+        return
+    groups = microscope.groups_of(sentences)
+    texts = scatter.PointTexts(
+        [token.piece for token in tokens],
+        [f"<b>{theme.plain(token.piece, 40)}</b>: {theme.plain(sentences[token.sentence], 120)}" for token in tokens],
+        frozenset({microscope.chosen_word(words)} if words else ()),
+    )
+    colours = scatter.Colours(
+        "topic" if groups else "sentence",
+        [groups[token.sentence] if groups else str(token.sentence + 1) for token in tokens],
+    )
+    for column, points, name, key in zip(
+        st.columns(2, gap="large"), maps, ("Before training", "After training"), ("before", "now"), strict=True
+    ):
+        with column:
+            figures.figure(
+                scatter.token_map(points, texts, colours, name, extent=scatter.fitting(*maps), height=MAP_HEIGHT),
+                key=f"after_map_{key}",
+                alt=f"Map of {counted(len(tokens), 'token')} of the watch sentences, {name.lower()}",
+                table=partial(_map_table, tokens, points),
+            )
+    microscope.word_figures(run, before, now, "after_curves")
+    figures.reading(
+        "Above, each point is a token of the watch sentences in the last layer, in the two directions in which these vectors "
+        "vary most (PCA). The right map is turned and mirrored so that it lies as close to the left one as possible. Below, "
+        "each curve is the mean cosine of a word in sentences of two topics, in each layer.",
+        "Distances between the two maps: each has directions of its own, and both show only two of hundreds.",
+    )
+
+
+def _maps(before: WatchVectors, now: WatchVectors) -> tuple[Float32, Float32]:
+    """Maps of the last layer's tokens, [token, 2] each; the second is aligned to the first."""
+    options = projection.MapOptions("pca")
+    first = projection.layer_map(before.tokens[-1], options, None)
+    return first, projection.layer_map(now.tokens[-1], options, first)
+
+
+def _map_table(tokens: Sequence[WatchToken], points: Float32) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "token": [token.piece for token in tokens],
+            "sentence": [token.sentence + 1 for token in tokens],
+            "x": points[:, 0].round(5),
+            "y": points[:, 1].round(5),
+        }
     )
 
 

@@ -6,20 +6,17 @@ Each pair of figures has one scale: the step before training on the left, the ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.arrays import Float64, cosine
+from components.arrays import Float64
 from components.charts import curves, heatmap
 from components.errors import UserError
-from components.function_words import FUNCTION_WORDS
 from components.training import before_after
-from components.training.run_folder import RunFolder, WatchToken, WatchVectors
+from components.training.before_after import WordCurves, repeated_words
+from components.training.run_folder import RunFolder, WatchVectors
 from components.training.settings import WATCH_SENTENCES
 from dashboard import caching, state
 from dashboard.jobs import progress
@@ -28,15 +25,6 @@ from dashboard.ui import controls, figures, messages
 LIVE_SECONDS = 4.0  # between two drawings while the run is at work
 # The groups of the default watch sentences: three of a money bank, three of a river bank, two of benches.
 WATCH_GROUPS = ("money", "money", "money", "river", "river", "river", "bench", "bench")
-MOST_CURVES = 6
-
-
-@dataclass(frozen=True, eq=False)
-class WordCurves:
-    """Cosines of a word's occurrences over the layers, float64 [curve, layer], with a name for each curve."""
-
-    values: Float64
-    names: tuple[str, ...]
 
 
 def options(run: RunFolder) -> None:
@@ -155,41 +143,24 @@ def groups_of(sentences: Sequence[str]) -> tuple[str, ...] | None:
     return WATCH_GROUPS if tuple(sentences) == WATCH_SENTENCES else None
 
 
-def repeated_words(tokens: Sequence[WatchToken]) -> list[str]:
-    """Whole words in more than one watch sentence, the most frequent first; words of grammar only if there are no others."""
-    rows: dict[str, set[int]] = {}
-    for token in tokens:
-        if token.piece.isalpha():
-            rows.setdefault(token.piece, set()).add(token.sentence)
-    repeated = sorted((word for word in rows if len(rows[word]) > 1), key=lambda word: (-len(rows[word]), word))
-    return [word for word in repeated if word not in FUNCTION_WORDS] or repeated
-
-
-def word_curves(vectors: np.ndarray, tokens: Sequence[WatchToken], word: str, sentences: Sequence[str]) -> WordCurves:
-    """The word's occurrences compared over the layers, vectors [layer, token, dim].
-
-    With groups of sentences: the mean of the pairs of each two groups. Without: the first pairs.
-    """
-    seen: dict[int, int] = {}  # sentence to the word's first occurrence in it
-    for number, token in enumerate(tokens):
-        if token.piece == word:
-            seen.setdefault(token.sentence, number)
-    groups = groups_of(sentences)
-    named: dict[str, list[Float64]] = {}
-    for (row_a, a), (row_b, b) in combinations(seen.items(), 2):
-        name = f"{row_a + 1} – {row_b + 1}" if groups is None else " – ".join(sorted((groups[row_a], groups[row_b])))
-        named.setdefault(f"{word}: {name}", []).append(cosine(vectors[:, a], vectors[:, b]))
-    names = tuple(named)[:MOST_CURVES]
-    return WordCurves(np.array([np.mean(named[name], axis=0) for name in names], np.float64), names)
-
-
 def _word(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
+    if not word_figures(run, before, now, "watch_curves"):
+        return
+    figures.reading(
+        "Both matrices have one colour scale, and both figures of curves one axis. Each curve is the mean over the pairs of "
+        "sentences of its two topics. Move the slider to go back through the steps.",
+        "How good the model is: these few sentences were chosen for looking, not for measuring. They are never trained on.",
+    )
+
+
+def word_figures(run: RunFolder, before: WatchVectors, now: WatchVectors, key: str) -> bool:
+    """The curves of a word over the layers before training and at another step, on one axis; False without such a word."""
     tokens, sentences = run.watch_tokens(), run.settings().watch
     words = repeated_words(tokens)
     if not words:
-        return
-    word = state.get("watch_word") if state.get("watch_word") in words else words[0]
-    both = [word_curves(vectors.tokens, tokens, word, sentences) for vectors in (before, now)]
+        return False
+    word, groups = chosen_word(words), groups_of(sentences)
+    both = [before_after.word_curves(vectors.tokens, tokens, word, groups) for vectors in (before, now)]
     limits = curves.shared_range(*(item.values for item in both))
     columns = st.columns(2, gap="large")
     for column, item, vectors, name in zip(columns, both, (before, now), ("before", "now"), strict=True):
@@ -198,12 +169,14 @@ def _word(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
                 curves.layer_curves(
                     item.values, item.names, f"“{word}”, {_when(vectors).lower()}", y_range=limits, mark_extremes=False
                 ),
-                key=f"watch_curves_{name}",
+                key=f"{key}_{name}",
                 alt=f"Cosine of “{word}” in different sentences over the layers, {_when(vectors).lower()}",
                 table=partial(_curve_table, item),
             )
-    figures.reading(
-        "Both matrices have one colour scale, and both figures of curves one axis. Each curve is the mean over the pairs of "
-        "sentences of its two topics. Move the slider to go back through the steps.",
-        "How good the model is: these few sentences were chosen for looking, not for measuring. They are never trained on.",
-    )
+    return True
+
+
+def chosen_word(words: Sequence[str]) -> str:
+    """The word of the curves: the chosen one, or the most frequent."""
+    chosen = state.get("watch_word")
+    return chosen if chosen in words else words[0]

@@ -44,7 +44,7 @@ WEIGHTS_NAMES = {"adapter": "Low-rank adapters", "all": "All weights"}
 OVERRIDES = (  # settings that a preset decides until a person does
     *("training_data", "objective", "second_objective", "negatives", "trained_weights", "training_pooling"),
     *("learning_rate", "epochs", "batch_size", "warm_up", "training_length", "margin", "most_rows", "held_out"),
-    "training_seed",
+    *("damage", "training_seed"),
 )
 START_SECONDS = 20.0  # of a process: libraries, model, first evaluation
 # Products of weights with tokens in training, per second, on two cores; only until a run of this machine is known.
@@ -227,6 +227,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         epochs = _number("epochs", "Epochs", 1, 200, base.epochs)
         warm_up = _number("warm_up", "Warm-up, % of the steps", 0, 100, round(100 * base.warmup_share))
         margin = _number("margin", "Margin, hundredths", 0, 200, round(100 * base.margin))
+        damage = _number("damage", "Damage before training: noise, %", 0, 200, round(100 * base.damage))
         seed = _number("training_seed", "Seed", 0, 9_999, base.seed)
     with right:
         negatives = controls.pick(
@@ -263,6 +264,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         warmup_share=warm_up / 100,
         warmup_steps=base.warmup_steps if state.get("warm_up") is None else None,
         margin=margin / 100,
+        damage=damage / 100,
         seed=seed,
         pooling=cast(PoolingName, pooling),
         batch_size=batch,
@@ -302,10 +304,12 @@ def _explain(backend: Backend, plan: Plan | None) -> None:
         return
     seconds, is_known = cost(backend, plan)
     what = "low-rank adapters" if plan.settings.adapter else "all weights"
+    noise = plan.settings.damage
+    damaged = f", **damaged** first by noise of {100 * noise:.0f} % of the weights' spread" if noise else ""
     st.markdown(
         f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
         f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "
-        f"{messages.escape(backend.spec.title)}."
+        f"{messages.escape(backend.spec.title)}{damaged}."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -124,7 +124,10 @@ def _summary(run: RunFolder, now: RunState) -> None:
     if now.steps:
         parts.append(f"{now.step:,} of {counted(now.steps, 'step')} in {duration(now.seconds)}")
     record = run.record() or {}
-    parts += [f"{name} {_shown(before)} → **{_shown(after)}**" for name, before, after in _changes(record)[:2]]
+    undamaged = record.get("undamaged") or {}
+    for name, label, before, after in _changes(record)[:2]:
+        whole = f" ({_shown(undamaged[name])} before the damage)" if name in undamaged else ""
+        parts.append(f"{label} {_shown(before)} → **{_shown(after)}**{whole}")
     if record.get("best_step") is not None:
         parts.append(f"kept: step {record['best_step']:,}")
     parts += [
@@ -139,13 +142,13 @@ def _summary(run: RunFolder, now: RunState) -> None:
         st.warning("The process of this run was ended from outside. “Continue” below goes on from its last checkpoint.")
 
 
-def _changes(record: dict[str, object]) -> list[tuple[str, float, float]]:
-    """Name, value before and after of each measure in a record that people know."""
+def _changes(record: dict[str, Any]) -> list[tuple[str, str, float, float]]:
+    """Key, name, value before and after of each measure in a record that people know."""
     before, after = record.get("before"), record.get("after")
     if not isinstance(before, dict) or not isinstance(after, dict):
         return []
     return [
-        (label, float(before[name]), float(after[name]))
+        (name, label, float(before[name]), float(after[name]))
         for name, label in MEASURES.items()
         if isinstance(before.get(name), int | float) and isinstance(after.get(name), int | float)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,3 +139,24 @@ def test_trained_weights_of_another_model_are_refused(tiny_folder, tmp_path):
     models.write_trained(small, tmp_path / "trained.safetensors")
     with pytest.raises(ModelError, match="cannot be used"):
         models.read_trained(large, tmp_path / "trained.safetensors")
+
+
+def test_damage_is_noise_on_the_matrices_of_the_blocks_alone(tiny_folder):
+    """W' = W + damage * std(W) * noise of the seed; what is outside the blocks, and what is drawn later, stays the same."""
+    settings = TrainingSettings(model=str(tiny_folder("bert")), adapter=False, projection=4, watch=())
+
+    def built(**changes):
+        torch.manual_seed(3)
+        return models.build(replace(settings, **changes), "encoder").state_dict()
+
+    whole, damaged = built(), built(damage=0.4)
+    changed = {name for name in whole if not torch.equal(whole[name], damaged[name])}
+    assert changed == {
+        name for name in whole if ".layer." in name and name.endswith("weight") and whole[name].ndim == 2
+    }
+    noise = torch.cat([((damaged[name] - whole[name]) / whole[name].std()).flatten() for name in sorted(changed)])
+    assert noise.mean().item() == pytest.approx(0.0, abs=0.01)
+    assert noise.std().item() == pytest.approx(0.4, rel=0.02)
+    again, other = built(damage=0.4), built(damage=0.4, seed=11)
+    assert all(torch.equal(damaged[name], again[name]) for name in whole)
+    assert all(not torch.equal(damaged[name], other[name]) for name in changed)

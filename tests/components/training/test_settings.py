@@ -178,7 +178,7 @@ def test_the_recipes_are_those_of_the_course():
     assert {preset.lesson for preset in PRESETS.values()} == {"", "collapse", "overfitting"}
 
 
-@pytest.mark.parametrize(("key", "most"), [("quick", 64), ("collapse", 32), ("overfitting", 48)])
+@pytest.mark.parametrize(("key", "most"), [("repair", 64), ("quick", 64), ("collapse", 32), ("overfitting", 48)])
 def test_the_presets_for_the_included_model_end_soon(key, most):
     """On the included pairs, so that two cores need less than three minutes."""
     from components.training.data import load, split

@@ -285,3 +285,24 @@ def test_a_collapse_is_recognised(new_run, train_here):
     assert evaluations[0]["unrelated_cosine"] < 0.9
     assert evaluations[-1]["unrelated_cosine"] > 0.95
     assert "collapse" in [event["code"] for event in run.events("notice")]
+
+
+def test_a_damaged_start_is_kept_to_compare_with(new_run, train_here, concept_model, monkeypatch):
+    """The saved start has the vectors that were watched at step 0, and the record what the model could do before."""
+    from components.analysis.pooling import pool
+    from components.model.backend import Backend
+    from components.model.catalog import parse_model
+
+    run = new_run(damage=0.8, epochs=1, adapter=True, projection=8)
+    assert train_here(run).error == ""
+    monkeypatch.setattr("components.model.catalog.runs_folder", lambda: run.path.parent)
+    start = Backend.load(parse_model(f"run:{run.name}:start").key, device_name="cpu")
+    sentences = list(run.settings().watch)
+    np.testing.assert_allclose(pool(start.trace(sentences), "mean"), run.watch(0).sentences, atol=1e-5)
+    whole = new_run(epochs=1, adapter=True, projection=8, max_steps=1)
+    assert train_here(whole).error == ""
+    record = run.record()
+    assert record["undamaged"]["unrelated_cosine"] == pytest.approx(whole.record()["before"]["unrelated_cosine"])
+    assert record["before"]["unrelated_cosine"] != pytest.approx(record["undamaged"]["unrelated_cosine"], abs=1e-4)
+    assert whole.record()["undamaged"] is None
+    assert not whole.start_folder.exists()

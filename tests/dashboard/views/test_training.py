@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -420,6 +421,47 @@ def test_sentences_layers_and_heads_are_compared(open_page: Open, compared: RunF
     assert moved.shape == (3, 4)  # blocks and heads of the tiny model
     assert (moved > 0).all()
     assert (moved <= 100).all()
+
+
+def test_words_are_compared_in_maps_on_one_scale_and_curves(open_page: Open, compared: RunFolder) -> None:
+    app = settled(open_page("training", view="after", part="words"))
+    assert not app.error
+    maps, curves = figures(app)[:2], figures(app)[2:]
+    assert len(curves) == 2
+    assert maps[0]["layout"]["xaxis"]["range"] == maps[1]["layout"]["xaxis"]["range"]
+    tokens = compared.watch_tokens()
+    for drawn, step in zip(maps, (0, 20), strict=True):
+        points = np.array([[x, y] for part in drawn["data"] for x, y in zip(part["x"], part["y"], strict=True)], float)
+        assert len(points) == len(tokens)
+        np.testing.assert_allclose((points**2).sum(axis=1).mean(), 1.0, rtol=1e-4)
+        vectors = compared.watch(step).tokens[-1]
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        centred = unit - unit.mean(axis=0)
+        variances = np.linalg.svd(centred, compute_uv=False)[:2] ** 2  # of plain PCA
+        found = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) ** 2
+        np.testing.assert_allclose(found / found.sum(), variances / variances.sum(), rtol=1e-3)
+
+
+def test_what_is_compared_after_a_collapse_is_said(open_page: Open, compared: RunFolder) -> None:
+    assert "This run collapsed" not in texts(settled(open_page("training", view="after", on="held-out")))
+    compared.append({"event": "notice", "step": 19, "code": "collapse", "value": 0.99})
+    compared.write_record({**(compared.record() or {}), "best_step": 10})
+    app = settled(open_page("training", view="after", on="held-out"))
+    assert "This run collapsed at step 19, and what is compared here is step 10" in texts(app)
+
+
+def test_a_damaged_model_is_compared_as_it_was_when_training_began(open_page: Open, compared: RunFolder) -> None:
+    compared.write_settings(replace(compared.settings(), damage=0.4))
+    shutil.copytree(compared.model_folder, compared.start_folder)
+    compared.write_record({**(compared.record() or {}), "undamaged": {"recall@1": 0.875}})
+    assert training.base_of(compared) == f"run:{compared.name}:start"
+    app = open_page("training", view="run")
+    assert "(0.875 before the damage)" in texts(app)
+    app.button(key="compare_trained").click().run()
+    assert setting(app, "model2") == f"run:{compared.name}:start"
+    app = settled(open_page("training", view="after", on="held-out"))
+    assert not app.error
+    assert {row for row in plain_table(app, 0)["difference (95 % interval)"]} == {"+0.0 (+0.0 to +0.0)"}  # a copy
 
 
 def test_the_trained_model_is_in_the_pickers_of_all_pages(open_page: Open, compared: RunFolder) -> None:

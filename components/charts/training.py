@@ -162,7 +162,11 @@ def before_after_bars(
     y_title: str,
     unit: str = "",
 ) -> go.Figure:
-    """Measures of two models beside each other, each [measure, 3] as value, lower and upper end of its interval."""
+    """Measures of two models beside each other, each [measure, 3] as value, lower and upper end of its interval.
+
+    Arrays [measure, 1] have values without intervals.
+    """
+    has_intervals = before.shape[1] == 3
     figure = go.Figure()
     for name, values, colour in (("before", before, theme.GREY), ("after", after, theme.BLUE)):
         figure.add_bar(
@@ -178,14 +182,17 @@ def before_after_bars(
                 "thickness": 2.5,
                 "color": theme.ORANGE,  # on both bars, on a light and on a dark page
                 "width": 6,
-            },
+            }
+            if has_intervals
+            else None,
             texttemplate=f"%{{y:.{1 if unit else 3}f}}",
             textposition="inside",
             insidetextanchor="start",
             textangle=0,
             customdata=values[:, 1:],
-            hovertemplate=f"%{{x}} {name}: %{{y:.3f}}{unit}<br>95 % interval %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}"
-            "<extra></extra>",
+            hovertemplate=f"%{{x}} {name}: %{{y:.3f}}{unit}"
+            + ("<br>95 % interval %{customdata[0]:.3f} to %{customdata[1]:.3f}" if has_intervals else "")
+            + "<extra></extra>",
         )
     figure.update_yaxes(title=y_title, rangemode="tozero", zeroline=False)
     figure.update_layout(barmode="group", bargap=0.35)

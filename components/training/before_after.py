@@ -118,6 +118,18 @@ def word_curves(
     return WordCurves(np.array([np.mean(named[name], axis=0) for name in names], np.float64), names)
 
 
+def same_topic_share(vectors: np.ndarray, sentences: Sequence[int], groups: Sequence[str]) -> float:
+    """The share of tokens, 0..1, whose most similar token of another sentence is of the same group.
+
+    Vectors [token, dim], the number of each token's sentence, and one group for each sentence. The first token wins a tie.
+    """
+    owners = np.asarray(sentences)
+    similar = sentence_similarity(vectors).matrix.copy()
+    similar[owners[:, None] == owners] = -np.inf
+    nearest = owners[np.argmax(similar, axis=1)]
+    return float(np.mean([groups[own] == groups[other] for own, other in zip(owners, nearest, strict=True)]))
+
+
 @dataclass(frozen=True)
 class CorrelationChange:
     """Spearman's correlation of two models' cosines with the same scores of people, -1..1.

@@ -17,6 +17,7 @@ from components.charts import curves, scatter, theme
 from components.charts import evaluation as evaluation_charts
 from components.charts import training as charts
 from components.errors import InputError, UserError
+from components.function_words import FUNCTION_WORDS
 from components.jobs import part_of
 from components.model.catalog import RUN_PREFIX, spec_of
 from components.retrieval.corpora.corpus import read_corpus
@@ -153,7 +154,7 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
         source = controls.pick("after_data", "Measured on", offered, default="news" if is_retrieval else "scored")
     models = _models(run)
     if models.tuned.is_cross_encoder:
-        _recorded(run)
+        _recorded(run, True)
         return
     held_out = data.take(split.held_out)
     try:
@@ -164,7 +165,7 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
             pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
             _retrieval(run, models, settings, pairs, source)
     except NoResult:
-        _recorded(run)
+        _recorded(run, False)
         raise
 
 
@@ -419,22 +420,24 @@ def _open_in_search(run: RunFolder, query: str) -> None:
     st.switch_page(navigation.page_of("search"))
 
 
-def _recorded(run: RunFolder) -> None:
-    """The measures that the run took of itself, for a cross-encoder, which has no vectors to compare."""
+def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
+    """The measures that the run took of itself: while others are computed, and for a cross-encoder."""
     record = run.record() or {}
-    before, now = record.get("before"), record.get("after")
-    names = [name for name in before or {} if isinstance((now or {}).get(name), int | float)]
-    if not names or before is None or now is None:
+    before, now = record.get("before") or {}, record.get("after") or {}
+    keys = [name for name in before if isinstance(now.get(name), int | float)]
+    if not keys:
         st.info("This run recorded no measures.")
         return
-    values = [np.array([[float(side[name])] * 3 for name in names]) for side in (before, now)]
+    names = [choice.MEASURES.get(key, key) for key in keys]
+    values = [np.array([[float(side[key])] for key in keys]) for side in (before, now)]
     figures.figure(
-        charts.before_after_bars(names, values[0], values[1], "On the held-out rows", y_title="value"),
+        charts.before_after_bars(names, values[0], values[1], "As measured during the run", y_title="value"),
         key="after_recorded",
         alt=f"{', '.join(names)} before and after training",
         table=lambda: pd.DataFrame({"measure": names, "before": values[0][:, 0], "after": values[1][:, 0]}),
     )
-    st.caption("A cross-encoder reads two texts together and gives a score: it has no vectors to search with.")
+    if is_cross_encoder:
+        st.caption("A cross-encoder reads two texts together and gives a score: it has no vectors to search with.")
 
 
 def _watched(run: RunFolder) -> tuple[WatchVectors, WatchVectors]:
@@ -499,7 +502,8 @@ def _words(run: RunFolder) -> None:
         return
     groups = microscope.groups_of(sentences)
     texts = scatter.PointTexts(
-        [token.piece for token in tokens],
+        # Words of grammar and punctuation would hide the others; the pointer shows them.
+        [token.piece if token.piece.isalpha() and token.piece not in FUNCTION_WORDS else "" for token in tokens],
         [f"<b>{theme.plain(token.piece, 40)}</b>: {theme.plain(sentences[token.sentence], 120)}" for token in tokens],
         frozenset({microscope.chosen_word(words)} if words else ()),
     )
@@ -507,6 +511,13 @@ def _words(run: RunFolder) -> None:
         "topic" if groups else "sentence",
         [groups[token.sentence] if groups else str(token.sentence + 1) for token in tokens],
     )
+    if groups is not None:
+        owners = [token.sentence for token in tokens]
+        share = [before_after.same_topic_share(vectors.tokens[-1], owners, groups) for vectors in (before, now)]
+        st.markdown(
+            f":material/insights: The most similar token of another sentence is of the same topic for {100 * share[0]:.0f} % "
+            f"of the tokens before training, **{100 * share[1]:.0f} %** after."
+        )
     for column, points, name, key in zip(
         st.columns(2, gap="large"), maps, ("Before training", "After training"), ("before", "now"), strict=True
     ):

@@ -18,6 +18,16 @@ STATUS = {
 }
 
 
+MEASURES = {
+    "recall@1": "Recall@1",
+    "recall@10": "Recall@10",
+    "spearman": "Spearman",
+    "accuracy": "accuracy",
+    "validation_loss": "loss on held-out rows",
+    "unrelated_cosine": "mean cosine of unrelated texts",
+}
+
+
 def run(listed: list[RunFolder]) -> RunFolder:
     """One of the runs, the newest before a person chooses; draws the list."""
     names = {item.name: f"{training.title_of(item)} · {STATUS[_status(item)][1]}" for item in listed}

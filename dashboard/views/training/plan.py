@@ -305,7 +305,7 @@ def _explain(backend: Backend, plan: Plan | None) -> None:
     seconds, is_known = cost(backend, plan)
     what = "low-rank adapters" if plan.settings.adapter else "all weights"
     noise = plan.settings.damage
-    damaged = f", **damaged** first by noise of {100 * noise:.0f} % of the weights' spread" if noise else ""
+    damaged = f", **damaged** first ({100 * noise:.0f} % noise)" if noise else ""
     st.markdown(
         f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
         f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "

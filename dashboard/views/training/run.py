@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 
 FIGURES = {"measures": "Held-out measures", "rate": "Learning rate", "speed": "Speed"}
 LIVE_SECONDS = 2.0  # between two drawings of a run at work
-MEASURES = {
-    "recall@1": "Recall@1",
-    "recall@10": "Recall@10",
-    "spearman": "Spearman",
-    "accuracy": "accuracy",
-    "unrelated_cosine": "mean cosine of unrelated texts",
-}
 LISTED = 12
 NOTICES = {"collapse": "collapse", "overfitting": "overfitting", "diverged": "the loss diverged"}
 WHAT_TO_DO = {
@@ -125,8 +118,8 @@ def _summary(run: RunFolder, now: RunState) -> None:
         parts.append(f"{now.step:,} of {counted(now.steps, 'step')} in {duration(now.seconds)}")
     record = run.record() or {}
     undamaged = record.get("undamaged") or {}
-    for name, label, before, after in _changes(record)[:2]:
-        whole = f" ({_shown(undamaged[name])} before the damage)" if name in undamaged else ""
+    for number, (name, label, before, after) in enumerate(_changes(record)[:2]):
+        whole = f" (undamaged: {_shown(undamaged[name])})" if name in undamaged and not number else ""
         parts.append(f"{label} {_shown(before)} → **{_shown(after)}**{whole}")
     if record.get("best_step") is not None:
         parts.append(f"kept: step {record['best_step']:,}")
@@ -149,7 +142,7 @@ def _changes(record: dict[str, Any]) -> list[tuple[str, str, float, float]]:
         return []
     return [
         (name, label, float(before[name]), float(after[name]))
-        for name, label in MEASURES.items()
+        for name, label in choice.MEASURES.items()
         if isinstance(before.get(name), int | float) and isinstance(after.get(name), int | float)
     ]
 
@@ -195,8 +188,8 @@ def _loss(past: History, steps: int, best: int | None) -> None:
 
 
 def _measures(past: History, steps: int) -> None:
-    known = {label: past.measures[name] for name, label in MEASURES.items() if name in past.measures}
-    curves = known | {name: curve for name, curve in past.measures.items() if name not in MEASURES}
+    known = {label: past.measures[name] for name, label in choice.MEASURES.items() if name in past.measures}
+    curves = known | {name: curve for name, curve in past.measures.items() if name not in choice.MEASURES}
     figures.figure(
         charts.step_curves(curves, "On held-out rows", y_title="measure", steps=steps, y_range=None),
         key="training_measures",

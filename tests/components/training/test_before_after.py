@@ -16,10 +16,14 @@ from components.training.before_after import (
     head_change,
     layer_change,
     query_changes,
+    repeated_words,
     retrieval_changes,
+    same_topic_share,
     similarity_change,
     spearman_change,
+    word_curves,
 )
+from components.training.run_folder import WatchToken
 
 RANKS = np.array([1, 2, 1, 7, 30, 3])
 
@@ -45,6 +49,28 @@ def test_group_means_by_hand():
     assert change.tuned_means.between == pytest.approx(24 / 25)
     assert change.tuned_means.gap == pytest.approx(1 / 25)
     assert change.base.shape == change.tuned.shape == (3, 3)
+
+
+def test_the_share_of_tokens_whose_nearest_in_another_sentence_is_of_the_same_topic():
+    angles = np.deg2rad([0, 1, 10, 80, 90, 50])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    # Tokens 0 and 1 are of one sentence: their nearest elsewhere is token 2 (right). 2 finds 1 (right), 3 finds 4 (right),
+    # 4 finds 3 (right), and 5, of topic a, finds 3 of topic b (wrong).
+    assert same_topic_share(vectors, [0, 0, 1, 2, 3, 4], ["a", "a", "b", "b", "a"]) == pytest.approx(5 / 6)
+
+
+def test_curves_of_a_word_compare_its_first_occurrence_in_each_sentence(random):
+    vectors = random.normal(size=(3, 6, 4))  # [layer, token, dim]
+    pieces = [(0, "bank"), (0, "bank"), (1, "the"), (1, "bank"), (2, "bank"), (2, "##s")]
+    tokens = [WatchToken(sentence, number, piece) for number, (sentence, piece) in enumerate(pieces)]
+    assert repeated_words(tokens) == ["bank"]
+    plain = word_curves(vectors, tokens, "bank", None)
+    assert plain.names == ("bank: 1 – 2", "bank: 1 – 3", "bank: 2 – 3")
+    np.testing.assert_allclose(plain.values[2], cosine(vectors[:, 3], vectors[:, 4]))
+    grouped = word_curves(vectors, tokens, "bank", ["money", "river", "money"])
+    assert grouped.names == ("bank: money – river", "bank: money – money")
+    np.testing.assert_allclose(grouped.values[0], (plain.values[0] + plain.values[2]) / 2)
+    np.testing.assert_allclose(grouped.values[1], plain.values[1])
 
 
 def test_groups_without_a_pair_have_no_mean():

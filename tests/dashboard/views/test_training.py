@@ -456,7 +456,7 @@ def test_a_damaged_model_is_compared_as_it_was_when_training_began(open_page: Op
     compared.write_record({**(compared.record() or {}), "undamaged": {"recall@1": 0.875}})
     assert training.base_of(compared) == f"run:{compared.name}:start"
     app = open_page("training", view="run")
-    assert "(0.875 before the damage)" in texts(app)
+    assert "(undamaged: 0.875)" in texts(app)
     app.button(key="compare_trained").click().run()
     assert setting(app, "model2") == f"run:{compared.name}:start"
     app = settled(open_page("training", view="after", on="held-out"))

@@ -49,7 +49,7 @@ THREADS_VARIABLE = "BERT_INTERNALS_TRAINING_THREADS"
 NICENESS, OOM_SCORE = 10, 800  # of Linux: -1000 is never ended for its memory, 1000 always first
 CHECKPOINT_SECONDS = 30.0
 STATE_SECONDS = 0.5  # how often the state is written
-MOST_LOSSES = 5_000  # events of a run; the losses of several steps are averaged in longer ones
+MOST_LOSSES = 5_000  # events of a run; longer ones have means of several steps
 MOST_WATCHES, MOST_WATCH_BYTES = 400, 128 << 20
 WEIGHTS, COMPLETE = "trained.safetensors", "complete.json"
 log = logging.getLogger(__name__)
@@ -226,7 +226,7 @@ def make_trainer(
         save_strategy="no",  # the reporter says when
         save_total_limit=2,  # of which at least one is complete
         logging_strategy="no" if reporter is None else "steps",
-        logging_steps=max(1, math.ceil(total / MOST_LOSSES)),
+        logging_steps=1,  # the reporter takes means, of each objective apart
         logging_nan_inf_filter=False,  # it would replace a loss that is no number by an earlier one
         report_to=[],
         push_to_hub=False,
@@ -333,6 +333,7 @@ class Reporter:
         self._evaluations: list[Event] = []  # in training, in order
         self._training_losses: list[float] = []  # the mean of each time between two evaluations
         self._losses: list[float] = []  # since the last evaluation
+        self._unwritten: dict[str, list[float]] = {}  # by objective: of steps whose mean is not written yet
         self._notices: set[str] = set()
         self._watch_every = settings.watch_every
         self._step_started = 0.0
@@ -356,18 +357,19 @@ class Reporter:
     def go_back(self, folder: Path) -> None:
         """Find the last complete checkpoint, and forget everything that was written after it."""
         folder.mkdir(mode=0o700, exist_ok=True)
-        complete = [path for path in folder.glob("checkpoint-*") if (path / COMPLETE).is_file()]
-        self.checkpoint = max(complete, key=_step_of, default=None)
+        usable = [path for path in folder.glob("checkpoint-*") if (path / COMPLETE).is_file()]
+        self.checkpoint = max(usable, key=_step_of, default=None)
         step = -1 if self.checkpoint is None else _step_of(self.checkpoint)
         for path in folder.glob("checkpoint-*"):
-            if path not in complete or _step_of(path) > step:
+            if path not in usable or _step_of(path) > step:
                 shutil.rmtree(path, ignore_errors=True)
         for path in folder.glob("best-*.safetensors*"):
             if path.suffix == ".new" or _step_of(path) > step:
                 path.unlink()
         self.run.forget_after(step)
         if self.checkpoint is not None:
-            self._seconds_before = float(json.loads((self.checkpoint / COMPLETE).read_text())["seconds"])
+            complete = json.loads((self.checkpoint / COMPLETE).read_text())
+            self._seconds_before, self._unwritten = float(complete["seconds"]), complete.get("unwritten", {})
         for event in self.run.events():
             if event["event"] == "loss" and event["loss"] is not None:
                 self._losses.append(event["loss"])
@@ -425,7 +427,23 @@ class Reporter:
         self._write_state()
 
     def logged(self, step: int, loss: float, learning_rate: float) -> None:
-        """The mean loss of the steps since the last one that was logged."""
+        """A step's loss: written at once, or in a long run as the mean of several steps of the same objective."""
+        if is_diverged(loss):
+            self._write_loss(step, loss, learning_rate)
+            self._notice(step, "diverged", None)
+            raise Diverged(step)
+        unwritten = self._unwritten.setdefault(self.objective, [])
+        unwritten.append(loss)
+        # Both of two objectives have their last step among the last two.
+        is_last = step > self.state.steps - len(self.settings.objectives)
+        if len(unwritten) < self.state.steps / MOST_LOSSES and not is_last:
+            return
+        mean = float(np.mean(unwritten))
+        unwritten.clear()
+        self._write_loss(step, mean, learning_rate)
+        self._losses.append(mean)
+
+    def _write_loss(self, step: int, loss: float, learning_rate: float) -> None:
         left = self.state.steps - step
         seconds_per_step = (time.monotonic() - self._started) / max(1, self._trained_steps)
         texts = self.settings.batch_size * self._texts_per_row
@@ -440,10 +458,6 @@ class Reporter:
                 "objective": self.objective,
             }
         )
-        if is_diverged(loss):
-            self._notice(step, "diverged", None)
-            raise Diverged(step)
-        self._losses.append(loss)
 
     def evaluated(self, step: int, validation_losses: Sequence[float], seconds: float) -> None:
         """The losses on the held-out rows are known: measure the rest, and keep the weights if they are the best."""
@@ -505,7 +519,7 @@ class Reporter:
     def saved(self, step: int) -> None:
         """A checkpoint was written: only with this mark it is complete."""
         path = self.run.checkpoints_folder / f"checkpoint-{step}"
-        write_json(path / COMPLETE, {"step": step, "seconds": self.seconds})
+        write_json(path / COMPLETE, {"step": step, "seconds": self.seconds, "unwritten": self._unwritten})
         self.checkpoint, self._saved_at = path, time.monotonic()
 
     def end(self) -> None:

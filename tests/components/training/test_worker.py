@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,6 +120,34 @@ def test_a_run_that_is_killed_ends_like_one_that_is_not(new_run, train_here, mon
         assert broken.record()[name] == whole.record()[name]
     strip = [[_stripped(event) for event in run.events()] for run in (broken, whole)]
     assert strip[0] == strip[1]
+
+
+def test_in_a_long_run_losses_are_means_of_one_objective_each_also_after_a_kill(new_run, train_here, monkeypatch):
+    from components.training import worker
+
+    changes = {"epochs": 2, "objectives": ("mnrl", "contrastive"), "negatives": "random", "max_steps": 16}
+    single = new_run(**changes)
+    assert train_here(single).status == "done"
+    monkeypatch.setattr(worker, "MOST_LOSSES", 6)
+    long = new_run(**changes)
+    saved = worker.Reporter.saved
+
+    def save_and_die(reporter, step):
+        saved(reporter, step)
+        if step == 7:  # between two means
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.Reporter, "saved", save_and_die)
+        train_here(long, checkpoint_seconds=0)
+    long.write_state(replace(long.state(), status="waiting"))
+    assert train_here(long).status == "done"
+    for objective in changes["objectives"]:
+        losses = [event["loss"] for event in single.events("loss") if event["objective"] == objective]
+        means = [event["loss"] for event in long.events("loss") if event["objective"] == objective]
+        assert len(losses) == 8
+        # 16 steps, at most 6 events: three steps of an objective together, and what is left at the end.
+        np.testing.assert_allclose(means, [np.mean(losses[:3]), np.mean(losses[3:6]), np.mean(losses[6:])], rtol=1e-6)
 
 
 def _weights(run):

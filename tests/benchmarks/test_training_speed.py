@@ -1,8 +1,13 @@
-"""Training's promise, as a ratio in one run (`make bench -s`)."""
+"""Training's promises, as ratios in one run (`make bench -s`)."""
 
 from __future__ import annotations
 
+import random
+import statistics
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +15,12 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.test_speed import report
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.faults.session import opened
+from tests.places import ROOT
 
 STEPS, ROUNDS = 20, 3
+SESSIONS, VISITS, PAUSE = 30, 6, 8.0  # people, what each does, and the most seconds between two of these
 
 
 @pytest.mark.timeout(900)
@@ -83,3 +92,61 @@ def test_steps_per_second_against_the_bare_trainer(tmp_path: Path, monkeypatch: 
     ratio, speed = seconds[0] / seconds[1], (STEPS - 1) / seconds[1]
     report(f"training steps per second of the bare trainer: {ratio:.3f} x ({speed:.2f} per second of processor time)")
     assert ratio >= 0.95
+
+
+def interactions(server: Server) -> list[float]:
+    """Seconds of each interaction of all sessions, which are open at once: from the message to the end of the run."""
+
+    def visit(number: int) -> list[float]:
+        pauses, taken = random.Random(number), []
+        with opened(server.url) as session:
+            session.run("layers")
+            for step in range(VISITS):
+                time.sleep(pauses.uniform(0, PAUSE))
+                started = time.perf_counter()
+                session.run("layers", f"view=sentences&pool={('max', 'mean')[step % 2]}")
+                taken.append(time.perf_counter() - started)
+                assert not [element for element in session.elements if type(element).__name__ == "Exception"]
+        return taken
+
+    with ThreadPoolExecutor(SESSIONS) as people:
+        return [seconds for taken in people.map(visit, range(SESSIONS)) for seconds in taken]
+
+
+@pytest.mark.timeout(900)
+def test_pages_stay_quick_while_a_model_is_trained(tmp_path: Path) -> None:
+    """The median interaction of 30 sessions beside a run takes at most three times that of an idle server."""
+    from components.training import runs
+    from components.training.data import load, split
+    from components.training.settings import TrainingSettings
+
+    settings = TrainingSettings(epochs=100)  # it goes on for longer than the sessions
+    data = load("demo:pairs")
+    server = start_server(tmp_path / "log.txt")
+    try:
+        interactions(server)  # the first ones load the model
+        idle = interactions(server)
+        run = runs.create(settings, data, split(data, settings.held_out_share, settings.seed), tmp_path / "run")
+        worker = subprocess.Popen([sys.executable, "-m", "components.training.worker", str(run.path)], cwd=ROOT)
+        try:
+            deadline = time.monotonic() + 120
+            while run.state().step < 3:
+                assert worker.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+            first_step = run.state().step
+            beside = interactions(server)
+            assert worker.poll() is None  # it was at work all the time
+            steps = run.state().step - first_step
+        finally:
+            worker.kill()
+            worker.wait()
+    finally:
+        stop_server(server)
+    medians = statistics.median(idle), statistics.median(beside)
+    ratio = medians[1] / medians[0]
+    report(
+        f"{SESSIONS} sessions: median interaction {1000 * medians[0]:.0f} ms, beside a training run "
+        f"{1000 * medians[1]:.0f} ms = {ratio:.2f} x ({steps} steps in the meantime)"
+    )
+    assert ratio <= 3

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
 
 
+# Views of a page of sentences that draw other ones: the setting that opens a view, and its value.
+_OF_OTHER_SENTENCES = {"map": ("map_view", "senses")}
 _SLOT = "_data_line"  # the session's place for the name of what a page measures
 
 
@@ -22,7 +24,10 @@ def draw(page: str, corpus: Corpus) -> None:
     carried = state.carried(page)
     items = [(key, text) for key, texts in address.items() for text in texts]
     with st.container(horizontal=True, key="page_header", gap="small"):
-        if state.is_used("sentences", page):
+        setting, view = _OF_OTHER_SENTENCES.get(page, ("", ""))
+        if setting and state.get(setting) == view:
+            _line()
+        elif state.is_used("sentences", page):
             sentence_bar.draw(page)
         else:
             _corpus(page, corpus)
@@ -53,10 +58,15 @@ def _corpus(page: str, corpus: Corpus) -> None:
     if not (state.is_used("corpus", page) or has_own_data):
         st.space("stretch")
         return
-    with st.container(key="corpus_line"):
-        st.session_state[_SLOT] = st.empty()
+    _line()
     if not has_own_data:  # its view names it
         measures_corpus(corpus)
+
+
+def _line() -> None:
+    """The place where the open view names what it measures."""
+    with st.container(key="corpus_line"):
+        st.session_state[_SLOT] = st.empty()
 
 
 def measures_corpus(corpus: Corpus) -> None:

@@ -104,7 +104,7 @@ def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
             "query": st.column_config.TextColumn(width=340),
             "correct answer": st.column_config.TextColumn(width=340),
             "geometric mean rank": st.column_config.NumberColumn(
-                width=150, format="%.1f", help="The geometric mean of the runs' ranks, by which the queries are ordered"
+                width=180, format="%.1f", help="The geometric mean of the runs' ranks, by which the queries are ordered"
             ),
         },
     )

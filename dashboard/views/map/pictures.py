@@ -278,8 +278,8 @@ def trust(layer_map: LayerMap) -> None:
     measured = layer_map.trust
     st.caption(
         f"**Trustworthiness {measured.trustworthiness:.3f}**, {measured.words}. Of a token's {measured.neighbours} nearest "
-        f"neighbours in the model, {measured.overlap:.0%} are among its {measured.neighbours} nearest neighbours here (by "
-        f"chance: {measured.chance:.0%})."
+        f"neighbours in the model, {100 * measured.overlap:.0f} % are among its {measured.neighbours} nearest neighbours here "
+        f"(by chance: {100 * measured.chance:.0f} %)."
     )
 
 

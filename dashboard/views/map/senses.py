@@ -24,7 +24,8 @@ from dashboard import caching, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import progress
 from dashboard.ready_made import ASSETS
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.wording import counted
 from dashboard.views.map import choices, pictures, selection
 from dashboard.views.map import labels as map_labels
 from dashboard.views.map.choices import METHOD_NAMES, Row
@@ -72,6 +73,10 @@ def senses(backend: Backend) -> None:
     if labelled is None:
         return
     word = _word_of(labelled, word_slot)
+    page_header.measures(
+        "Ready-made sentences" if source == "demo" else "Your file",
+        f"{counted(len(labelled.of(word)), 'sentence')} with “{messages.escape(word)}”",
+    )
     occurrences = _labelled(backend, labelled, word)
     if occurrences is None:
         return
@@ -266,6 +271,7 @@ def _beside(occurrences: TokenSet, row: int) -> str:
 def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None:
     """A word of the corpus, without labels: groups of its occurrences with their most typical sentences."""
     corpus = current.corpus()
+    page_header.measures_corpus(corpus)
     example = _example_word(corpus)
     with word_slot:
         typed = controls.bind(

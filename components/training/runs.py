@@ -8,12 +8,14 @@ started again follows the same process: it is identified by its pid and the time
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Mapping
@@ -313,10 +315,12 @@ def make_room(folder: Path | None = None, needed: str = "") -> int:
     return freed
 
 
-def export_zip(run: RunFolder) -> Path:
-    """A zip of the model, the adapter, the record, the settings and the metrics as CSV; in the run's folder.
+def export_zip(run: RunFolder) -> io.RawIOBase:
+    """A zip of the model, the adapter, the record, the settings and the metrics as CSV: a file without a name, at its start.
 
-    It is written to the disk file by file, so its size does not matter. Raises InputError without a model.
+    It is written to the disk file by file, so its size does not matter. Nobody else sees it, and its disk space is free as
+    soon as it is closed. The same run gives the same bytes. Raises InputError without a model, and OSError if files
+    disappear in the meantime or the disk is full.
     """
     if not run.has_model:
         raise InputError(
@@ -324,17 +328,21 @@ def export_zip(run: RunFolder) -> Path:
             "Only a run that saved a result can be downloaded.",
             "Wait until it has ended, or stop it.",
         )
-    target, part = run.path / f"{run.name}.zip", run.path / f"{run.name}.zip.new"
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:  # weights do not compress
-        for folder in (run.model_folder, run.path / ADAPTER):
-            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-                archive.write(path, f"{run.name}/{path.relative_to(run.path).as_posix()}")
-        for name in (RECORD, SETTINGS):
-            if (run.path / name).is_file():
-                archive.write(run.path / name, f"{run.name}/{name}")
-        archive.writestr(f"{run.name}/metrics.csv", run.metrics_csv())
-    part.replace(target)
-    return target
+    with tempfile.TemporaryFile(dir=run.path.parent) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:  # weights do not compress
+            for folder in (run.model_folder, run.path / ADAPTER):
+                for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                    archive.write(path, f"{run.name}/{path.relative_to(run.path).as_posix()}")
+            for name in (RECORD, SETTINGS):
+                if (run.path / name).is_file():
+                    archive.write(run.path / name, f"{run.name}/{name}")
+            metrics = zipfile.ZipInfo(f"{run.name}/metrics.csv")  # with a fixed time
+            metrics.external_attr = 0o600 << 16
+            archive.writestr(metrics, run.metrics_csv())
+        file.flush()
+        whole = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
+    whole.seek(0)
+    return whole
 
 
 def _new_name(settings: TrainingSettings) -> str:

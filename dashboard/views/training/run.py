@@ -315,7 +315,8 @@ def _one(item: RunFolder, is_shown: bool, is_allowed: bool) -> None:
         if item.has_model:
             st.download_button(
                 "Download",
-                partial(_zip, item),
+                # Streamlit reads the file into memory, from where it serves all downloads; of equal files it keeps one copy.
+                partial(runs.export_zip, item),
                 file_name=f"{item.name}.zip",
                 mime="application/zip",
                 key=f"download_{item.name}",
@@ -333,10 +334,6 @@ def _one(item: RunFolder, is_shown: bool, is_allowed: bool) -> None:
 def _is_followed(item: RunFolder) -> bool:
     job = caching.training_runs().find(item.name)
     return job is not None and not job.finished.is_set()
-
-
-def _zip(item: RunFolder) -> bytes:
-    return runs.export_zip(item).read_bytes()
 
 
 def _try(action: object, item: RunFolder) -> None:

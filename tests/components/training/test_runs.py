@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -207,6 +208,17 @@ def test_the_zip_holds_the_model_the_record_and_the_metrics(learned, tmp_path):
     lines = (root / "metrics.csv").read_text().splitlines()
     assert len(lines) == 1 + len(learned.events("loss")) + len(learned.events("evaluation"))
     assert {"step", "loss", "validation_loss", "recall@1"} <= set(lines[0].split(","))
+
+
+def test_two_people_download_a_run_at_once_and_nothing_stays_on_the_disk(learned):
+    before = {path.name for folder in (learned.path, learned.path.parent) for path in folder.iterdir()}
+    with runs.export_zip(learned) as first, runs.export_zip(learned) as second:
+        assert isinstance(first, io.RawIOBase)  # one of the kinds that Streamlit takes
+        content = first.read()
+        assert content == second.read()  # of equal files Streamlit keeps one copy
+        assert zipfile.ZipFile(first).testzip() is None
+        assert {path.name for folder in (learned.path, learned.path.parent) for path in folder.iterdir()} == before
+    assert len(content) > (learned.model_folder / "model.safetensors").stat().st_size
 
 
 def test_a_zip_of_nothing_is_refused(folder):

@@ -46,6 +46,9 @@ OVERRIDES = (  # settings that a preset decides until a person does
     *("learning_rate", "epochs", "batch_size", "warm_up", "training_length", "margin", "most_rows", "held_out"),
     "training_seed",
 )
+VISIBLE_ROWS = (
+    ":material/visibility: **Everybody on this server can see the rows** of a run, from its start until the run is deleted."
+)
 START_SECONDS = 20.0  # of a process: libraries, model, first evaluation
 # Products of weights with tokens in training, per second, on two cores; only until a run of this machine is known.
 PRODUCTS_PER_SECOND = 1.2e10
@@ -90,7 +93,7 @@ def current(backend: Backend) -> Plan | None:
         chosen = _chosen(backend, preset, source, objective, rows)
     with below:
         plan = _planned(preset, chosen, rows)
-        _explain(backend, plan)
+        _explain(backend, plan, is_included=source in training_data.DEMO)
     with start_slot:
         _start_button(plan)
     return plan
@@ -296,8 +299,8 @@ def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Pl
     return Plan(preset, chosen, rows, split, counts)
 
 
-def _explain(backend: Backend, plan: Plan | None) -> None:
-    """One line: what the button starts, and what it costs."""
+def _explain(backend: Backend, plan: Plan | None, is_included: bool) -> None:
+    """What the button starts, what it costs, and who can see the rows then, unless they come with the dashboard."""
     if plan is None:
         return
     seconds, is_known = cost(backend, plan)
@@ -306,6 +309,7 @@ def _explain(backend: Backend, plan: Plan | None) -> None:
         f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
         f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "
         f"{messages.escape(backend.spec.title)}."
+        + ("" if is_included else f"  \n{VISIBLE_ROWS}")
     )
 
 

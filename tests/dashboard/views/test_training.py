@@ -52,6 +52,7 @@ def test_the_first_view_says_what_is_trained_on_and_has_one_primary_button(open_
     assert not app.error
     said = texts(app)
     assert "**248 rows**, 64 steps" in said
+    assert "Everybody on this server" not in said  # the rows are the dashboard's own
     assert "248 rows to train, 62 held out.** No text is in both parts." in said
     assert "query = column “headline”; correct answer = column “sentence”" in said
     assert [button.label for button in app.button if button.proto.type == "primary"] == ["Start training"]
@@ -104,6 +105,7 @@ def test_an_uploaded_file_is_recognised_and_its_bad_rows_are_counted(open_page: 
     said = texts(app)
     assert "10 rows: " in said  # the label -1 is no gold label
     assert app.metric[3].value == "10"
+    assert "Everybody on this server can see the rows" in said
     assert not app.button(key="start_training").disabled
 
 
@@ -145,6 +147,7 @@ def test_the_corpus_in_use_can_be_trained_on_but_not_the_demo(open_page: Open) -
     app = settled(open_page("training", src="corpus", corpus=key))
     assert not app.error
     assert "16 rows to train, 4 held out" in texts(app)
+    assert "Everybody on this server can see the rows" in texts(app)
     assert "query = column “compressed”; correct answer = column “sentence”" in texts(app)
 
 

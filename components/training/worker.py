@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ import numpy as np
 
 from components.errors import ModelError, UserError, first_line
 from components.folders import write_json
+from components.jobs import Cancelled, IsCancelled
 from components.training.notices import is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
@@ -49,6 +51,7 @@ NICENESS, OOM_SCORE = 10, 800  # of Linux: -1000 is never ended for its memory, 
 CHECKPOINT_SECONDS = 30.0
 STATE_SECONDS = 0.5  # how often the state is written
 MOST_LOSSES = 5_000  # events of a run; the losses of several steps are averaged in longer ones
+MINED_AT_ONCE = 1_024  # texts that are embedded between two looks for a stop
 MOST_WATCHES, MOST_WATCH_BYTES = 400, 128 << 20
 WEIGHTS, COMPLETE = "trained.safetensors", "complete.json"
 log = logging.getLogger(__name__)
@@ -68,7 +71,8 @@ class Diverged(UserError):
 def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> None:
     """Train a run from its last complete checkpoint to its end, and save the model and the record.
 
-    Raises UserError for data, settings or a model that cannot be used, and whatever the libraries raise.
+    Raises UserError for data, settings or a model that cannot be used, Cancelled for a run that is asked to stop while wrong
+    answers are searched, and whatever the libraries raise.
     """
     import torch
     from transformers import set_seed
@@ -82,7 +86,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     set_seed(settings.seed)
     model = models.build(settings, kind)
     sides = (data.take(split.train), data.take(split.held_out))
-    train_rows, held_out_rows = (_rows(settings, model, side) for side in sides)
+    train_rows, held_out_rows = _rows(settings, model, sides, run.is_asked_to_stop)
     set_seed(settings.seed)  # new weights of the losses do not depend on what was drawn before
     losses = torch.nn.ModuleDict({key: _loss(settings, key, model, train_rows[key]) for key in settings.objectives})
     texts_per_row = float(np.mean([len(rows.columns) for rows in train_rows.values()]))
@@ -132,17 +136,28 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     )
 
 
-def _rows(settings: TrainingSettings, model: Any, side: TrainingData) -> dict[str, TrainingData]:
-    """What each objective learns from (or is measured on) on one side of the split."""
+def _rows(
+    settings: TrainingSettings, model: Any, sides: Sequence[TrainingData], is_cancelled: IsCancelled
+) -> list[dict[str, TrainingData]]:
+    """What each objective learns from, or is measured on, on each side of the split. Raises Cancelled."""
+    from components.training.model import mining_model
     from components.training.negatives import training_rows
 
+    encoder = cache(lambda: mining_model(settings, model))  # built once, and only if wrong answers come from the model
+
     def embed(texts: Sequence[str], role: str) -> Any:
-        from components.training.model import mining_model
+        blocks = []
+        for start in range(0, len(texts), MINED_AT_ONCE):
+            if is_cancelled():
+                raise Cancelled
+            block = list(texts[start : start + MINED_AT_ONCE])
+            blocks.append(encoder().encode(block, show_progress_bar=False, convert_to_numpy=True))
+        return np.concatenate(blocks)
 
-        encoder = mining_model(settings, model)
-        return encoder.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
-
-    return {key: training_rows(settings, key, side, embed) for key in settings.objectives}
+    return [
+        {key: training_rows(settings, key, side, embed, is_cancelled=is_cancelled) for key in settings.objectives}
+        for side in sides
+    ]
 
 
 def _loss(settings: TrainingSettings, key: str, model: Any, rows: TrainingData) -> Any:
@@ -553,6 +568,9 @@ def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
     _give_way()
     try:
         train(run, checkpoint_seconds)
+    except Cancelled:  # before the first step of this process
+        run.write_state(replace(run.state(), status="stopped", pid=None, process_started=None))
+        return 0
     except BaseException as problem:
         log.exception("the run failed")
         state = run.state()

@@ -57,7 +57,7 @@ class RunState:
 
     status: Status
     pid: int | None = None
-    process_started: float | None = None  # psutil's create_time, seconds since 1970
+    process_started: float | None = None  # as in runs.process_start, in seconds
     step: int = 0  # optimizer steps that are done
     steps: int = 0  # of the whole run; 0 until they are known
     seconds: float = 0.0  # time in training, those before an interruption included

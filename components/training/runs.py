@@ -39,6 +39,7 @@ LIMIT_VARIABLE = "BERT_INTERNALS_RUNS_GB"
 DEFAULT_LIMIT_GB = 5.0
 LOCK = ".training.lock"  # no run can have this name
 POLL_SECONDS = 0.2
+SAME_START_SECONDS = 0.005  # a tick is 0.01 s
 _ROOT = Path(__file__).parents[2]
 log = logging.getLogger(__name__)
 
@@ -135,11 +136,25 @@ def is_alive(state: RunState) -> bool:
     if state.pid is None or state.process_started is None:
         return False
     try:
-        process = psutil.Process(state.pid)
-        is_same = abs(process.create_time() - state.process_started) < 1.0
-        return is_same and process.status() != psutil.STATUS_ZOMBIE
+        is_same = abs(process_start(state.pid) - state.process_started) < SAME_START_SECONDS
+        return is_same and psutil.Process(state.pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def process_start(pid: int) -> float:
+    """When a process started, in seconds: on Linux since the boot, elsewhere since 1970.
+
+    Linux computes the time since 1970 from the clock, so that it changes when somebody sets the clock. Raises
+    psutil.NoSuchProcess for a process that does not exist.
+    """
+    import psutil
+
+    with suppress(OSError, IndexError, ValueError):
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+        # The second field, the program's name in brackets, may hold spaces; the 22nd is the start in ticks (man 5 proc).
+        return int(status.rpartition(b")")[2].split()[22 - 3]) / os.sysconf("SC_CLK_TCK")
+    return psutil.Process(pid).create_time()
 
 
 def follow(run: RunFolder, starts: bool = True) -> Work:

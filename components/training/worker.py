@@ -38,7 +38,7 @@ from components.jobs import Cancelled, IsCancelled
 from components.training.notices import is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
-from components.training.runs import LOCK, is_alive
+from components.training.runs import LOCK, is_alive, process_start
 from components.training.settings import steps, warmup_steps
 
 if TYPE_CHECKING:
@@ -558,13 +558,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
     """Train a run unless it has ended; only one process at a time comes here."""
-    import psutil
-
     state = run.state()
     if state.status in ENDED or is_alive(state):  # another process was faster
         return 0
-    me = psutil.Process()
-    run.write_state(replace(state, status="running", pid=me.pid, process_started=me.create_time(), error=""))
+    me = os.getpid()
+    run.write_state(replace(state, status="running", pid=me, process_started=process_start(me), error=""))
     _give_way()
     try:
         train(run, checkpoint_seconds)

@@ -99,13 +99,24 @@ def started_for(run):
 
 def test_a_pid_that_another_process_has_now_is_not_ours(folder):
     run = small_run()
-    mine = psutil.Process()
-    run.write_state(RunState("running", mine.pid, mine.create_time() - 500, 3, 10))
-    assert runs.state_of(run).status == "interrupted"
-    run.write_state(RunState("running", mine.pid, mine.create_time(), 3, 10))
+    mine, started = os.getpid(), runs.process_start(os.getpid())
+    for other in (started - 500, started + 0.5, started - 0.01):  # a tick before is another process
+        run.write_state(RunState("running", mine, other, 3, 10))
+        assert runs.state_of(run).status == "interrupted"
+    run.write_state(RunState("running", mine, started, 3, 10))
     assert runs.state_of(run).status == "running"
     with pytest.raises(InputError, match="is at work"):
         runs.resume(run)
+
+
+@pytest.mark.parametrize("seconds", [-3600.0, 3600.0])
+def test_a_process_stays_ours_when_somebody_sets_the_clock(folder, monkeypatch, seconds):
+    """Linux computes the time at which a process was made from the clock of now."""
+    run = small_run()
+    run.write_state(RunState("running", os.getpid(), runs.process_start(os.getpid()), 3, 10))
+    made = psutil.Process().create_time()
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: made + seconds)
+    assert runs.state_of(run).status == "running"
 
 
 def test_a_run_that_is_stopped_before_it_begins_starts_nothing(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -313,8 +313,8 @@ def test_a_run_that_waits_can_be_stopped_and_one_that_outlived_the_server_comes_
 ) -> None:
     monkeypatch.setattr(runs, "follow", _follow_until_stopped)
     earlier = write_run(runs.runs_folder(), "earlier", status="running", steps=5)
-    alive = psutil.Process()  # stands for the process of the run, which nobody follows after a restart
-    earlier.write_state(replace(earlier.state(), pid=alive.pid, process_started=alive.create_time()))
+    alive = os.getpid()  # stands for the process of the run, which nobody follows after a restart
+    earlier.write_state(replace(earlier.state(), pid=alive, process_started=runs.process_start(alive)))
     data, split = earlier.data()
     later = training.start(earlier.settings(), data, split, STEPS)
     jobs = {name: caching.training_runs().find(name) for name in ("earlier", later.name)}

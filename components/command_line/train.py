@@ -117,7 +117,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             raise InputError(
                 f"--threads is {options.threads}.", "It must be a number above 0.", "Correct it, or leave it out."
             )
-        os.environ["BERT_INTERNALS_TRAINING_THREADS"] = str(options.threads)
+        from components.training.worker import THREADS_VARIABLE
+
+        os.environ[THREADS_VARIABLE] = str(options.threads)
     if options.resume is not None:
         return _train(_unfinished(options), options.resume.expanduser().resolve(), options)
     if options.data is None or (options.out is None and not options.dry_run):
@@ -180,6 +182,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     path = DEMO_SCORED if options.scored is None else options.scored
     scored = scored_pairs(read_corpus(path, path.name, "sentence1", limits=None))
     seeds = tuple(range(settings.seed, settings.seed + options.grid))
+    _say_that_it_waits()
     with shared.progress_bar("Training the grid", " runs") as report_progress:
         grid = run_grid(settings, data, parts, scored, options.out, seeds=seeds, progress=report_progress)
     rows = grid.rows()
@@ -255,6 +258,7 @@ def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[st
     from components.training import runs
 
     work = runs.follow(run)
+    _say_that_it_waits()
     with shared.progress_bar("Training", " steps") as report_progress:
         try:
             try:
@@ -291,6 +295,14 @@ def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[st
         steps = f"{state.step:,} of {state.steps:,} steps" if state.status == "stopped" else f"{state.steps:,} steps"
         sys.stdout.write(f"{steps}, the best after step {record.get('best_step'):,}. Saved in {folder}\n")
     return result
+
+
+def _say_that_it_waits() -> None:
+    from components.training import runs
+
+    if runs.others_train():
+        sys.stderr.write("Another training run is at work on this machine: this one begins when it has ended.\n")
+        sys.stderr.flush()
 
 
 def _say(

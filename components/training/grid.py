@@ -85,11 +85,22 @@ class AblationGrid:
 
 
 def train_here(settings: TrainingSettings, data: TrainingData, split: Split, folder: Path) -> RunFolder:
-    """Train in this process, and return the run. Raises as components.training.worker.train does."""
+    """Train in this process when no other one trains, with the threads of a run's own process, and return the run.
+
+    Raises as components.training.worker.train and runs.turn do.
+    """
+    import torch
+
     from components.training import runs, worker
 
     run = runs.create(settings, data, split, folder=folder)
-    worker.train(run)
+    before = torch.get_num_threads()
+    with runs.turn():
+        torch.set_num_threads(worker.threads())
+        try:
+            worker.train(run)
+        finally:
+            torch.set_num_threads(before)
     return run
 
 

@@ -1,9 +1,10 @@
 """The training runs of this machine: creating, following, resuming and deleting them.
 
 Each run has a folder (see components.training.run_folder) and, while it trains, a process of its own
-(components.training.worker), which neither the server's memory nor its life depends on. A lock in the folder of runs lets
-only one process train at a time; others wait for it. The server follows a process by reading its files, so a server that was
-started again follows the same process: it is identified by its pid and the time of its start.
+(components.training.worker), which neither the server's memory nor its life depends on. A lock in `runs_folder()` lets only
+one process train at a time, those of the command line included, whose runs lie elsewhere; others wait for it. The server
+follows a process by reading its files, so a server that was started again follows the same process: it is identified by its
+pid and the time of its start.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,13 +33,15 @@ from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
 if TYPE_CHECKING:
+    from filelock import FileLock
+
     from components.training.data import Split, TrainingData
     from components.training.settings import TrainingSettings
 
 LIMIT_VARIABLE = "BERT_INTERNALS_RUNS_GB"
 DEFAULT_LIMIT_GB = 5.0
 LOCK = ".training.lock"  # no run can have this name
-POLL_SECONDS = 0.2
+POLL_SECONDS, WAIT_SECONDS = 0.2, 1.0
 SAME_START_SECONDS = 0.005  # a tick is 0.01 s
 _ROOT = Path(__file__).parents[2]
 log = logging.getLogger(__name__)
@@ -155,6 +158,47 @@ def process_start(pid: int) -> float:
         # The second field, the program's name in brackets, may hold spaces; the 22nd is the start in ticks (man 5 proc).
         return int(status.rpartition(b")")[2].split()[22 - 3]) / os.sysconf("SC_CLK_TCK")
     return psutil.Process(pid).create_time()
+
+
+@contextmanager
+def turn(is_cancelled: IsCancelled = lambda: False) -> Iterator[None]:
+    """Wait until no other process trains, and let others wait until the end.
+
+    Raises Cancelled if `is_cancelled()` is true while it waits, and OSError if the folder of runs cannot be used.
+    """
+    from filelock import Timeout
+
+    lock = _lock()
+    while True:
+        try:
+            lock.acquire(timeout=WAIT_SECONDS)
+            break
+        except Timeout:
+            if is_cancelled():
+                raise Cancelled from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def others_train() -> bool:
+    """Whether another process trains now, so that `turn` would wait. Raises OSError as `turn` does."""
+    from filelock import Timeout
+
+    try:
+        with _lock().acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def _lock() -> FileLock:
+    from filelock import FileLock
+
+    folder = runs_folder()
+    private_folder(folder)
+    return FileLock(folder / LOCK, mode=0o600)
 
 
 def follow(run: RunFolder, starts: bool = True) -> Work:

@@ -38,7 +38,7 @@ from components.jobs import Cancelled, IsCancelled
 from components.training.notices import is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
-from components.training.runs import LOCK, is_alive, process_start
+from components.training.runs import is_alive, process_start, turn
 from components.training.settings import steps, warmup_steps
 
 if TYPE_CHECKING:
@@ -542,18 +542,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     run = RunFolder(options.folder.resolve())
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(run.path.parent / LOCK, mode=0o600)
-    while run.exists:  # it may be deleted while it waits
-        try:
-            with lock.acquire(timeout=1.0):
-                return _train_in_turn(run, options.checkpoint_seconds)
-        except Timeout:
-            if run.is_asked_to_stop():
-                run.write_state(replace(run.state(), status="stopped"))
-                return 0
-    return 0
+    try:
+        with turn(lambda: run.is_asked_to_stop() or not run.exists):
+            return _train_in_turn(run, options.checkpoint_seconds) if run.exists else 0
+    except Cancelled:
+        if run.exists:  # it may have been deleted while it waited
+            run.write_state(replace(run.state(), status="stopped"))
+        return 0
 
 
 def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
@@ -590,9 +585,14 @@ def _give_way() -> None:
         os.nice(NICENESS)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
+    torch.set_num_threads(threads())
+
+
+def threads() -> int:
+    """The threads that training computes with: BERT_INTERNALS_TRAINING_THREADS if it is set, else all cores but one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = os.environ.get(THREADS_VARIABLE, "")
-    torch.set_num_threads(int(text) if text.isdigit() and int(text) > 0 else max(1, cores - 1))
+    return int(text) if text.isdigit() and int(text) > 0 else max(1, cores - 1)
 
 
 def _explained(problem: BaseException) -> str:

@@ -46,9 +46,7 @@ OVERRIDES = (  # settings that a preset decides until a person does
     *("learning_rate", "epochs", "batch_size", "warm_up", "training_length", "margin", "most_rows", "held_out"),
     "training_seed",
 )
-VISIBLE_ROWS = (
-    ":material/visibility: **Everybody on this server can see the rows** of a run, from its start until the run is deleted."
-)
+VISIBLE_ROWS = ":material/visibility: **Everybody on this server can see the rows** of a run, from its start until the run is deleted."
 START_SECONDS = 20.0  # of a process: libraries, model, first evaluation
 # Products of weights with tokens in training, per second, on two cores; only until a run of this machine is known.
 PRODUCTS_PER_SECOND = 1.2e10
@@ -308,8 +306,7 @@ def _explain(backend: Backend, plan: Plan | None, is_included: bool) -> None:
     st.markdown(
         f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
         f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "
-        f"{messages.escape(backend.spec.title)}."
-        + ("" if is_included else f"  \n{VISIBLE_ROWS}")
+        f"{messages.escape(backend.spec.title)}." + ("" if is_included else f"  \n{VISIBLE_ROWS}")
     )
 
 

@@ -18,7 +18,7 @@ import pytest
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.model.catalog import parse_model, spec_of
-from components.training import runs
+from components.training import runs, worker
 from components.training.data import load, split
 from components.training.run_folder import RunFolder, RunState
 from components.training.settings import TrainingSettings
@@ -127,6 +127,23 @@ def test_a_run_that_is_stopped_before_it_begins_starts_nothing(folder):
     assert started_for(run) == []
     runs.resume(run)
     assert (run.state().status, run.is_asked_to_stop()) == ("waiting", False)
+
+
+def test_one_process_trains_at_a_time_also_where_the_runs_lie_elsewhere(folder, new_run, monkeypatch):
+    """The runs of the command line are not in the folder of runs."""
+    monkeypatch.setattr(runs, "WAIT_SECONDS", 0.05)
+    run = new_run()
+    assert run.path.parent != folder
+    waiting = threading.Thread(target=worker.main, args=([str(run.path)],), daemon=True)
+    assert not runs.others_train()
+    with runs.turn():
+        assert runs.others_train()
+        waiting.start()
+        waiting.join(0.5)
+        assert run.state().status == "waiting"
+        run.ask_to_stop()
+        waiting.join(20)
+        assert (run.state().status, run.has_model) == ("stopped", False)
 
 
 def test_data_settings_and_split_come_back_as_they_were_given(folder):

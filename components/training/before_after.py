@@ -78,7 +78,8 @@ def _group_means(matrix: Float64, groups: Sequence[str | None]) -> GroupMeans:
 class CorrelationChange:
     """Spearman's correlation of two models' cosines with the same scores of people, -1..1.
 
-    All values are NaN where all cosines of a model are equal (it has collapsed); `difference` is NaN if one of them is.
+    All values are NaN where all cosines of a model are equal (it has collapsed) or some are not finite (it has diverged);
+    `difference` is NaN if one of the two is.
     """
 
     base: Interval

@@ -46,7 +46,9 @@ OVERRIDES = (  # settings that a preset decides until a person does
     *("learning_rate", "epochs", "batch_size", "warm_up", "training_length", "margin", "most_rows", "held_out"),
     "training_seed",
 )
-VISIBLE_ROWS = ":material/visibility: **Everybody on this server can see the rows** of a run, from its start until the run is deleted."
+VISIBLE_ROWS = (
+    ":material/visibility: **Everybody on this server can see the rows** of a run, from its start until it is deleted."
+)
 START_SECONDS = 20.0  # of a process: libraries, model, first evaluation
 # Products of weights with tokens in training, per second, on two cores; only until a run of this machine is known.
 PRODUCTS_PER_SECOND = 1.2e10

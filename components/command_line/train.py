@@ -32,7 +32,6 @@ HELP = (
 )
 RUN = "run"
 MOST_SEEDS = 20
-DEMO_SCORED = Path(__file__).parents[2] / "assets" / "sts_pairs.jsonl"
 # Options that are settings under another name.
 _FIELDS = {
     "model": "model",
@@ -159,7 +158,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     """Train and measure every pooling and combination; see components.training.grid."""
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation.sts import scored_pairs
-    from components.training.data import COMMAND_LIMITS, load, split
+    from components.training.data import COMMAND_LIMITS, DEMO_SCORED, load, split
     from components.training.grid import run_grid
 
     if not 1 <= options.grid <= MOST_SEEDS:

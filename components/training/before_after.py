@@ -1,7 +1,6 @@
 """What training changed: a base model and the model tuned from it, on the same texts. Arrays in, frozen results out.
 
-Row i of each array belongs to the same sentence, token, pair or query in both models. For the layer curves and the aligned
-maps the page calls components.analysis.similarity.cosines.pair_curves and components.analysis.maps.projection once per model.
+Row i of each array belongs to the same sentence, token, pair or query in both models.
 
 Differences are tuned minus base. Their intervals are paired percentile bootstraps (Efron 1979): each resample draws the same
 pairs or queries for both models, because what both find easy or hard does not separate them.

@@ -60,7 +60,8 @@ DEMO: Mapping[str, Path] = {
     "demo:scored": ASSETS / "training" / "scored.jsonl",
     "demo:nli": ASSETS / "training" / "nli.jsonl",
 }
-MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", ASSETS / "sts_pairs.jsonl")  # by Evaluate's demo: never trained on
+DEMO_SCORED = ASSETS / "sts_pairs.jsonl"
+MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", DEMO_SCORED)  # by Evaluate's demo: never trained on
 
 LEAST_ROWS = 4  # two to learn from and two to test
 MOST_CLASSES = 100
@@ -232,6 +233,7 @@ def from_columns(
 
     Raises InputError where the columns are not recognised, and where too few rows, or rows with one label only, are left.
     """
+    name = clean(name).text  # a file's name may be invalid Unicode, which cannot be saved with a run
     reasons = Counter(dropped or {})
     columns = _unpacked(columns)
     if not columns or not any(len(values) for values in columns.values()):
@@ -342,7 +344,12 @@ def _recognise_chosen(columns: Mapping[str, Sequence[Any]], name: str, chosen: M
     texts = {ours: column for ours, column in chosen.items() if ours != LABEL}
     label = chosen.get(LABEL)
     if tuple(texts) not in COLUMNS.values():
-        raise ValueError(f"unknown columns {tuple(texts)}")
+        raise InputError(
+            f"The columns {', '.join(texts)[:80]!r} are no kind of rows.",
+            f"They must be, in this order: {'; or '.join(', '.join(names) for names in dict.fromkeys(COLUMNS.values()))}; and "
+            f"{LABEL} may follow.",
+            "Name the columns in one of these ways.",
+        )
     return _checked(columns, name, list(texts.values()), label)
 
 
@@ -407,7 +414,7 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
 
     Whole groups of rows that share texts are held out, in an order given by the seed, until their share is reached or
     MOST_HELD_OUT rows. With `max_train`, so many of the others are trained on, and the rest is not used. Raises InputError
-    where shared texts connect all rows.
+    as `check_rows` does, and where shared texts connect all rows.
     """
     check_rows(data)
     numbers = group_numbers(data)
@@ -437,7 +444,10 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
 
 
 def token_lengths(data: TrainingData, tokenization: CountsTokens) -> dict[str, Int64]:
-    """Tokens of each text before truncation, special tokens included: column to int64 [row]."""
+    """Tokens of each text before truncation, special tokens included: column to int64 [row].
+
+    Raises what the tokenizer raises: InputError for a text that it cannot read.
+    """
     return {name: np.array(tokenization.lengths(texts), np.int64) for name, texts in data.columns.items()}
 
 

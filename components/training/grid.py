@@ -120,7 +120,8 @@ def run_grid(
     """Train the softmax objective with each pooling, combination and seed, and measure each model on `scored`.
 
     `train(settings, data, split, run_folder)` returns the finished run. Each run's files, which have the size of the model,
-    are removed once it is measured. `progress(done, total)` counts runs. Raises what `train` raises, and Cancelled.
+    are removed once it is measured. `progress(done, total)` counts runs. Raises what `train` raises, ModelError for a model
+    that cannot be loaded, and Cancelled.
     """
     from components.training import runs
 

@@ -34,7 +34,6 @@ class History:
     measures: Mapping[str, Curve]  # on the held-out rows, by name
     learning_rate: Curve
     sentences_per_second: Curve
-    seconds_left: float | None  # as the last step estimated it
     notices: tuple[Notice, ...]
 
     @property
@@ -49,7 +48,6 @@ def history(events: Sequence[Mapping[str, Any]]) -> History:
     evaluations = [event for event in events if event["event"] == "evaluation"]
     objectives = dict.fromkeys(str(event.get("objective") or "") for event in losses)
     names = dict.fromkeys(name for event in evaluations for name in event if name not in _NOT_MEASURES)
-    left = _number(losses[-1].get("seconds_left")) if losses else math.nan
     return History(
         {
             name: _curve([event for event in losses if str(event.get("objective") or "") == name], "loss")
@@ -59,7 +57,6 @@ def history(events: Sequence[Mapping[str, Any]]) -> History:
         {name: _curve(evaluations, name) for name in names if len(_curve(evaluations, name)[0])},
         _curve(losses, "learning_rate"),
         _curve(losses, "sentences_per_second"),
-        None if math.isnan(left) else left,
         tuple(
             Notice(event["step"], str(event.get("code", "")), _number(event.get("value")))
             for event in events

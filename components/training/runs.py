@@ -80,7 +80,7 @@ def create(settings: TrainingSettings, data: TrainingData, split: Split, folder:
 
     `folder` is the run's own folder, which may not exist yet; by default one in `runs_folder()`, named as in the settings.
     The oldest runs that have ended are removed first if all runs together take more than the limit. Raises InputError for
-    a name that a run already has.
+    a name that a run already has and for a wrong limit, and OSError if the folder cannot be written.
     """
     if folder is None:
         parent = runs_folder()
@@ -103,13 +103,13 @@ def create(settings: TrainingSettings, data: TrainingData, split: Split, folder:
 
 
 def find(name: str) -> RunFolder | None:
-    """The run of this name, or None."""
+    """The run of this name, or None. Raises InputError as `runs_folder` does."""
     run = RunFolder(runs_folder() / name) if is_run_name(name) else None
     return run if run is not None and run.exists else None
 
 
 def list_runs(folder: Path | None = None) -> list[RunFolder]:
-    """All runs, the newest first."""
+    """All runs, the newest first; none if the folder cannot be read. Raises InputError as `runs_folder` does."""
     parent = runs_folder() if folder is None else folder
     with suppress(OSError):
         runs = [RunFolder(path) for path in parent.iterdir() if is_run_name(path.name)]
@@ -120,7 +120,7 @@ def list_runs(folder: Path | None = None) -> list[RunFolder]:
 def state_of(run: RunFolder) -> RunState:
     """The state of a run; "interrupted" where the process that wrote "running" no longer lives.
 
-    A run that was stopped while it waited is "stopped".
+    A run that was stopped while it waited is "stopped". Raises InputError if its state is damaged.
     """
     state = run.state()
     if state.status == "running" and not is_alive(state):
@@ -314,7 +314,7 @@ def one_accelerator(environment: Mapping[str, str]) -> dict[str, str]:
 def resume(run: RunFolder) -> RunFolder:
     """Let a run that was stopped, interrupted or failed continue from its last checkpoint when it is followed again.
 
-    Raises InputError for a run that is done, or at work.
+    Raises InputError for a run that is done, or at work, or whose state is damaged.
     """
     state = state_of(run)
     if state.status in ("done", "running"):
@@ -352,7 +352,7 @@ def _at_work(run: RunFolder) -> InputError:
 
 
 def usage() -> RunsUsage:
-    """How much disk space all runs take, and how much they may take."""
+    """How much disk space all runs take, and how much they may take. Raises InputError as `limit_bytes` does."""
     runs = list_runs()
     return RunsUsage(len(runs), sum(run.nbytes for run in runs), limit_bytes())
 
@@ -361,6 +361,7 @@ def make_room(folder: Path | None = None, needed: str = "") -> int:
     """Remove the oldest runs that have ended or were interrupted until the rest fits the limit; the bytes freed.
 
     The run whose model a new one starts from (its key is `needed`) stays, and so do those at work and those that wait.
+    Raises InputError as `limit_bytes` does.
     """
     runs = list_runs(folder)
     sizes = {run: run.nbytes for run in runs}

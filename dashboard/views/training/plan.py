@@ -14,7 +14,15 @@ from components.training import data as training_data
 from components.training import runs
 from components.training.negatives import row_counts
 from components.training.objectives import OBJECTIVES, check_objectives
-from components.training.settings import PRESETS, NegativesKind, PoolingName, Preset, TrainingSettings, steps
+from components.training.settings import (
+    POOLINGS,
+    PRESETS,
+    NegativesKind,
+    PoolingName,
+    Preset,
+    TrainingSettings,
+    steps,
+)
 from dashboard import access, caching, navigation, settings, state
 from dashboard.corpora import current as current_corpus
 from dashboard.corpora import uploads
@@ -242,7 +250,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         pooling = controls.pick(
             "training_pooling",
             "Pooling",
-            {name: POOLING_NAMES[name] for name in ("mean", "cls", "max")},
+            {name: POOLING_NAMES[name] for name in POOLINGS},
             caching.glossary()["pooling"],
             default=base.pooling,
         )

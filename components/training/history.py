@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from components.arrays import Float64, Int64, read_only
+from components.training.run_folder import Event, EventReader, RunFolder
 
 Curve = tuple[Int64, Float64]  # steps and the values at them, [point] each
 VALIDATION_LOSS = "validation_loss"
@@ -40,6 +41,22 @@ class History:
     def last_step(self) -> int:
         """The last step with a loss; 0 before the first."""
         return max((int(steps[-1]) for steps, _ in self.losses.values() if len(steps)), default=0)
+
+
+class HistoryReader:
+    """Reads the curves of a run again and again: only new events are read, and without any the curves stay. Thread-safe."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._events = EventReader(run)
+        self._last: tuple[tuple[Event, ...], History] = (), history(())
+
+    def read(self) -> History:
+        """The curves so far."""
+        events, (known, past) = self._events.read(), self._last
+        if events is not known:
+            past = history(events)
+            self._last = events, past
+        return past
 
 
 def history(events: Sequence[Mapping[str, Any]]) -> History:

@@ -129,17 +129,17 @@ def _columns(rows: TrainingData) -> None:
 def _examples(backend: Backend, plan: Plan) -> None:
     """Some of the rows that the first objective learns from, with their wrong answers."""
     settings, key = plan.settings, plan.settings.objectives[0]
-    train = plan.data.take(plan.split.train)
 
     def make(report_progress: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
+        train = plan.data.take(plan.split.train)
         vectors = _vectors_of(backend, settings, is_cancelled)
         return _sample(negatives.training_rows(settings, key, train, vectors, report_progress, is_cancelled))
 
     # Nothing but what the rows depend on: another number of epochs must not cost a forward pass.
     by_model = (backend.spec.key, backend.revision, settings.pooling, settings.max_length)
     model = by_model if settings.negatives == "model" else None
-    name = ("training rows", key, train.sha256, settings.seed, settings.negatives, model)
-    title = f"Finding wrong answers for {len(train):,} rows"
+    name = ("training rows", key, *plans.split_key(settings, plan.data), settings.negatives, model)
+    title = f"Finding wrong answers for {len(plan.split.train):,} rows"
     table = progress.prepared(name, title, make, "training_examples")
     if table is None:
         return

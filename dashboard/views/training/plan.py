@@ -298,13 +298,24 @@ def _number(setting: str, label: str, least: int, most: int, default: int) -> in
 
 def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Plan | None:
     """The plan, with the rows split; None if nothing can be learned from them, which is explained."""
-    try:
+
+    def divide() -> tuple[Split, tuple[int, ...]]:
         split = training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
-        counts = tuple(train for train, _ in row_counts(chosen, rows, split).values())
+        return split, tuple(train for train, _ in row_counts(chosen, rows, split).values())
+
+    # Nothing but what the split and the numbers depend on: 50,000 rows take five seconds.
+    key = (*split_key(chosen, rows), chosen.objectives, chosen.negatives)
+    try:
+        split, counts = caching.training_plans().get(key, divide)
     except UserError as problem:
         messages.explain(problem, "planning the training")
         return None
     return Plan(preset, chosen, rows, split, counts)
+
+
+def split_key(chosen: TrainingSettings, rows: TrainingData) -> tuple[object, ...]:
+    """What the split of some rows depends on."""
+    return (rows.sha256, chosen.held_out_share, chosen.seed, chosen.max_rows)
 
 
 def _explain(backend: Backend, plan: Plan | None, is_included: bool) -> None:

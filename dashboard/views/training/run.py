@@ -13,7 +13,7 @@ from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
 from components.training import runs
-from components.training.history import History, Notice, history
+from components.training.history import History, Notice
 from components.training.objectives import OBJECTIVES
 from components.training.run_folder import RunFolder, RunState
 from dashboard import access, caching, state
@@ -129,7 +129,7 @@ def _summary(run: RunFolder, now: RunState) -> None:
         parts.append(f"kept: step {record['best_step']:,}")
     parts += [
         f":orange[**{NOTICES[notice.code]}** at step {notice.step:,}]"
-        for notice in _first_of_each(history(run.events()).notices)
+        for notice in _first_of_each(caching.run_history(run).notices)
         if notice.code in NOTICES
     ]
     st.markdown(" · ".join(parts))
@@ -157,7 +157,7 @@ def _shown(value: float) -> str:
 
 def _figures(run: RunFolder) -> None:
     """The loss, and one other figure; drawn again while the run is at work."""
-    past = history(run.events())
+    past = caching.run_history(run)
     steps = max(run.state().steps, past.last_step, 1)
     record = run.record() or {}
     best = record.get("best_step")

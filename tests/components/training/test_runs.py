@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -20,7 +21,7 @@ from components.jobs import Cancelled
 from components.model.catalog import parse_model, spec_of
 from components.training import runs, worker
 from components.training.data import load, split
-from components.training.run_folder import RunFolder, RunState
+from components.training.run_folder import EventReader, RunFolder, RunState
 from components.training.settings import TrainingSettings
 
 
@@ -277,13 +278,34 @@ def test_events_survive_a_torn_line_and_numbers_that_json_lacks(tmp_path):
     run.append({"event": "loss", "step": 1, "loss": 2.0})
     with (tmp_path / "events.jsonl").open("ab") as file:
         file.write(b'{"event": "loss", "step": 2, "lo')
-    read, position = run.events_after(0)
-    assert [event["step"] for event in read] == [1]
+    reader = EventReader(run)
+    first = reader.read()
+    assert [event["step"] for event in first] == [1]
+    assert reader.read() is first
     run.append({"event": "loss", "step": 3, "loss": float("nan")})
-    assert run.events_after(position)[0] == [{"event": "loss", "step": 3, "loss": None}]
+    assert reader.read() == (*first, {"event": "loss", "step": 3, "loss": None})
     assert [event["step"] for event in run.events()] == [1, 3]
     run.forget_after(1)
-    assert run.events() == read
+    assert tuple(run.events()) == reader.read() == first
+
+
+def test_each_look_at_the_events_reads_only_what_is_new(tmp_path, monkeypatch):
+    run = RunFolder(tmp_path)
+    reader, read = EventReader(run), []
+    load = json.loads
+    monkeypatch.setattr(json, "loads", lambda line: read.append(line) or load(line))
+    assert reader.read() == ()
+    for step in range(1, 4):
+        run.append({"event": "loss", "step": step, "loss": 1.0})
+        assert [event["step"] for event in reader.read()] == list(range(1, step + 1))
+        assert len(read) == step
+    # The run goes back to a checkpoint, and then writes as much as before, with other numbers.
+    run.forget_after(1)
+    for step in range(2, 4):
+        run.append({"event": "loss", "step": step, "loss": 2.0})
+    assert [event["loss"] for event in reader.read()] == [1.0, 2.0, 2.0]
+    shutil.rmtree(tmp_path)
+    assert reader.read() == ()
 
 
 def test_watch_vectors_come_back(tmp_path):

@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 from components.charts.training import smoothed
 from components.errors import InputError
 from components.retrieval.corpora.corpus import read_corpus
-from components.training import runs
+from components.training import data as training_data
+from components.training import run_folder, runs
 from components.training.run_folder import RunFolder
 from components.training.settings import PRESETS
 from dashboard import access, caching, settings
@@ -213,6 +214,33 @@ def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open
     assert setting(app, "training_step") == 5
     app.select_slider(key="w_training_step").set_value(WATCH_STEPS[-1]).run()
     assert setting(app, "training_step") is None  # the newest, also of a run that goes on
+
+
+def _refuse(*_: object) -> Any:
+    raise AssertionError("this was done before")
+
+
+def test_a_rerun_reads_no_row_and_no_event_again(
+    open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = settled(open_page("training", view="after", on="held-out"))
+    assert not app.error
+    monkeypatch.setattr(RunFolder, "data", _refuse)
+    assert not app.run().error
+    assert not app.exception
+    app = open_page("training", view="run")
+    monkeypatch.setattr(run_folder, "_events", lambda content: _refuse(content) if content else ())
+    app.run()
+    assert not app.exception
+    assert figures(app)
+
+
+def test_a_rerun_splits_no_rows_again(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = settled(open_page("training"))
+    monkeypatch.setattr(training_data, "split", _refuse)
+    app.number_input(key="w_epochs").set_value(3).run()
+    assert not app.exception
+    assert "48 steps" in texts(app)
 
 
 @pytest.mark.parametrize(

@@ -248,10 +248,14 @@ class RunJobs(Jobs):
     A person who reloads the page is a new person to the server, and could not stop the run otherwise.
     """
 
+    @property
+    def can_be_stopped(self) -> bool:
+        return access.training_allowed()
+
     def stop(self, job: Job, person: Hashable = None) -> None:
         from components.training import runs
 
-        if not access.training_allowed() or job.finished.is_set():
+        if not self.can_be_stopped or job.finished.is_set():
             return
         run = runs.find(str(job.key))
         if run is not None:  # also for a job that only waits, whose work would never say it

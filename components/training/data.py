@@ -161,6 +161,16 @@ class Split:
 class CountsTokens(Protocol):
     """What knows how many tokens a text has, such as components.model.tokenization.Tokenization."""
 
+    @property
+    def frame_length(self) -> int:
+        """Special tokens of one text."""
+        ...
+
+    @property
+    def pair_frame_length(self) -> int:
+        """Special tokens of two texts that are read together."""
+        ...
+
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text before truncation, special tokens included."""
         ...
@@ -449,6 +459,17 @@ def token_lengths(data: TrainingData, tokenization: CountsTokens) -> dict[str, I
     Raises what the tokenizer raises: InputError for a text that it cannot read.
     """
     return {name: np.array(tokenization.lengths(texts), np.int64) for name, texts in data.columns.items()}
+
+
+def joint_lengths(lengths: Mapping[str, Int64], tokenization: CountsTokens) -> dict[tuple[str, str], Int64]:
+    """Tokens of two texts that a cross-encoder reads together, before truncation, special tokens included.
+
+    `lengths` is what `token_lengths` gives. The first text of each row with each of the others, int64 [row] by both columns;
+    empty for sentences, which have no other.
+    """
+    first, *others = lengths
+    special = tokenization.pair_frame_length - 2 * tokenization.frame_length  # in place of those of two single texts
+    return {(first, other): lengths[first] + lengths[other] + special for other in others}
 
 
 @cache

@@ -60,17 +60,34 @@ def test_the_first_view_says_what_is_trained_on_and_has_one_primary_button(open_
     assert not app.button(key="start_training").disabled
     (histogram,) = figures(app)
     assert [np.sum(trace["y"]) for trace in histogram["data"]] == [310, 310]
-    table = plain_table(app, 1)
+    first = plain_table(app, 0)
+    assert list(first.columns) == ["query", "correct answer"]
+    table = plain_table(app, 2)
     assert list(table.columns) == ["query", "correct answer", "part"]
+    assert list(first.iloc[0]) == list(table.iloc[0])[:2]
     assert set(table["part"]) == {"train", "held out"}
 
 
 def test_wrong_answers_are_shown_before_training(open_page: Open) -> None:
     app = settled(open_page("training", obj="triplet", neg="bm25"))
-    table = plain_table(app, 0)
+    table = plain_table(app, 1)
     assert list(table.columns) == ["query", "correct answer", "wrong answer"]
     assert (table["correct answer"] != table["wrong answer"]).all()
     assert "similar, by bm25" in texts(app)
+
+
+def test_the_lengths_for_a_cross_encoder_are_those_of_both_texts_together(open_page: Open) -> None:
+    app = settled(open_page("training", src="demo:scored", obj="regression", tl="32"))
+    assert "A cross-encoder reads both texts together: **32 tokens are the maximum for the two**" in texts(app)
+    assert list(plain_table(app, 0).columns) == ["first text", "second text", "score"]
+    (drawn,) = figures(app)[0]["data"]
+    rows = training_data.load("demo:scored")
+    tokenization = caching.models().find("embedded").tokenization
+    joint = [len(tokenization.tokenize(*pair).tokens) for pair in zip(*rows.columns.values(), strict=True)]
+    low, high = np.asarray(drawn["customdata"], int).T
+    expected = [sum(least <= length <= most for length in joint) for least, most in zip(low, high, strict=True)]
+    np.testing.assert_array_equal(drawn["y"], expected)
+    assert sum(expected) == len(rows)
 
 
 def test_the_preset_decides_until_a_person_does_and_again_when_it_is_changed(open_page: Open) -> None:
@@ -318,7 +335,11 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     caching.training_runs().stop(job)  # as a browser can, where training is off
     assert not job.cancel.is_set()
     assert not run.is_asked_to_stop()
+    other.run()
+    assert "1 of 20 steps" in "".join(bar.proto.text for bar in other.get("progress"))
+    assert "stop_training" not in [button.key for button in other.button]
     monkeypatch.setenv(access.TRAINING_VARIABLE, "1")
+    other.run()
     other.button(key="stop_training").click().run()
     assert job.finished.wait(10)
     assert runs.state_of(run).status == "stopped"

@@ -450,6 +450,11 @@ class Jobs:
         job.finish(result)
         return job
 
+    @property
+    def can_be_stopped(self) -> bool:
+        """Whether people may stop these jobs: else no page offers it."""
+        return True
+
     def stop(self, job: Job, person: Hashable = None) -> None:
         """Take a person off a job, which ends when nobody who is still there waits for it; without a person, end it."""
         with self._lock:

@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
     from components.retrieval.search.static_vectors import StaticVectors
-    from components.training.data import TrainingData
+    from components.training.data import Split, TrainingData
+    from components.training.history import History, HistoryReader
+    from components.training.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
 LANES = {
@@ -246,10 +248,14 @@ class RunJobs(Jobs):
     A person who reloads the page is a new person to the server, and could not stop the run otherwise.
     """
 
+    @property
+    def can_be_stopped(self) -> bool:
+        return access.training_allowed()
+
     def stop(self, job: Job, person: Hashable = None) -> None:
         from components.training import runs
 
-        if not access.training_allowed() or job.finished.is_set():
+        if not self.can_be_stopped or job.finished.is_set():
             return
         run = runs.find(str(job.key))
         if run is not None:  # also for a job that only waits, whose work would never say it
@@ -280,6 +286,23 @@ read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by 
 lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
 query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
 training_files: Callable[[], Cache[TrainingData]] = partial(_few, "training files")  # by upload
+training_plans: Callable[[], Cache[tuple[Split, tuple[int, ...]]]] = partial(
+    _few, "training plans"
+)  # by rows and settings
+_run_data: Callable[[], Cache[tuple[TrainingData, Split]]] = partial(_few, "data of runs")
+_run_histories: Callable[[], Cache[HistoryReader]] = partial(_few, "histories of runs")
+
+
+def run_data(run: RunFolder) -> tuple[TrainingData, Split]:
+    """The rows of a run and their split, read once. Raises InputError as `RunFolder.data` does."""
+    return _run_data().get((run.path, run.data_version), run.data)
+
+
+def run_history(run: RunFolder) -> History:
+    """The curves of a run, of which only what is new is read."""
+    from components.training.history import HistoryReader
+
+    return _run_histories().get(run.path, lambda: HistoryReader(run)).read()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

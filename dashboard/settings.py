@@ -18,6 +18,7 @@ from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_t
 from components.model.trace import EVERY_POOLING
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
+from components.training.data import DEMO
 from components.training.objectives import OBJECTIVES
 from components.training.settings import NEGATIVES, POOLINGS, PRESETS
 from dashboard import access
@@ -182,7 +183,6 @@ def _layers_view() -> Setting:
 
 
 MOST_RUNS = 24
-TRAINING_DATA = ("demo:pairs", "demo:scored", "demo:nli")
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 DEFAULT_SET = "bank"
@@ -326,7 +326,7 @@ SETTINGS: tuple[Setting, ...] = (
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),
-    _preset_choice("training_data", "src", (*TRAINING_DATA, "file", "corpus"), words="data"),
+    _preset_choice("training_data", "src", (*DEMO, "file", "corpus"), words="data"),
     _preset_choice("objective", "obj", tuple(OBJECTIVES)),
     _preset_choice("second_objective", "obj2", ("none", *OBJECTIVES)),
     _preset_choice("negatives", "neg", NEGATIVES, words="wrong answers"),

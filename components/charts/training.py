@@ -113,8 +113,13 @@ def _over_steps(figure: go.Figure, title: str, steps: int, marked: int | None) -
     return theme.finish(figure, title, _HEIGHT)
 
 
-def length_histogram(lengths: Mapping[str, np.ndarray], cut_off: int, title: str) -> go.Figure:
-    """How many texts of each side have how many tokens, int [text] by side; longer ones than `cut_off` are truncated."""
+def length_histogram(
+    lengths: Mapping[str, np.ndarray], cut_off: int, title: str, counted: str = "texts", of: str = "a text"
+) -> go.Figure:
+    """How many texts of each side have how many tokens, int [text] by side; longer ones than `cut_off` are truncated.
+
+    `counted` and `of` name what is counted, such as "pairs" and "both texts together".
+    """
     longest = max((int(values.max()) for values in lengths.values() if len(values)), default=1)
     width = max(1, -(-longest // 40))
     edges = np.arange(0, longest + width + 1, width)
@@ -130,7 +135,7 @@ def length_histogram(lengths: Mapping[str, np.ndarray], cut_off: int, title: str
             marker={"color": theme.PALETTE[index], "line": {"width": 0}},
             opacity=0.75,
             customdata=np.stack([low, high], axis=1),
-            hovertemplate=f"{theme.plain(name)}: %{{y:,}} texts of %{{customdata[0]}} to %{{customdata[1]}} tokens"
+            hovertemplate=f"{theme.plain(name)}: %{{y:,}} {counted} of %{{customdata[0]}} to %{{customdata[1]}} tokens"
             "<extra></extra>",
         )
     figure.add_vline(
@@ -146,8 +151,8 @@ def length_histogram(lengths: Mapping[str, np.ndarray], cut_off: int, title: str
             "xshift": -6,
         },
     )
-    figure.update_xaxes(title="tokens of a text, special tokens included", range=[0, max(longest, cut_off) * 1.04 + 1])
-    figure.update_yaxes(title="texts")
+    figure.update_xaxes(title=f"tokens of {of}, special tokens included", range=[0, max(longest, cut_off) * 1.04 + 1])
+    figure.update_yaxes(title=counted)
     figure.update_layout(barmode="overlay")
     theme.legend_below(figure, shown=len(lengths) > 1)
     return theme.finish(figure, title, _HEIGHT)

@@ -32,7 +32,6 @@ HELP = (
 )
 RUN = "run"
 MOST_SEEDS = 20
-DEMO_SCORED = Path(__file__).parents[2] / "assets" / "sts_pairs.jsonl"
 # Options that are settings under another name.
 _FIELDS = {
     "model": "model",
@@ -123,7 +122,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             raise InputError(
                 f"--threads is {options.threads}.", "It must be a number above 0.", "Correct it, or leave it out."
             )
-        os.environ["BERT_INTERNALS_TRAINING_THREADS"] = str(options.threads)
+        from components.training.worker import THREADS_VARIABLE
+
+        os.environ[THREADS_VARIABLE] = str(options.threads)
     if options.resume is not None:
         return _train(_unfinished(options), options.resume.expanduser().resolve(), options)
     if options.data is None or (options.out is None and not options.dry_run):
@@ -163,7 +164,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     """Train and measure every pooling and combination; see components.training.grid."""
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation.sts import scored_pairs
-    from components.training.data import COMMAND_LIMITS, load, split
+    from components.training.data import COMMAND_LIMITS, DEMO_SCORED, load, split
     from components.training.grid import run_grid
 
     if not 1 <= options.grid <= MOST_SEEDS:
@@ -186,6 +187,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     path = DEMO_SCORED if options.scored is None else options.scored
     scored = scored_pairs(read_corpus(path, path.name, "sentence1", limits=None))
     seeds = tuple(range(settings.seed, settings.seed + options.grid))
+    _say_that_it_waits()
     with shared.progress_bar("Training the grid", " runs") as report_progress:
         grid = run_grid(settings, data, parts, scored, options.out, seeds=seeds, progress=report_progress)
     rows = grid.rows()
@@ -261,6 +263,7 @@ def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[st
     from components.training import runs
 
     work = runs.follow(run)
+    _say_that_it_waits()
     with shared.progress_bar("Training", " steps") as report_progress:
         try:
             try:
@@ -297,6 +300,14 @@ def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[st
         steps = f"{state.step:,} of {state.steps:,} steps" if state.status == "stopped" else f"{state.steps:,} steps"
         sys.stdout.write(f"{steps}, the best after step {record.get('best_step'):,}. Saved in {folder}\n")
     return result
+
+
+def _say_that_it_waits() -> None:
+    from components.training import runs
+
+    if runs.others_train():
+        sys.stderr.write("Another training run is at work on this machine: this one begins when it has ended.\n")
+        sys.stderr.flush()
 
 
 def _say(

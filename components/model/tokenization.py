@@ -180,6 +180,11 @@ class Tokenization:
         """The number of special tokens of a single text."""
         return self._extra[False]
 
+    @property
+    def pair_frame_length(self) -> int:
+        """The number of special tokens of two texts that are read together."""
+        return self._extra[True]
+
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text before truncation, special tokens included."""
         return [len(item) + self._extra[False] for item in self._encode_fast(texts)]

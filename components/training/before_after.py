@@ -134,7 +134,8 @@ def same_topic_share(vectors: np.ndarray, sentences: Sequence[int], groups: Sequ
 class CorrelationChange:
     """Spearman's correlation of two models' cosines with the same scores of people, -1..1.
 
-    All values are NaN where all cosines of a model are equal (it has collapsed); `difference` is NaN if one of them is.
+    All values are NaN where all cosines of a model are equal (it has collapsed) or some are not finite (it has diverged);
+    `difference` is NaN if one of the two is.
     """
 
     base: Interval

@@ -60,7 +60,8 @@ DEMO: Mapping[str, Path] = {
     "demo:scored": ASSETS / "training" / "scored.jsonl",
     "demo:nli": ASSETS / "training" / "nli.jsonl",
 }
-MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", ASSETS / "sts_pairs.jsonl")  # by Evaluate's demo: never trained on
+DEMO_SCORED = ASSETS / "sts_pairs.jsonl"
+MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", DEMO_SCORED)  # by Evaluate's demo: never trained on
 
 LEAST_ROWS = 4  # two to learn from and two to test
 MOST_CLASSES = 100
@@ -160,6 +161,16 @@ class Split:
 class CountsTokens(Protocol):
     """What knows how many tokens a text has, such as components.model.tokenization.Tokenization."""
 
+    @property
+    def frame_length(self) -> int:
+        """Special tokens of one text."""
+        ...
+
+    @property
+    def pair_frame_length(self) -> int:
+        """Special tokens of two texts that are read together."""
+        ...
+
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text before truncation, special tokens included."""
         ...
@@ -232,6 +243,7 @@ def from_columns(
 
     Raises InputError where the columns are not recognised, and where too few rows, or rows with one label only, are left.
     """
+    name = clean(name).text  # a file's name may be invalid Unicode, which cannot be saved with a run
     reasons = Counter(dropped or {})
     columns = _unpacked(columns)
     if not columns or not any(len(values) for values in columns.values()):
@@ -342,7 +354,12 @@ def _recognise_chosen(columns: Mapping[str, Sequence[Any]], name: str, chosen: M
     texts = {ours: column for ours, column in chosen.items() if ours != LABEL}
     label = chosen.get(LABEL)
     if tuple(texts) not in COLUMNS.values():
-        raise ValueError(f"unknown columns {tuple(texts)}")
+        raise InputError(
+            f"The columns {', '.join(texts)[:80]!r} are no kind of rows.",
+            f"They must be, in this order: {'; or '.join(', '.join(names) for names in dict.fromkeys(COLUMNS.values()))}; and "
+            f"{LABEL} may follow.",
+            "Name the columns in one of these ways.",
+        )
     return _checked(columns, name, list(texts.values()), label)
 
 
@@ -407,7 +424,7 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
 
     Whole groups of rows that share texts are held out, in an order given by the seed, until their share is reached or
     MOST_HELD_OUT rows. With `max_train`, so many of the others are trained on, and the rest is not used. Raises InputError
-    where shared texts connect all rows.
+    as `check_rows` does, and where shared texts connect all rows.
     """
     check_rows(data)
     numbers = group_numbers(data)
@@ -437,8 +454,22 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
 
 
 def token_lengths(data: TrainingData, tokenization: CountsTokens) -> dict[str, Int64]:
-    """Tokens of each text before truncation, special tokens included: column to int64 [row]."""
+    """Tokens of each text before truncation, special tokens included: column to int64 [row].
+
+    Raises what the tokenizer raises: InputError for a text that it cannot read.
+    """
     return {name: np.array(tokenization.lengths(texts), np.int64) for name, texts in data.columns.items()}
+
+
+def joint_lengths(lengths: Mapping[str, Int64], tokenization: CountsTokens) -> dict[tuple[str, str], Int64]:
+    """Tokens of two texts that a cross-encoder reads together, before truncation, special tokens included.
+
+    `lengths` is what `token_lengths` gives. The first text of each row with each of the others, int64 [row] by both columns;
+    empty for sentences, which have no other.
+    """
+    first, *others = lengths
+    special = tokenization.pair_frame_length - 2 * tokenization.frame_length  # in place of those of two single texts
+    return {(first, other): lengths[first] + lengths[other] + special for other in others}
 
 
 @cache

@@ -85,11 +85,22 @@ class AblationGrid:
 
 
 def train_here(settings: TrainingSettings, data: TrainingData, split: Split, folder: Path) -> RunFolder:
-    """Train in this process, and return the run. Raises as components.training.worker.train does."""
+    """Train in this process when no other one trains, with the threads of a run's own process, and return the run.
+
+    Raises as components.training.worker.train and runs.turn do.
+    """
+    import torch
+
     from components.training import runs, worker
 
     run = runs.create(settings, data, split, folder=folder)
-    worker.train(run)
+    before = torch.get_num_threads()
+    with runs.turn():
+        torch.set_num_threads(worker.threads())
+        try:
+            worker.train(run)
+        finally:
+            torch.set_num_threads(before)
     return run
 
 
@@ -109,7 +120,8 @@ def run_grid(
     """Train the softmax objective with each pooling, combination and seed, and measure each model on `scored`.
 
     `train(settings, data, split, run_folder)` returns the finished run. Each run's files, which have the size of the model,
-    are removed once it is measured. `progress(done, total)` counts runs. Raises what `train` raises, and Cancelled.
+    are removed once it is measured. `progress(done, total)` counts runs. Raises what `train` raises, ModelError for a model
+    that cannot be loaded, and Cancelled.
     """
     from components.training import runs
 

@@ -54,7 +54,8 @@ class HeldOut:
         """The measures of a model by name: recall@1, recall@10, spearman, accuracy (all 0..1, Spearman -1..1).
 
         For an encoder also "unrelated_cosine", the mean cosine of texts that have nothing to do with each other.
-        `classifier` is the softmax objective's loss.
+        `classifier` is the softmax objective's loss. Raises InputError for a model that has diverged: its vectors or scores
+        are not finite, so that they have no order, and comparing them could give any measure, a perfect one too.
         """
         if self.kind == "cross-encoder":
             return self._of_scores(_pair_scores(model, self.first, self.second), lambda: 0.0)
@@ -189,7 +190,7 @@ def _vectors(model: Any, texts: Sequence[str]) -> Float32:
     numbers: dict[str, int] = {}
     rows = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     vectors: Float32 = model.encode(list(numbers), batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
-    return np.asarray(vectors, np.float32)[rows]
+    return _finite(np.asarray(vectors, np.float32))[rows]
 
 
 def _pair_scores(model: Any, first: Sequence[str], second: Sequence[str]) -> Float64:
@@ -198,7 +199,7 @@ def _pair_scores(model: Any, first: Sequence[str], second: Sequence[str]) -> Flo
 
     pairs = list(zip(first, second, strict=True))
     scores = model.predict(pairs, batch_size=BATCH, activation_fn=torch.nn.Identity(), show_progress_bar=False)
-    return np.asarray(scores, np.float64).reshape(-1)
+    return _finite(np.asarray(scores, np.float64)).reshape(-1)
 
 
 def _classes(model: Any, classifier: Any, first: Sequence[str], second: Sequence[str]) -> Int64:
@@ -217,5 +218,16 @@ def _classes(model: Any, classifier: Any, first: Sequence[str], second: Sequence
                 }
                 for side in (first[start : start + BATCH], second[start : start + BATCH])
             ]
-            predicted.append(classifier(features, None)[1].argmax(dim=1).cpu().numpy())
+            predicted.append(_finite(classifier(features, None)[1].float().cpu().numpy()).argmax(axis=1))
     return np.concatenate(predicted).astype(np.int64)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    """The values as they are. Raises InputError if one is NaN or infinite."""
+    if np.isfinite(values).all():
+        return values
+    raise InputError(
+        "The model has diverged: on the held-out rows it gives values that are not finite numbers.",
+        "The usual cause is a learning rate that is too high.",
+        "Lower the learning rate, and start again.",
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from components.arrays import Float64, Int64, read_only
+from components.training.run_folder import Event, EventReader, RunFolder
 
 Curve = tuple[Int64, Float64]  # steps and the values at them, [point] each
 VALIDATION_LOSS = "validation_loss"
@@ -34,7 +35,6 @@ class History:
     measures: Mapping[str, Curve]  # on the held-out rows, by name
     learning_rate: Curve
     sentences_per_second: Curve
-    seconds_left: float | None  # as the last step estimated it
     notices: tuple[Notice, ...]
 
     @property
@@ -43,13 +43,28 @@ class History:
         return max((int(steps[-1]) for steps, _ in self.losses.values() if len(steps)), default=0)
 
 
+class HistoryReader:
+    """Reads the curves of a run again and again: only new events are read, and without any the curves stay. Thread-safe."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._events = EventReader(run)
+        self._last: tuple[tuple[Event, ...], History] = (), history(())
+
+    def read(self) -> History:
+        """The curves so far."""
+        events, (known, past) = self._events.read(), self._last
+        if events is not known:
+            past = history(events)
+            self._last = events, past
+        return past
+
+
 def history(events: Sequence[Mapping[str, Any]]) -> History:
     """The curves in the events of a run (`RunFolder.events`). Of two values for one step the later one counts."""
     losses = [event for event in events if event["event"] == "loss"]
     evaluations = [event for event in events if event["event"] == "evaluation"]
     objectives = dict.fromkeys(str(event.get("objective") or "") for event in losses)
     names = dict.fromkeys(name for event in evaluations for name in event if name not in _NOT_MEASURES)
-    left = _number(losses[-1].get("seconds_left")) if losses else math.nan
     return History(
         {
             name: _curve([event for event in losses if str(event.get("objective") or "") == name], "loss")
@@ -59,7 +74,6 @@ def history(events: Sequence[Mapping[str, Any]]) -> History:
         {name: _curve(evaluations, name) for name in names if len(_curve(evaluations, name)[0])},
         _curve(losses, "learning_rate"),
         _curve(losses, "sentences_per_second"),
-        None if math.isnan(left) else left,
         tuple(
             Notice(event["step"], str(event.get("code", "")), _number(event.get("value")))
             for event in events

@@ -9,7 +9,7 @@ Where a wrong answer comes from:
   show examples without loading that library; tests compare the two.
 
 A wrong answer is never one of a row that shares a text with the query's row, directly or through other rows. What this
-cannot see is an answer that is correct in other words: look at the examples.
+cannot see is an answer that is correct in other words: look at some of the rows before training.
 """
 
 from __future__ import annotations
@@ -50,15 +50,6 @@ class Negatives:
     at_random: int  # pairs for which the ranking had no wrong answer, so that one was drawn
 
 
-@dataclass(frozen=True)
-class Example:
-    """A pair with its wrong answer, to look at before training."""
-
-    anchor: str
-    positive: str
-    negative: str
-
-
 def find_negatives(
     pairs: TrainingData,
     kind: NegativesKind,
@@ -69,7 +60,8 @@ def find_negatives(
 ) -> Negatives:
     """A wrong answer for each pair. `embed` gives the model's vectors, for "model". `progress` counts pairs.
 
-    Raises InputError where shared texts connect all pairs, so that no answer is known to be wrong, and Cancelled.
+    Raises InputError where shared texts connect all pairs, so that no answer is known to be wrong; Cancelled; and ValueError
+    for the kind "none", for rows that are no pairs, and for "model" without `embed`.
     """
     if kind == "none" or pairs.kind != "pairs":
         raise ValueError(f"wrong answers of kind {kind} for {pairs.kind}")
@@ -91,13 +83,6 @@ def find_negatives(
     return Negatives(kind, read_only(rows), missing)
 
 
-def examples(pairs: TrainingData, negatives: Negatives, count: int = 8, seed: int = 0) -> tuple[Example, ...]:
-    """A few pairs with their wrong answers, chosen by the seed."""
-    chosen = np.random.default_rng(seed).permutation(len(pairs))[:count]
-    anchors, positives = pairs.columns["anchor"], pairs.columns["positive"]
-    return tuple(Example(anchors[row], positives[row], positives[negatives.rows[row]]) for row in chosen)
-
-
 def training_rows(
     settings: TrainingSettings,
     objective_key: str,
@@ -109,7 +94,8 @@ def training_rows(
     """The rows that an objective learns from, made from `data` of any kind that it takes.
 
     Make them from each side of the split apart: wrong answers then come from the same side. Rows that the objective has no
-    use for (such as "neutral" for the contrastive one) are counted in `dropped`. Raises InputError where nothing is left.
+    use for (such as "neutral" for the contrastive one) are counted in `dropped`. Raises InputError for an unknown objective,
+    for rows of a kind that it does not take, and where fewer than two rows are left; and as `find_negatives` does.
     """
     target = objective(objective_key)
     if data.kind not in target.takes:

@@ -34,7 +34,8 @@ def is_overfitting(validation_losses: Sequence[float], training_losses: Sequence
 
     Both hold one number for each evaluation in training: the loss on held-out rows, and the mean loss of the training
     steps since the evaluation before. The lowest validation loss must be at least PATIENCE evaluations old, all later ones
-    higher, the last one highest of the last PATIENCE or the mean of these still rising, and the training loss lower now.
+    higher, the last one above the first of the last PATIENCE, and the training loss lower now. Raises ValueError if the
+    numbers of losses differ.
     """
     if len(validation_losses) != len(training_losses):
         raise ValueError(f"{len(validation_losses)} validation losses and {len(training_losses)} training losses")

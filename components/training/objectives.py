@@ -196,6 +196,7 @@ def build_loss(settings: TrainingSettings, objective_key: str, model: Any, label
     `label_count` is needed by softmax, whose classifier starts at random: seed torch before. TSDAE ties the encoder's
     weights to those of its decoder, so call this before an optimizer has them. The rows come from
     components.training.negatives.training_rows, with one column for each text and one named "label" if there are labels.
+    Raises InputError for an unknown objective, and ValueError for softmax without `label_count`.
     """
     key = objective(objective_key).key
     if key in {"relevance", "regression"}:

@@ -23,7 +23,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -57,7 +58,7 @@ class RunState:
 
     status: Status
     pid: int | None = None
-    process_started: float | None = None  # psutil's create_time, seconds since 1970
+    process_started: float | None = None  # as in runs.process_start, in seconds
     step: int = 0  # optimizer steps that are done
     steps: int = 0  # of the whole run; 0 until they are known
     seconds: float = 0.0  # time in training, those before an interruption included
@@ -179,6 +180,14 @@ class RunFolder:
         }
         write_json(self.path / DATA, content)
 
+    @property
+    def data_version(self) -> tuple[int, int]:
+        """A value that changes when other data is written, for caches: time and size of its file; zeros without one."""
+        with suppress(OSError):
+            status = (self.path / DATA).stat()
+            return status.st_mtime_ns, status.st_size
+        return 0, 0
+
     def data(self) -> tuple[TrainingData, Split]:
         """The data and its split as they were given. Raises InputError if the files are missing or damaged."""
         from components.training.data import Split, TrainingData
@@ -241,30 +250,7 @@ class RunFolder:
 
     def events(self, kind: str | None = None) -> list[Event]:
         """All events, or those of a kind, in the order in which they were written; torn lines are left out."""
-        return [event for event in self.events_after(0)[0] if kind is None or event.get("event") == kind]
-
-    def events_after(self, start: int) -> tuple[list[Event], int]:
-        """The events from byte `start` of the file on, and the byte to begin with the next time.
-
-        Begin with 0. A line that is still being written is read the next time. If the file became shorter, because the
-        run went back to a checkpoint, all events are read again: then the returned position is smaller than before or
-        the first event's step is.
-        """
-        try:
-            with (self.path / EVENTS).open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(start if start <= size else 0)
-                position, content = file.tell(), file.read()
-        except OSError:
-            return [], 0
-        end = content.rfind(b"\n") + 1
-        events: list[Event] = []
-        for line in content[:end].splitlines():
-            with suppress(ValueError):
-                event = json.loads(line)
-                if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
-                    events.append(event)
-        return events, position + end
+        return [event for event in EventReader(self).read() if kind is None or event.get("event") == kind]
 
     def forget_after(self, step: int) -> None:
         """Remove the events and watch vectors of later steps, which are computed again after a crash."""
@@ -356,6 +342,49 @@ class RunFolder:
             "It must be a complete file of a training run.",
             "Delete this run, and start a new one.",
         )
+
+
+class EventReader:
+    """Reads the events of a run again and again, each time only what was written since. Safe in several threads."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._path = run.path / EVENTS
+        self._lock = threading.Lock()
+        self._events: tuple[Event, ...] = ()
+        self._file, self._position = 0, 0  # the file's number, and the end of its last whole line that was read
+
+    def read(self) -> tuple[Event, ...]:
+        """All events in the order in which they were written; torn lines are left out. Nothing new: the same object.
+
+        A line that is still being written is read the next time. All events are read again where the file was replaced,
+        because the run went back to a checkpoint.
+        """
+        with self._lock:
+            try:
+                with self._path.open("rb") as file:
+                    status = os.fstat(file.fileno())
+                    if status.st_ino != self._file or status.st_size < self._position:
+                        self._file, self._position, self._events = status.st_ino, 0, ()
+                    file.seek(self._position)
+                    content = file.read()
+            except OSError:
+                self._file, self._position, self._events = 0, 0, ()
+                return ()
+            end = content.rfind(b"\n") + 1
+            self._position += end
+            new = tuple(_events(content[:end]))
+            if new:
+                self._events += new
+            return self._events
+
+
+def _events(content: bytes) -> Iterator[Event]:
+    """The events in whole lines of the file; damaged lines are left out."""
+    for line in content.splitlines():
+        with suppress(ValueError):
+            event = json.loads(line)
+            if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
+                yield event
 
 
 def _replace(path: Path, *parts: str) -> None:

@@ -1,23 +1,26 @@
 """The training runs of this machine: creating, following, resuming and deleting them.
 
 Each run has a folder (see components.training.run_folder) and, while it trains, a process of its own
-(components.training.worker), which neither the server's memory nor its life depends on. A lock in the folder of runs lets
-only one process train at a time; others wait for it. The server follows a process by reading its files, so a server that was
-started again follows the same process: it is identified by its pid and the time of its start.
+(components.training.worker), which neither the server's memory nor its life depends on. A lock in `runs_folder()` lets only
+one process train at a time, those of the command line included, whose runs lie elsewhere; others wait for it. The server
+follows a process by reading its files, so a server that was started again follows the same process: it is identified by its
+pid and the time of its start.
 """
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,13 +33,16 @@ from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
 if TYPE_CHECKING:
+    from filelock import FileLock
+
     from components.training.data import Split, TrainingData
     from components.training.settings import TrainingSettings
 
 LIMIT_VARIABLE = "BERT_INTERNALS_RUNS_GB"
 DEFAULT_LIMIT_GB = 5.0
 LOCK = ".training.lock"  # no run can have this name
-POLL_SECONDS = 0.2
+POLL_SECONDS, WAIT_SECONDS = 0.2, 1.0
+SAME_START_SECONDS = 0.005  # a tick is 0.01 s
 _ROOT = Path(__file__).parents[2]
 log = logging.getLogger(__name__)
 
@@ -74,7 +80,7 @@ def create(settings: TrainingSettings, data: TrainingData, split: Split, folder:
 
     `folder` is the run's own folder, which may not exist yet; by default one in `runs_folder()`, named as in the settings.
     The oldest runs that have ended are removed first if all runs together take more than the limit. Raises InputError for
-    a name that a run already has.
+    a name that a run already has and for a wrong limit, and OSError if the folder cannot be written.
     """
     if folder is None:
         parent = runs_folder()
@@ -97,13 +103,13 @@ def create(settings: TrainingSettings, data: TrainingData, split: Split, folder:
 
 
 def find(name: str) -> RunFolder | None:
-    """The run of this name, or None."""
+    """The run of this name, or None. Raises InputError as `runs_folder` does."""
     run = RunFolder(runs_folder() / name) if is_run_name(name) else None
     return run if run is not None and run.exists else None
 
 
 def list_runs(folder: Path | None = None) -> list[RunFolder]:
-    """All runs, the newest first."""
+    """All runs, the newest first; none if the folder cannot be read. Raises InputError as `runs_folder` does."""
     parent = runs_folder() if folder is None else folder
     with suppress(OSError):
         runs = [RunFolder(path) for path in parent.iterdir() if is_run_name(path.name)]
@@ -114,7 +120,7 @@ def list_runs(folder: Path | None = None) -> list[RunFolder]:
 def state_of(run: RunFolder) -> RunState:
     """The state of a run; "interrupted" where the process that wrote "running" no longer lives.
 
-    A run that was stopped while it waited is "stopped".
+    A run that was stopped while it waited is "stopped". Raises InputError if its state is damaged.
     """
     state = run.state()
     if state.status == "running" and not is_alive(state):
@@ -133,11 +139,66 @@ def is_alive(state: RunState) -> bool:
     if state.pid is None or state.process_started is None:
         return False
     try:
-        process = psutil.Process(state.pid)
-        is_same = abs(process.create_time() - state.process_started) < 1.0
-        return is_same and process.status() != psutil.STATUS_ZOMBIE
+        is_same = abs(process_start(state.pid) - state.process_started) < SAME_START_SECONDS
+        return is_same and psutil.Process(state.pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def process_start(pid: int) -> float:
+    """When a process started, in seconds: on Linux since the boot, elsewhere since 1970.
+
+    Linux computes the time since 1970 from the clock, so that it changes when somebody sets the clock. Raises
+    psutil.NoSuchProcess for a process that does not exist.
+    """
+    import psutil
+
+    with suppress(OSError, IndexError, ValueError):
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+        # The second field, the program's name in brackets, may hold spaces; the 22nd is the start in ticks (man 5 proc).
+        return int(status.rpartition(b")")[2].split()[22 - 3]) / os.sysconf("SC_CLK_TCK")
+    return psutil.Process(pid).create_time()
+
+
+@contextmanager
+def turn(is_cancelled: IsCancelled = lambda: False) -> Iterator[None]:
+    """Wait until no other process trains, and let others wait until the end.
+
+    Raises Cancelled if `is_cancelled()` is true while it waits, and OSError if the folder of runs cannot be used.
+    """
+    from filelock import Timeout
+
+    lock = _lock()
+    while True:
+        try:
+            lock.acquire(timeout=WAIT_SECONDS)
+            break
+        except Timeout:
+            if is_cancelled():
+                raise Cancelled from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def others_train() -> bool:
+    """Whether another process trains now, so that `turn` would wait. Raises OSError as `turn` does."""
+    from filelock import Timeout
+
+    try:
+        with _lock().acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def _lock() -> FileLock:
+    from filelock import FileLock
+
+    folder = runs_folder()
+    private_folder(folder)
+    return FileLock(folder / LOCK, mode=0o600)
 
 
 def follow(run: RunFolder, starts: bool = True) -> Work:
@@ -253,7 +314,7 @@ def one_accelerator(environment: Mapping[str, str]) -> dict[str, str]:
 def resume(run: RunFolder) -> RunFolder:
     """Let a run that was stopped, interrupted or failed continue from its last checkpoint when it is followed again.
 
-    Raises InputError for a run that is done, or at work.
+    Raises InputError for a run that is done, or at work, or whose state is damaged.
     """
     state = state_of(run)
     if state.status in ("done", "running"):
@@ -291,7 +352,7 @@ def _at_work(run: RunFolder) -> InputError:
 
 
 def usage() -> RunsUsage:
-    """How much disk space all runs take, and how much they may take."""
+    """How much disk space all runs take, and how much they may take. Raises InputError as `limit_bytes` does."""
     runs = list_runs()
     return RunsUsage(len(runs), sum(run.nbytes for run in runs), limit_bytes())
 
@@ -300,6 +361,7 @@ def make_room(folder: Path | None = None, needed: str = "") -> int:
     """Remove the oldest runs that have ended or were interrupted until the rest fits the limit; the bytes freed.
 
     The run whose model a new one starts from (its key is `needed`) stays, and so do those at work and those that wait.
+    Raises InputError as `limit_bytes` does.
     """
     runs = list_runs(folder)
     sizes = {run: run.nbytes for run in runs}
@@ -313,10 +375,12 @@ def make_room(folder: Path | None = None, needed: str = "") -> int:
     return freed
 
 
-def export_zip(run: RunFolder) -> Path:
-    """A zip of the model, the adapter, the record, the settings and the metrics as CSV; in the run's folder.
+def export_zip(run: RunFolder) -> io.RawIOBase:
+    """A zip of the model, the adapter, the record, the settings and the metrics as CSV: a file without a name, at its start.
 
-    It is written to the disk file by file, so its size does not matter. Raises InputError without a model.
+    It is written to the disk file by file, so its size does not matter. Nobody else sees it, and its disk space is free as
+    soon as it is closed. The same run gives the same bytes. Raises InputError without a model, and OSError if files
+    disappear in the meantime or the disk is full.
     """
     if not run.has_model:
         raise InputError(
@@ -324,17 +388,21 @@ def export_zip(run: RunFolder) -> Path:
             "Only a run that saved a result can be downloaded.",
             "Wait until it has ended, or stop it.",
         )
-    target, part = run.path / f"{run.name}.zip", run.path / f"{run.name}.zip.new"
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:  # weights do not compress
-        for folder in (run.model_folder, run.path / ADAPTER):
-            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-                archive.write(path, f"{run.name}/{path.relative_to(run.path).as_posix()}")
-        for name in (RECORD, SETTINGS):
-            if (run.path / name).is_file():
-                archive.write(run.path / name, f"{run.name}/{name}")
-        archive.writestr(f"{run.name}/metrics.csv", run.metrics_csv())
-    part.replace(target)
-    return target
+    with tempfile.TemporaryFile(dir=run.path.parent) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:  # weights do not compress
+            for folder in (run.model_folder, run.path / ADAPTER):
+                for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                    archive.write(path, f"{run.name}/{path.relative_to(run.path).as_posix()}")
+            for name in (RECORD, SETTINGS):
+                if (run.path / name).is_file():
+                    archive.write(run.path / name, f"{run.name}/{name}")
+            metrics = zipfile.ZipInfo(f"{run.name}/metrics.csv")  # with a fixed time
+            metrics.external_attr = 0o600 << 16
+            archive.writestr(metrics, run.metrics_csv())
+        file.flush()
+        whole = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
+    whole.seek(0)
+    return whole
 
 
 def _new_name(settings: TrainingSettings) -> str:

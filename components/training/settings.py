@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
@@ -22,6 +21,7 @@ import numpy as np
 
 from components.arrays import Float32, read_only
 from components.errors import InputError, first_line
+from components.model.catalog import is_run_name
 
 DistanceName = Literal["cosine", "euclidean", "manhattan"]
 SoftmaxPart = Literal["u, v", "|u-v|", "u*v"]
@@ -48,7 +48,6 @@ WATCH_SENTENCES = (
     "An old wooden bench stands outside the chapel.",
 )
 MOST_STEPS, MOST_CHARACTERS, MOST_WATCHED = 10_000_000, 1_000, 64
-_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,9 @@ class TrainingSettings:
 
     name: str = ""  # of the run and its model; "" lets the run choose one
     model: str = "embedded"  # key of the model that training starts from
-    data: str = "demo:pairs"  # where the rows come from: "demo:pairs", "demo:scored", "demo:nli", or a file or set
+    # Where the rows come from: "demo:pairs", "demo:scored", "demo:nli", or a file or set. Characters of a file's name that
+    # cannot be printed become spaces: it is a name for people, from which nothing is read.
+    data: str = "demo:pairs"
     objectives: tuple[str, ...] = ("mnrl",)  # keys of OBJECTIVES, one or two
     negatives: NegativesKind = "random"  # how a pair gets a wrong partner, for objectives that need one
     max_rows: int | None = None  # train on so many rows at most, chosen by the seed; None for all
@@ -100,6 +101,8 @@ class TrainingSettings:
     watch: tuple[str, ...] = WATCH_SENTENCES
 
     def __post_init__(self) -> None:
+        if isinstance(self.data, str):
+            object.__setattr__(self, "data", _printable(self.data))
         for field in fields(self):
             _check(field.name, getattr(self, field.name))
         for name, allowed in _CHOICES.items():
@@ -107,7 +110,7 @@ class TrainingSettings:
                 raise _wrong(name, getattr(self, name), f"one of {', '.join(allowed)}")
         if not 1 <= len(self.objectives) <= 2 or len(set(self.objectives)) < len(self.objectives):
             raise _wrong("objectives", ", ".join(self.objectives), "one objective, or two different ones")
-        if self.name and _RUN_NAME.fullmatch(self.name) is None:
+        if self.name and not is_run_name(self.name):
             raise _wrong("name", self.name, "at most 60 letters, digits, dots, hyphens or underscores")
         if not set(self.softmax_parts) <= set(SOFTMAX_PARTS) or not self.softmax_parts:
             raise _wrong("softmax_parts", self.softmax_parts, f"at least one of {'; '.join(SOFTMAX_PARTS)}")
@@ -215,6 +218,11 @@ def _check(name: str, value: Any) -> None:
             raise _wrong(name, value, f"a list of at most {MOST_WATCHED} texts")
 
 
+def _printable(text: str) -> str:
+    """A text in one line of printable characters: each run of others, such as no-break spaces, becomes a space."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
 def _wrong(name: str, value: object, expected: str) -> InputError:
     shown = ", ".join(map(str, value)) if isinstance(value, tuple) else value
     return InputError(
@@ -255,11 +263,6 @@ def learning_rates(settings: TrainingSettings, steps: int) -> Float32:
     else:
         factors[after] = 1.0
     return read_only((settings.learning_rate * factors).astype(np.float32))
-
-
-def run_seconds(settings: TrainingSettings, rows: int, seconds_per_step: float) -> float:
-    """About how many seconds a run takes on this machine, from what one step takes here. Evaluation is not counted."""
-    return steps(settings, rows) * seconds_per_step
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,11 @@ import numpy as np
 
 from components.errors import ModelError, UserError, first_line
 from components.folders import write_json
+from components.jobs import Cancelled, IsCancelled
 from components.training.notices import is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
-from components.training.runs import LOCK, is_alive
+from components.training.runs import is_alive, process_start, turn
 from components.training.settings import steps, warmup_steps
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ NICENESS, OOM_SCORE = 10, 800  # of Linux: -1000 is never ended for its memory, 
 CHECKPOINT_SECONDS = 30.0
 STATE_SECONDS = 0.5  # how often the state is written
 MOST_LOSSES = 5_000  # events of a run; longer ones have means of several steps
+MINED_AT_ONCE = 1_024  # texts that are embedded between two looks for a stop
 MOST_WATCHES, MOST_WATCH_BYTES = 400, 128 << 20
 WEIGHTS, COMPLETE = "trained.safetensors", "complete.json"
 log = logging.getLogger(__name__)
@@ -69,7 +72,8 @@ class Diverged(UserError):
 def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> None:
     """Train a run from its last complete checkpoint to its end, and save the model and the record.
 
-    Raises UserError for data, settings or a model that cannot be used, and whatever the libraries raise.
+    Raises UserError for data, settings or a model that cannot be used, Cancelled for a run that is asked to stop while wrong
+    answers are searched, and whatever the libraries raise.
     """
     import torch
     from transformers import set_seed
@@ -85,7 +89,7 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     set_seed(settings.seed)
     model = models.build(settings, kind)
     sides = (data.take(split.train), data.take(split.held_out))
-    train_rows, held_out_rows = (_rows(settings, model, side) for side in sides)
+    train_rows, held_out_rows = _rows(settings, model, sides, run.is_asked_to_stop)
     set_seed(settings.seed)  # new weights of the losses do not depend on what was drawn before
     losses = torch.nn.ModuleDict({key: _loss(settings, key, model, train_rows[key]) for key in settings.objectives})
     texts_per_row = float(np.mean([len(rows.columns) for rows in train_rows.values()]))
@@ -160,17 +164,28 @@ def _undamaged(settings: TrainingSettings, kind: ModelKind, held_out: HeldOut) -
     return held_out.measure(model)
 
 
-def _rows(settings: TrainingSettings, model: Any, side: TrainingData) -> dict[str, TrainingData]:
-    """What each objective learns from (or is measured on) on one side of the split."""
+def _rows(
+    settings: TrainingSettings, model: Any, sides: Sequence[TrainingData], is_cancelled: IsCancelled
+) -> list[dict[str, TrainingData]]:
+    """What each objective learns from, or is measured on, on each side of the split. Raises Cancelled."""
+    from components.training.model import mining_model
     from components.training.negatives import training_rows
 
+    encoder = cache(lambda: mining_model(settings, model))  # built once, and only if wrong answers come from the model
+
     def embed(texts: Sequence[str], role: str) -> Any:
-        from components.training.model import mining_model
+        blocks = []
+        for start in range(0, len(texts), MINED_AT_ONCE):
+            if is_cancelled():
+                raise Cancelled
+            block = list(texts[start : start + MINED_AT_ONCE])
+            blocks.append(encoder().encode(block, show_progress_bar=False, convert_to_numpy=True))
+        return np.concatenate(blocks)
 
-        encoder = mining_model(settings, model)
-        return encoder.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
-
-    return {key: training_rows(settings, key, side, embed) for key in settings.objectives}
+    return [
+        {key: training_rows(settings, key, side, embed, is_cancelled=is_cancelled) for key in settings.objectives}
+        for side in sides
+    ]
 
 
 def _loss(settings: TrainingSettings, key: str, model: Any, rows: TrainingData) -> Any:
@@ -569,32 +584,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     run = RunFolder(options.folder.resolve())
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(run.path.parent / LOCK, mode=0o600)
-    while run.exists:  # it may be deleted while it waits
-        try:
-            with lock.acquire(timeout=1.0):
-                return _train_in_turn(run, options.checkpoint_seconds)
-        except Timeout:
-            if run.is_asked_to_stop():
-                run.write_state(replace(run.state(), status="stopped"))
-                return 0
-    return 0
+    try:
+        with turn(lambda: run.is_asked_to_stop() or not run.exists):
+            return _train_in_turn(run, options.checkpoint_seconds) if run.exists else 0
+    except Cancelled:
+        if run.exists:  # it may have been deleted while it waited
+            run.write_state(replace(run.state(), status="stopped"))
+        return 0
 
 
 def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
     """Train a run unless it has ended; only one process at a time comes here."""
-    import psutil
-
     state = run.state()
     if state.status in ENDED or is_alive(state):  # another process was faster
         return 0
-    me = psutil.Process()
-    run.write_state(replace(state, status="running", pid=me.pid, process_started=me.create_time(), error=""))
+    me = os.getpid()
+    run.write_state(replace(state, status="running", pid=me, process_started=process_start(me), error=""))
     _give_way()
     try:
         train(run, checkpoint_seconds)
+    except Cancelled:  # before the first step of this process
+        run.write_state(replace(run.state(), status="stopped", pid=None, process_started=None))
+        return 0
     except BaseException as problem:
         log.exception("the run failed")
         state = run.state()
@@ -616,9 +627,14 @@ def _give_way() -> None:
         os.nice(NICENESS)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
+    torch.set_num_threads(threads())
+
+
+def threads() -> int:
+    """The threads that training computes with: BERT_INTERNALS_TRAINING_THREADS if it is set, else all cores but one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = os.environ.get(THREADS_VARIABLE, "")
-    torch.set_num_threads(int(text) if text.isdigit() and int(text) > 0 else max(1, cores - 1))
+    return int(text) if text.isdigit() and int(text) > 0 else max(1, cores - 1)
 
 
 def _explained(problem: BaseException) -> str:

@@ -58,21 +58,17 @@ def _rows() -> None:
     for job in elsewhere[:MOST_LISTED]:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.progress(progress.share(job), text=progress.line(job))
-            st.button(
-                "Stop",
-                key=f"stop_listed_{job.number}",  # a row's number would be another job's once one has ended
-                icon=":material/stop:",
-                type="tertiary",
-                on_click=_stop,
-                args=(job,),
-            )
+            if job.owner is not None and job.owner.can_be_stopped:
+                st.button(
+                    "Stop",
+                    key=f"stop_listed_{job.number}",  # a row's number would be another job's once one has ended
+                    icon=":material/stop:",
+                    type="tertiary",
+                    on_click=job.owner.stop,
+                    args=(job, caching.person()),
+                )
     hidden = len(elsewhere) - MOST_LISTED
     more = [f"{counted(hidden, 'more job')} of yours"] if hidden > 0 else []
     more += [f"{counted(of_others, 'job')} of other people"] if of_others else []
     if more:
         st.caption("Also under way: " + ", ".join(more) + ".")
-
-
-def _stop(job: Job) -> None:
-    if job.owner is not None:
-        job.owner.stop(job, caching.person())

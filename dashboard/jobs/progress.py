@@ -200,10 +200,13 @@ def bar(
     is_over: Callable[[], bool],
     *,
     stop_key: str,
-    stop: Callable[..., None],
+    stop: Callable[..., None] | None,
     arguments: tuple[Any, ...],
 ) -> None:
-    """The progress of some work, and Stop: drawn again twice per second. When the work ends, the whole page is drawn."""
+    """The progress of some work, and Stop: drawn again twice per second. When the work ends, the whole page is drawn.
+
+    None as `stop`: this person may not stop it.
+    """
     if not st.session_state.get(LISTED, True):
         st.rerun()  # a fragment started it: the sidebar, which was not drawn with the fragment, has to list it
 
@@ -225,10 +228,11 @@ def until(is_over: Callable[[], bool], draw: Callable[[], object], seconds: floa
     drawn()
 
 
-def _bar(text: str, share: float, stop_key: str, stop: Callable[..., None], arguments: tuple[Any, ...]) -> Any:
-    """A bar with Stop; the bar is returned, to be drawn again in its place."""
+def _bar(text: str, share: float, stop_key: str, stop: Callable[..., None] | None, arguments: tuple[Any, ...]) -> Any:
+    """A bar, with Stop where there is a `stop`; the bar is returned, to be drawn again in its place."""
     shown = st.progress(share, text=text)
-    st.button("Stop", key=stop_key, icon=":material/stop:", on_click=stop, args=arguments)
+    if stop is not None:
+        st.button("Stop", key=stop_key, icon=":material/stop:", on_click=stop, args=arguments)
     return shown
 
 
@@ -264,7 +268,7 @@ def _draw_bar(awaited: list[_Awaited]) -> None:
         lambda: share(first.job),
         lambda: not all(is_awaited(item.job) for item in awaited),
         stop_key=first.stop_key,
-        stop=stop,
+        stop=stop if all(item.jobs.can_be_stopped for item in awaited) else None,
         arguments=(caching.person(),),
     )
     resumes = any(item.resumes for item in awaited)

@@ -36,7 +36,8 @@ def gold_ranks(
 
     Vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0. With `cosine` false they are
     ranked by the plain dot product, which favours long documents. `progress(done, total)` counts queries. Raises
-    Cancelled once `is_cancelled()` is true, checked before each block of queries.
+    InputError for vectors with NaN or infinity, and Cancelled once `is_cancelled()` is true, checked before each block of
+    queries.
     """
     gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
     if len(gold) != len(queries) or (len(gold) and not 0 <= gold.min() <= gold.max() < len(documents)):

@@ -105,11 +105,13 @@ def ranker_pair_scores(make: Callable[[Sequence[str]], Ranker], pairs: ScoredPai
 
 
 def correlations(predicted: Float64, gold: Sequence[float]) -> tuple[float | None, float | None]:
-    """Spearman's and Pearson's correlation; None where all values of a side are equal.
+    """Spearman's and Pearson's correlation; None where all values of a side are equal, or one is not finite.
 
     Predicted values are equal if they differ by less than 1e-12, as cosines of equal vectors do in their last digits.
     Those of [CLS] at low layers differ by 1e-7 and less, so that rounding them would change their order.
     """
+    if not (np.isfinite(predicted).all() and np.isfinite(gold).all()):
+        return None, None  # NaN would have the highest rank
     levels = levels_of(predicted)
     if len(gold) < 2 or not levels.any() or np.ptp(np.asarray(gold)) == 0:
         return None, None

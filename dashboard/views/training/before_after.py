@@ -147,7 +147,7 @@ def _models(run: RunFolder) -> Pair:
 def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
     """Retrieval or agreement with people, before and after, with paired intervals and tests."""
     settings = run.settings()
-    data, split = run.data()
+    data, split = caching.run_data(run)
     is_retrieval = data.kind in {"pairs", "triplets"}
     offered = {key: name for key, name in DATA.items() if key != "held-out" or is_retrieval or data.kind == "scored"}
     with slot:

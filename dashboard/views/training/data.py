@@ -36,6 +36,7 @@ SIDES = {
     "label": "label",
 }
 ROWS_SHOWN, EXAMPLES = 50, 6
+LONG_TEXT, LONG_ROW = 400, 160  # characters; pixels of a row with a longer text
 
 
 def data(backend: Backend) -> None:
@@ -45,9 +46,11 @@ def data(backend: Backend) -> None:
         return
     for warning in plan.data.warnings:
         st.warning(messages.escape(warning), icon=":material/swap_horiz:")
+    _first_row(plan.data)
     lengths = _lengths(backend, plan.data)
     if lengths is not None:
-        _histogram(plan, lengths)
+        is_joint = OBJECTIVES[plan.settings.objectives[0]].models == "cross-encoder"
+        (_joint_histogram if is_joint else _histogram)(backend, plan, lengths)
     _split(plan)
     _columns(plan.data)
     _examples(backend, plan)
@@ -64,7 +67,44 @@ def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64] | None:
     return progress.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")
 
 
-def _histogram(plan: Plan, lengths: dict[str, Int64]) -> None:
+def _first_row(rows: TrainingData) -> None:
+    """One row as it is: what the model gets to read."""
+    frame = _frame(rows.take([0]))
+    st.markdown("**The first row**")
+    # Long texts scroll, so that the figure below stays in sight.
+    with st.container(height=LONG_ROW if max(map(len, frame.iloc[0])) > LONG_TEXT else "content", border=False):
+        figures.plain_table(frame)
+
+
+def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
+    """A cross-encoder reads both texts in one row of tokens, so that its maximum length counts them together."""
+    cut_off = plan.settings.max_length
+    together = {
+        f"{SIDES[first]} and {SIDES[second]}": values
+        for (first, second), values in training_data.joint_lengths(lengths, backend.tokenization).items()
+    }
+    too_long = sum(int(np.count_nonzero(values > cut_off)) for values in together.values())
+    figures.figure(
+        charts.length_histogram(
+            together, cut_off, f"Lengths of both texts in {plans.name_of(plan.data)}", "pairs", "both texts together"
+        ),
+        key="training_lengths",
+        alt=f"Histogram of the lengths in tokens of both texts of {len(plan.data):,} rows, cut off at {cut_off} tokens",
+        message=(
+            f"A cross-encoder reads both texts together: **{cut_off} tokens are the maximum for the two**, special tokens "
+            "included. "
+            + (
+                f"{counted(too_long, 'pair')} of {len(plan.data) * len(together):,} will be truncated."
+                if too_long
+                else "No pair is longer: nothing will be truncated."
+            )
+        ),
+        message_below=True,
+        table=lambda: pd.DataFrame(together),
+    )
+
+
+def _histogram(_: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
     cut_off = plan.settings.max_length
     too_long = {SIDES[name]: int(np.count_nonzero(values > cut_off)) for name, values in lengths.items()}
     truncated = [f"{counted(count, side)}" for side, count in too_long.items() if count]
@@ -129,17 +169,17 @@ def _columns(rows: TrainingData) -> None:
 def _examples(backend: Backend, plan: Plan) -> None:
     """Some of the rows that the first objective learns from, with their wrong answers."""
     settings, key = plan.settings, plan.settings.objectives[0]
-    train = plan.data.take(plan.split.train)
 
     def make(report_progress: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
+        train = plan.data.take(plan.split.train)
         vectors = _vectors_of(backend, settings, is_cancelled)
         return _sample(negatives.training_rows(settings, key, train, vectors, report_progress, is_cancelled))
 
     # Nothing but what the rows depend on: another number of epochs must not cost a forward pass.
     by_model = (backend.spec.key, backend.revision, settings.pooling, settings.max_length)
     model = by_model if settings.negatives == "model" else None
-    name = ("training rows", key, train.sha256, settings.seed, settings.negatives, model)
-    title = f"Finding wrong answers for {len(train):,} rows"
+    name = ("training rows", key, *plans.split_key(settings, plan.data), settings.negatives, model)
+    title = f"Finding wrong answers for {len(plan.split.train):,} rows"
     table = progress.prepared(name, title, make, "training_examples")
     if table is None:
         return

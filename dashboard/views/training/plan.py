@@ -14,7 +14,15 @@ from components.training import data as training_data
 from components.training import runs
 from components.training.negatives import row_counts
 from components.training.objectives import OBJECTIVES, check_objectives
-from components.training.settings import PRESETS, NegativesKind, PoolingName, Preset, TrainingSettings, steps
+from components.training.settings import (
+    POOLINGS,
+    PRESETS,
+    NegativesKind,
+    PoolingName,
+    Preset,
+    TrainingSettings,
+    steps,
+)
 from dashboard import access, caching, navigation, settings, state
 from dashboard.corpora import current as current_corpus
 from dashboard.corpora import uploads
@@ -45,6 +53,9 @@ OVERRIDES = (  # settings that a preset decides until a person does
     *("training_data", "objective", "second_objective", "negatives", "trained_weights", "training_pooling"),
     *("learning_rate", "epochs", "batch_size", "warm_up", "training_length", "margin", "most_rows", "held_out"),
     *("damage", "training_seed"),
+)
+VISIBLE_ROWS = (
+    ":material/visibility: **Everybody on this server can see the rows** of a run, from its start until it is deleted."
 )
 START_SECONDS = 20.0  # of a process: libraries, model, first evaluation
 # Products of weights with tokens in training, per second, on two cores; only until a run of this machine is known.
@@ -90,7 +101,7 @@ def current(backend: Backend) -> Plan | None:
         chosen = _chosen(backend, preset, source, objective, rows)
     with below:
         plan = _planned(preset, chosen, rows)
-        _explain(backend, plan)
+        _explain(backend, plan, is_included=source in training_data.DEMO)
     with start_slot:
         _start_button(plan)
     return plan
@@ -240,7 +251,7 @@ def _chosen(backend: Backend, preset: Preset, source: str, objective: str, rows:
         pooling = controls.pick(
             "training_pooling",
             "Pooling",
-            {name: POOLING_NAMES[name] for name in ("mean", "cls", "max")},
+            {name: POOLING_NAMES[name] for name in POOLINGS},
             caching.glossary()["pooling"],
             default=base.pooling,
         )
@@ -289,17 +300,28 @@ def _number(setting: str, label: str, least: int, most: int, default: int) -> in
 
 def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Plan | None:
     """The plan, with the rows split; None if nothing can be learned from them, which is explained."""
-    try:
+
+    def divide() -> tuple[Split, tuple[int, ...]]:
         split = training_data.split(rows, chosen.held_out_share, chosen.seed, chosen.max_rows)
-        counts = tuple(train for train, _ in row_counts(chosen, rows, split).values())
+        return split, tuple(train for train, _ in row_counts(chosen, rows, split).values())
+
+    # Nothing but what the split and the numbers depend on: 50,000 rows take five seconds.
+    key = (*split_key(chosen, rows), chosen.objectives, chosen.negatives)
+    try:
+        split, counts = caching.training_plans().get(key, divide)
     except UserError as problem:
         messages.explain(problem, "planning the training")
         return None
     return Plan(preset, chosen, rows, split, counts)
 
 
-def _explain(backend: Backend, plan: Plan | None) -> None:
-    """One line: what the button starts, and what it costs."""
+def split_key(chosen: TrainingSettings, rows: TrainingData) -> tuple[object, ...]:
+    """What the split of some rows depends on."""
+    return (rows.sha256, chosen.held_out_share, chosen.seed, chosen.max_rows)
+
+
+def _explain(backend: Backend, plan: Plan | None, is_included: bool) -> None:
+    """What the button starts, what it costs, and who can see the rows then, unless they come with the dashboard."""
     if plan is None:
         return
     seconds, is_known = cost(backend, plan)
@@ -309,7 +331,7 @@ def _explain(backend: Backend, plan: Plan | None) -> None:
     st.markdown(
         f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
         f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "
-        f"{messages.escape(backend.spec.title)}{damaged}."
+        f"{messages.escape(backend.spec.title)}{damaged}." + ("" if is_included else f"  \n{VISIBLE_ROWS}")
     )
 
 

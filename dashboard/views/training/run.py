@@ -13,7 +13,7 @@ from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
 from components.training import runs
-from components.training.history import History, Notice, history
+from components.training.history import History, Notice
 from components.training.objectives import OBJECTIVES
 from components.training.run_folder import RunFolder, RunState
 from dashboard import access, caching, state
@@ -125,7 +125,7 @@ def _summary(run: RunFolder, now: RunState) -> None:
         parts.append(f"kept: step {record['best_step']:,}")
     parts += [
         f":orange[**{NOTICES[notice.code]}** at step {notice.step:,}]"
-        for notice in _first_of_each(history(run.events()).notices)
+        for notice in _first_of_each(caching.run_history(run).notices)
         if notice.code in NOTICES
     ]
     st.markdown(" · ".join(parts))
@@ -153,7 +153,7 @@ def _shown(value: float) -> str:
 
 def _figures(run: RunFolder) -> None:
     """The loss, and one other figure; drawn again while the run is at work."""
-    past = history(run.events())
+    past = caching.run_history(run)
     steps = max(run.state().steps, past.last_step, 1)
     record = run.record() or {}
     best = record.get("best_step")
@@ -311,7 +311,8 @@ def _one(item: RunFolder, is_shown: bool, is_allowed: bool) -> None:
         if item.has_model:
             st.download_button(
                 "Download",
-                partial(_zip, item),
+                # Streamlit reads the file into memory, from where it serves all downloads; of equal files it keeps one copy.
+                partial(runs.export_zip, item),
                 file_name=f"{item.name}.zip",
                 mime="application/zip",
                 key=f"download_{item.name}",
@@ -329,10 +330,6 @@ def _one(item: RunFolder, is_shown: bool, is_allowed: bool) -> None:
 def _is_followed(item: RunFolder) -> bool:
     job = caching.training_runs().find(item.name)
     return job is not None and not job.finished.is_set()
-
-
-def _zip(item: RunFolder) -> bytes:
-    return runs.export_zip(item).read_bytes()
 
 
 def _try(action: object, item: RunFolder) -> None:

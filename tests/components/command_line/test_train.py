@@ -49,6 +49,21 @@ def test_a_model_is_trained_and_loads_in_sentence_transformers(pairs, concept_mo
     assert "The run run is done." in more.stderr
 
 
+@pytest.mark.parametrize("name", ["no-break\xa0space.jsonl", "invalid \udcff.jsonl"])
+def test_a_file_may_have_any_name(pairs, concept_model, tmp_path, name):
+    from components.training.data import load, split
+    from components.training.runs import create
+    from components.training.settings import TrainingSettings
+
+    path = tmp_path / name
+    path.write_bytes(pairs.read_bytes())
+    done = run("train", str(path), "--model", str(concept_model), "--dry-run", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    data = load(path)
+    saved = create(TrainingSettings(data=data.name), data, split(data), tmp_path / "run")
+    assert saved.data()[0].name == data.name
+
+
 def test_a_dry_run_says_what_would_be_done(pairs, concept_model):
     arguments = ("--model", str(concept_model), "--objective", "mnrl,contrastive", "--epochs", "3", "--dry-run")
     done = run("train", str(pairs), *arguments, "--json", "-")
@@ -74,6 +89,10 @@ def test_a_dry_run_says_what_would_be_done(pairs, concept_model):
         (("{pairs}", "--out", "{new}", "--epochs", "0"), "epochs"),
         (("{pairs}", "--out", "{new}", "--preset", "odd"), "There is no preset 'odd'."),
         (("{pairs}", "--out", "{new}", "--columns", "query"), "The columns 'query' are not valid."),
+        (
+            ("{pairs}", "--out", "{new}", "--columns", "ask=query,say=answer"),
+            "The columns 'ask, say' are no kind of rows.",
+        ),
         (("{pairs}", "--out", "{new}", "--columns", "anchor=title,positive=answer"), "has no column 'title'"),
         (("{pairs}", "--out", "{new}", "--threads", "0"), "--threads is 0."),
         (("{pairs}", "--out", "{new}", "--model", "/no/such/model"), "The folder '/no/such/model' does not exist."),

@@ -10,6 +10,7 @@ from components.analysis.similarity.cka import layer_cka
 from components.arrays import cosine
 from components.errors import InputError
 from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.ranks import gold_ranks
 from components.training.before_after import (
     GroupMeans,
     QueryChange,
@@ -220,3 +221,19 @@ def test_all_attention_to_other_tokens_is_1(random):
     base, tuned = np.zeros((2, 1, 2, 4, 4)), np.zeros((2, 1, 2, 4, 4))
     base[..., 0] = tuned[..., 1] = 1
     assert (head_change(base, tuned, np.ones((1, 4), bool)).share == 1).all()
+
+
+def test_cosines_that_are_not_finite_are_no_agreement():
+    """One NaN among them would otherwise have the highest rank."""
+    scores = [1.0, 2.0, 3.0, 4.0]
+    change = spearman_change(np.array([0.1, 0.2, 0.4, 0.3]), np.array([0.1, 0.2, 0.3, np.nan]), scores)
+    assert change.base.value == pytest.approx(0.8)
+    assert np.isnan([change.tuned.value, change.difference.value]).all()
+
+
+def test_vectors_that_are_not_finite_have_no_ranks():
+    vectors = np.eye(3, dtype=np.float32)
+    broken = np.where(vectors > 0, np.nan, vectors)
+    for queries, answers in ((broken, vectors), (vectors, broken)):
+        with pytest.raises(InputError, match="not finite"):
+            gold_ranks(queries, answers)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
+import torch
 
 from components.jobs import Cancelled
 from components.retrieval.evaluation.sts import ScoredPairs
-from components.training import runs
+from components.training import grid as grid_module
+from components.training import runs, worker
 from components.training.data import from_columns, split
 from components.training.grid import COMBINATIONS, AblationGrid, run_grid
 from components.training.settings import TrainingSettings
@@ -53,6 +57,21 @@ def test_every_cell_is_trained_and_its_files_are_removed(nli, tiny_folder, tmp_p
     assert grid.spearman[0, 0, 0] != grid.spearman[0, 0, 1]  # and the seed what they change
     assert done == [(1, 2), (2, 2)]
     assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_a_cell_waits_for_its_turn_and_computes_with_the_threads_of_a_run(nli, tmp_path, monkeypatch):
+    trained, before = [], torch.get_num_threads()
+    monkeypatch.setattr(worker, "train", lambda run: trained.append(torch.get_num_threads()))
+    monkeypatch.setenv("BERT_INTERNALS_TRAINING_THREADS", str(before + 2))
+    monkeypatch.setattr(runs, "WAIT_SECONDS", 0.05)
+    cell = threading.Thread(target=grid_module.train_here, args=(TrainingSettings(), *nli, tmp_path / "cell"))
+    with runs.turn():  # as the process of a server's run does
+        cell.start()
+        cell.join(0.5)
+        assert trained == []
+    cell.join(20)
+    assert trained == [before + 2]
+    assert torch.get_num_threads() == before
 
 
 def test_each_run_gets_its_own_settings_and_is_measured_as_saved(nli, tiny_folder, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from components.training.history import Notice, history
+from components.training.history import HistoryReader, Notice, history
 from tests.training_runs import EVALUATIONS, LOSSES, STEPS, write_run
 
 
@@ -21,9 +21,17 @@ def test_the_curves_are_what_the_run_wrote(tmp_path: Path) -> None:
     np.testing.assert_allclose(past.measures["recall@1"][1], [0.4, 0.6, 0.7])
     np.testing.assert_allclose(past.learning_rate[1][0], 2e-4 * 0.95)
     np.testing.assert_allclose(past.sentences_per_second[1][-1], 50 + STEPS)
-    assert past.seconds_left == 0
     assert past.last_step == STEPS
     assert past.notices == (Notice(10, "collapse", 0.97),)
+
+
+def test_the_curves_are_made_again_only_when_there_are_new_events(tmp_path: Path) -> None:
+    run = write_run(tmp_path, steps=5)
+    reader = HistoryReader(run)
+    before = reader.read()
+    assert reader.read() is before
+    run.append({"event": "loss", "step": 6, "loss": 0.5, "objective": "mnrl"})
+    assert (before.last_step, reader.read().last_step) == (5, 6)
 
 
 def test_a_loss_that_was_not_finite_is_a_gap_and_a_repeated_step_counts_once() -> None:
@@ -46,5 +54,5 @@ def test_a_loss_that_was_not_finite_is_a_gap_and_a_repeated_step_counts_once() -
 
 def test_a_run_that_has_not_begun_has_empty_curves() -> None:
     past = history([])
-    assert (past.losses, past.measures, past.notices, past.last_step, past.seconds_left) == ({}, {}, (), 0, None)
+    assert (past.losses, past.measures, past.notices, past.last_step) == ({}, {}, (), 0)
     assert len(past.validation[0]) == 0

@@ -10,10 +10,8 @@ import pytest
 from components.errors import InputError
 from components.training.data import TrainingData, group_numbers, load, split
 from components.training.negatives import (
-    Negatives,
     binary_classes,
     dataset_columns,
-    examples,
     find_negatives,
     training_rows,
     with_deleted_words,
@@ -106,17 +104,6 @@ def test_the_models_wrong_answers_are_those_of_sentence_transformers(demo, embed
     }
     assert len(expected) == 60 - negatives.at_random
     assert {anchor: ours[anchor] for anchor in expected} == expected
-
-
-def test_examples_show_pairs_with_their_wrong_answers(demo):
-    negatives = find_negatives(demo, "bm25")
-    shown = examples(demo, negatives, count=5, seed=3)
-    assert len(shown) == 5
-    for example in shown:
-        row = demo.columns["anchor"].index(example.anchor)
-        assert example.positive == demo.columns["positive"][row]
-        assert example.negative == demo.columns["positive"][negatives.rows[row]]
-    assert len(examples(demo.take(range(3)), Negatives("random", np.array([1, 2, 0]), 0))) == 3
 
 
 def test_no_wrong_answer_is_known_where_all_pairs_hang_together():

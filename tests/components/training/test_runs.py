@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -17,9 +19,9 @@ import pytest
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.model.catalog import parse_model, spec_of
-from components.training import runs
+from components.training import runs, worker
 from components.training.data import load, split
-from components.training.run_folder import RunFolder, RunState
+from components.training.run_folder import EventReader, RunFolder, RunState
 from components.training.settings import TrainingSettings
 
 
@@ -98,13 +100,24 @@ def started_for(run):
 
 def test_a_pid_that_another_process_has_now_is_not_ours(folder):
     run = small_run()
-    mine = psutil.Process()
-    run.write_state(RunState("running", mine.pid, mine.create_time() - 500, 3, 10))
-    assert runs.state_of(run).status == "interrupted"
-    run.write_state(RunState("running", mine.pid, mine.create_time(), 3, 10))
+    mine, started = os.getpid(), runs.process_start(os.getpid())
+    for other in (started - 500, started + 0.5, started - 0.01):  # a tick before is another process
+        run.write_state(RunState("running", mine, other, 3, 10))
+        assert runs.state_of(run).status == "interrupted"
+    run.write_state(RunState("running", mine, started, 3, 10))
     assert runs.state_of(run).status == "running"
     with pytest.raises(InputError, match="is at work"):
         runs.resume(run)
+
+
+@pytest.mark.parametrize("seconds", [-3600.0, 3600.0])
+def test_a_process_stays_ours_when_somebody_sets_the_clock(folder, monkeypatch, seconds):
+    """Linux computes the time at which a process was made from the clock of now."""
+    run = small_run()
+    run.write_state(RunState("running", os.getpid(), runs.process_start(os.getpid()), 3, 10))
+    made = psutil.Process().create_time()
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: made + seconds)
+    assert runs.state_of(run).status == "running"
 
 
 def test_a_run_that_is_stopped_before_it_begins_starts_nothing(folder):
@@ -115,6 +128,23 @@ def test_a_run_that_is_stopped_before_it_begins_starts_nothing(folder):
     assert started_for(run) == []
     runs.resume(run)
     assert (run.state().status, run.is_asked_to_stop()) == ("waiting", False)
+
+
+def test_one_process_trains_at_a_time_also_where_the_runs_lie_elsewhere(folder, new_run, monkeypatch):
+    """The runs of the command line are not in the folder of runs."""
+    monkeypatch.setattr(runs, "WAIT_SECONDS", 0.05)
+    run = new_run()
+    assert run.path.parent != folder
+    waiting = threading.Thread(target=worker.main, args=([str(run.path)],), daemon=True)
+    assert not runs.others_train()
+    with runs.turn():
+        assert runs.others_train()
+        waiting.start()
+        waiting.join(0.5)
+        assert run.state().status == "waiting"
+        run.ask_to_stop()
+        waiting.join(20)
+        assert (run.state().status, run.has_model) == ("stopped", False)
 
 
 def test_data_settings_and_split_come_back_as_they_were_given(folder):
@@ -209,6 +239,17 @@ def test_the_zip_holds_the_model_the_record_and_the_metrics(learned, tmp_path):
     assert {"step", "loss", "validation_loss", "recall@1"} <= set(lines[0].split(","))
 
 
+def test_two_people_download_a_run_at_once_and_nothing_stays_on_the_disk(learned):
+    before = {path.name for folder in (learned.path, learned.path.parent) for path in folder.iterdir()}
+    with runs.export_zip(learned) as first, runs.export_zip(learned) as second:
+        assert isinstance(first, io.RawIOBase)  # one of the kinds that Streamlit takes
+        content = first.read()
+        assert content == second.read()  # of equal files Streamlit keeps one copy
+        assert zipfile.ZipFile(first).testzip() is None
+        assert {path.name for folder in (learned.path, learned.path.parent) for path in folder.iterdir()} == before
+    assert len(content) > (learned.model_folder / "model.safetensors").stat().st_size
+
+
 def test_a_zip_of_nothing_is_refused(folder):
     with pytest.raises(InputError, match="has no model yet"):
         runs.export_zip(small_run())
@@ -237,13 +278,34 @@ def test_events_survive_a_torn_line_and_numbers_that_json_lacks(tmp_path):
     run.append({"event": "loss", "step": 1, "loss": 2.0})
     with (tmp_path / "events.jsonl").open("ab") as file:
         file.write(b'{"event": "loss", "step": 2, "lo')
-    read, position = run.events_after(0)
-    assert [event["step"] for event in read] == [1]
+    reader = EventReader(run)
+    first = reader.read()
+    assert [event["step"] for event in first] == [1]
+    assert reader.read() is first
     run.append({"event": "loss", "step": 3, "loss": float("nan")})
-    assert run.events_after(position)[0] == [{"event": "loss", "step": 3, "loss": None}]
+    assert reader.read() == (*first, {"event": "loss", "step": 3, "loss": None})
     assert [event["step"] for event in run.events()] == [1, 3]
     run.forget_after(1)
-    assert run.events() == read
+    assert tuple(run.events()) == reader.read() == first
+
+
+def test_each_look_at_the_events_reads_only_what_is_new(tmp_path, monkeypatch):
+    run = RunFolder(tmp_path)
+    reader, read = EventReader(run), []
+    load = json.loads
+    monkeypatch.setattr(json, "loads", lambda line: read.append(line) or load(line))
+    assert reader.read() == ()
+    for step in range(1, 4):
+        run.append({"event": "loss", "step": step, "loss": 1.0})
+        assert [event["step"] for event in reader.read()] == list(range(1, step + 1))
+        assert len(read) == step
+    # The run goes back to a checkpoint, and then writes as much as before, with other numbers.
+    run.forget_after(1)
+    for step in range(2, 4):
+        run.append({"event": "loss", "step": step, "loss": 2.0})
+    assert [event["loss"] for event in reader.read()] == [1.0, 2.0, 2.0]
+    shutil.rmtree(tmp_path)
+    assert reader.read() == ()
 
 
 def test_watch_vectors_come_back(tmp_path):

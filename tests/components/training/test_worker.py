@@ -174,6 +174,30 @@ def test_a_stop_keeps_the_best_so_far_and_can_be_taken_back(new_run, train_here)
     assert run.record()["best_step"] > 1
 
 
+@pytest.mark.parametrize("negatives", ["bm25", "model"])
+def test_the_search_for_wrong_answers_can_be_stopped(new_run, train_here, negatives):
+    from components.training import runs
+
+    run = new_run(objectives=("triplet",), negatives=negatives, max_steps=2)
+    run.ask_to_stop()
+    state = train_here(run)
+    assert (state.status, state.error, state.step) == ("stopped", "", 0)
+    assert not run.has_model
+    runs.resume(run)
+    assert train_here(run).status == "done"
+
+
+def test_a_cross_encoder_searches_with_one_encoder(new_run, train_here, monkeypatch):
+    """Both sides of the split, their queries and their answers: one encoder embeds them all."""
+    from components.training import model
+
+    build, built = model.mining_model, []
+    monkeypatch.setattr(model, "mining_model", lambda *arguments: built.append(build(*arguments)) or built[-1])
+    run = new_run(objectives=("relevance", "regression"), negatives="model", max_steps=2)
+    assert train_here(run).status == "done"
+    assert len(built) == 1
+
+
 def test_an_error_of_the_process_is_one_line(new_run, train_here):
     run = new_run(model="/no/such/folder")
     state = train_here(run)

@@ -234,6 +234,16 @@ def test_stop_has_a_key_that_no_other_job_gets(open_page: Open, held: Held, monk
     assert [button.key for button in stops_listed(app)] == [f"stop_listed_{held.job.number}"]
 
 
+def test_what_a_person_may_not_stop_is_listed_without_stop(
+    open_page: Open, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_person(monkeypatch, "Ann")
+    monkeypatch.setattr("components.jobs.Jobs.can_be_stopped", False)
+    app = open_page()
+    assert "Ranking secret.csv" in "".join(bar.proto.text for bar in app.sidebar.get("progress"))
+    assert stops_listed(app) == []
+
+
 def test_a_download_is_shown_in_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr("components.jobs.time", SimpleNamespace(monotonic=lambda: clock.now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -10,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.charts.training import smoothed
 from components.errors import InputError
 from components.retrieval.corpora.corpus import read_corpus
-from components.training import runs
+from components.training import data as training_data
+from components.training import run_folder, runs
 from components.training.run_folder import RunFolder
 from components.training.settings import PRESETS
 from dashboard import access, caching, settings
@@ -53,23 +54,41 @@ def test_the_first_view_says_what_is_trained_on_and_has_one_primary_button(open_
     assert not app.error
     said = texts(app)
     assert "**248 rows**, 64 steps" in said
+    assert "Everybody on this server" not in said  # the rows are the dashboard's own
     assert "248 rows to train, 62 held out.** No text is in both parts." in said
     assert "query = column “headline”; correct answer = column “sentence”" in said
     assert [button.label for button in app.button if button.proto.type == "primary"] == ["Start training"]
     assert not app.button(key="start_training").disabled
     (histogram,) = figures(app)
     assert [np.sum(trace["y"]) for trace in histogram["data"]] == [310, 310]
-    table = plain_table(app, 1)
+    first = plain_table(app, 0)
+    assert list(first.columns) == ["query", "correct answer"]
+    table = plain_table(app, 2)
     assert list(table.columns) == ["query", "correct answer", "part"]
+    assert list(first.iloc[0]) == list(table.iloc[0])[:2]
     assert set(table["part"]) == {"train", "held out"}
 
 
 def test_wrong_answers_are_shown_before_training(open_page: Open) -> None:
     app = settled(open_page("training", obj="triplet", neg="bm25"))
-    table = plain_table(app, 0)
+    table = plain_table(app, 1)
     assert list(table.columns) == ["query", "correct answer", "wrong answer"]
     assert (table["correct answer"] != table["wrong answer"]).all()
     assert "similar, by bm25" in texts(app)
+
+
+def test_the_lengths_for_a_cross_encoder_are_those_of_both_texts_together(open_page: Open) -> None:
+    app = settled(open_page("training", src="demo:scored", obj="regression", tl="32"))
+    assert "A cross-encoder reads both texts together: **32 tokens are the maximum for the two**" in texts(app)
+    assert list(plain_table(app, 0).columns) == ["first text", "second text", "score"]
+    (drawn,) = figures(app)[0]["data"]
+    rows = training_data.load("demo:scored")
+    tokenization = caching.models().find("embedded").tokenization
+    joint = [len(tokenization.tokenize(*pair).tokens) for pair in zip(*rows.columns.values(), strict=True)]
+    low, high = np.asarray(drawn["customdata"], int).T
+    expected = [sum(least <= length <= most for length in joint) for least, most in zip(low, high, strict=True)]
+    np.testing.assert_array_equal(drawn["y"], expected)
+    assert sum(expected) == len(rows)
 
 
 def test_the_preset_decides_until_a_person_does_and_again_when_it_is_changed(open_page: Open) -> None:
@@ -105,6 +124,7 @@ def test_an_uploaded_file_is_recognised_and_its_bad_rows_are_counted(open_page: 
     said = texts(app)
     assert "10 rows: " in said  # the label -1 is no gold label
     assert app.metric[3].value == "10"
+    assert "Everybody on this server can see the rows" in said
     assert not app.button(key="start_training").disabled
 
 
@@ -146,6 +166,7 @@ def test_the_corpus_in_use_can_be_trained_on_but_not_the_demo(open_page: Open) -
     app = settled(open_page("training", src="corpus", corpus=key))
     assert not app.error
     assert "16 rows to train, 4 held out" in texts(app)
+    assert "Everybody on this server can see the rows" in texts(app)
     assert "query = column “compressed”; correct answer = column “sentence”" in texts(app)
 
 
@@ -211,6 +232,33 @@ def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open
     assert setting(app, "training_step") == 5
     app.select_slider(key="w_training_step").set_value(WATCH_STEPS[-1]).run()
     assert setting(app, "training_step") is None  # the newest, also of a run that goes on
+
+
+def _refuse(*_: object) -> Any:
+    raise AssertionError("this was done before")
+
+
+def test_a_rerun_reads_no_row_and_no_event_again(
+    open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = settled(open_page("training", view="after", on="held-out"))
+    assert not app.error
+    monkeypatch.setattr(RunFolder, "data", _refuse)
+    assert not app.run().error
+    assert not app.exception
+    app = open_page("training", view="run")
+    monkeypatch.setattr(run_folder, "_events", lambda content: _refuse(content) if content else ())
+    app.run()
+    assert not app.exception
+    assert figures(app)
+
+
+def test_a_rerun_splits_no_rows_again(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = settled(open_page("training"))
+    monkeypatch.setattr(training_data, "split", _refuse)
+    app.number_input(key="w_epochs").set_value(3).run()
+    assert not app.exception
+    assert "48 steps" in texts(app)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +336,11 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     caching.training_runs().stop(job)  # as a browser can, where training is off
     assert not job.cancel.is_set()
     assert not run.is_asked_to_stop()
+    other.run()
+    assert "1 of 20 steps" in "".join(bar.proto.text for bar in other.get("progress"))
+    assert "stop_training" not in [button.key for button in other.button]
     monkeypatch.setenv(access.TRAINING_VARIABLE, "1")
+    other.run()
     other.button(key="stop_training").click().run()
     assert job.finished.wait(10)
     assert runs.state_of(run).status == "stopped"
@@ -311,8 +363,8 @@ def test_a_run_that_waits_can_be_stopped_and_one_that_outlived_the_server_comes_
 ) -> None:
     monkeypatch.setattr(runs, "follow", _follow_until_stopped)
     earlier = write_run(runs.runs_folder(), "earlier", status="running", steps=5)
-    alive = psutil.Process()  # stands for the process of the run, which nobody follows after a restart
-    earlier.write_state(replace(earlier.state(), pid=alive.pid, process_started=alive.create_time()))
+    alive = os.getpid()  # stands for the process of the run, which nobody follows after a restart
+    earlier.write_state(replace(earlier.state(), pid=alive, process_started=runs.process_start(alive)))
     data, split = earlier.data()
     later = training.start(earlier.settings(), data, split, STEPS)
     jobs = {name: caching.training_runs().find(name) for name in ("earlier", later.name)}

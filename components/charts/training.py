@@ -12,7 +12,7 @@ from components.charts import theme
 
 MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
-_HEIGHT = 330
+_HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
 
 
 def smoothed(values: np.ndarray, window: int) -> Float64:
@@ -155,7 +155,7 @@ def length_histogram(
     figure.update_yaxes(title=counted)
     figure.update_layout(barmode="overlay")
     theme.legend_below(figure, shown=len(lengths) > 1)
-    return theme.finish(figure, title, _HEIGHT)
+    return theme.finish(figure, title, _LOW)
 
 
 def before_after_bars(

@@ -47,6 +47,7 @@ VIEWS = {
     "/training?view=objective": ".js-plotly-plot",
     "/training?view=run&run=first-screen": ".js-plotly-plot",
     "/training?view=after&part=sentences&run=first-screen": ".js-plotly-plot",
+    "/training?view=after&part=words&run=first-screen": ".js-plotly-plot",
     "/training?view=after&part=layers&run=first-screen": ".js-plotly-plot",
 }
 LISTS = ("/search", "/tokens")  # they go on below the first screen

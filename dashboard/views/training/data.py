@@ -46,11 +46,11 @@ def data(backend: Backend) -> None:
         return
     for warning in plan.data.warnings:
         st.warning(messages.escape(warning), icon=":material/swap_horiz:")
-    _first_row(plan.data)
     lengths = _lengths(backend, plan.data)
     if lengths is not None:
         is_joint = OBJECTIVES[plan.settings.objectives[0]].models == "cross-encoder"
         (_joint_histogram if is_joint else _histogram)(backend, plan, lengths)
+    _first_row(plan.data)
     _split(plan)
     _columns(plan.data)
     _examples(backend, plan)
@@ -71,7 +71,7 @@ def _first_row(rows: TrainingData) -> None:
     """One row as it is: what the model gets to read."""
     frame = _frame(rows.take([0]))
     st.markdown("**The first row**")
-    # Long texts scroll, so that the figure below stays in sight.
+    # Long texts scroll: what follows is not pushed off the screen.
     with st.container(height=LONG_ROW if max(map(len, frame.iloc[0])) > LONG_TEXT else "content", border=False):
         figures.plain_table(frame)
 

@@ -97,7 +97,9 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.fail("no Chromium: run `python -m tests.browser.chromium` (make test does)")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(chromium.ARGUMENTS))
+        # All pages in one renderer: one that starts anew reads and compiles the pages' scripts again, 3 s of a core.
+        arguments = [*chromium.ARGUMENTS, "--process-per-site"]
+        started = playwright.chromium.launch(executable_path=path, args=arguments)
         yield started
         started.close()
 
@@ -133,9 +135,13 @@ class Watch:
 
 
 @pytest.fixture(scope="session")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """One context for most tests, so that the pages' scripts are fetched and read once."""
+def context(browser: Browser, server: Server) -> Iterator[BrowserContext]:
+    """One context for most tests, so that the pages' scripts are fetched and read once.
+
+    Its first page stays empty and open from test to test: the renderer, with all it has compiled, lives as long.
+    """
     shared = browser.new_context()
+    shared.new_page().goto(f"{server.url}/_stcore/health")
     yield shared
     shared.close()
 
@@ -160,11 +166,11 @@ def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterato
         yield opened
         if getattr(request.node, "failed_call", False):
             FAILURES.mkdir(exist_ok=True)
-            for number, page in enumerate(context.pages):
+            for number, page in enumerate(context.pages[1:]):
                 page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
     finally:
         context.remove_listener("page", watch.attach)
-        for page in context.pages:
+        for page in context.pages[1:]:
             if page.url.startswith("http"):
                 page.evaluate("localStorage.clear()")
             page.close()

@@ -21,6 +21,7 @@ from tests.browser import chromium
 ROOT = Path(__file__).resolve().parents[2]
 FAILURES = Path(__file__).parent / "failures"
 expect.set_options(timeout=20_000)  # the five seconds of the library are too few for two browsers on two cores
+LOOK_EVERY = 50  # milliseconds; Playwright's own way makes the browser draw 60 frames a second while it waits
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -210,12 +211,17 @@ def settle(page: Page, timeout: float = 60_000) -> None:
         "() => document.querySelector('.stApp')?.getAttribute('data-test-script-state') === 'notRunning'"
         " && !document.querySelector('[data-stale=\"true\"]')",
         timeout=timeout,
+        polling=LOOK_EVERY,
     )
 
 
 def figure(page: Page, number: int = 0) -> dict[str, Any]:
     """A drawn plotly figure: its title, and name to values of its traces, as the browser holds them."""
-    page.wait_for_function(f"() => document.querySelectorAll('.js-plotly-plot').length > {number}", timeout=60_000)
+    page.wait_for_function(
+        f"() => document.querySelectorAll('.js-plotly-plot').length > {number}",
+        timeout=60_000,
+        polling=LOOK_EVERY,
+    )
     return page.evaluate(
         """(number) => {
             const plot = document.querySelectorAll('.js-plotly-plot')[number];

@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 TEST_READY := $(VENV)/.test-ready
 
-# Tests run on up to four cores at once, whole files at a time, each process with one thread for its numbers.
-PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+# Tests run on up to four cores at once, whole files at a time in the order of tests/conftest.py, each process with one
+# thread for its numbers.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test test-fast test-gpu lint format bench fuzz reproduce tokenizers browser screenshots clean
 

@@ -6,6 +6,7 @@ import importlib.util
 import ipaddress
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,23 @@ import pytest
 if "OMP_NUM_THREADS" in os.environ:
     os.environ.setdefault("NUMBA_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 
+# The folders whose files take longest, longest first.
+SLOW_FOLDERS = ("browser", "faults", "training", "maps")
+
 # Every address that a test tried to reach outside this machine, so that code which swallows the refusal is found out.
 _outside: list[str] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow files first, then those with most tests: no process is left alone with a long one at the end."""
+    sizes = Counter(item.path for item in items)
+
+    def rank(item: pytest.Item) -> tuple[int, int, str]:
+        folders = item.path.relative_to(Path(__file__).parent).parts
+        slow = (number for number, name in enumerate(SLOW_FOLDERS) if name in folders)
+        return next(slow, len(SLOW_FOLDERS)), -sizes[item.path], str(item.path)
+
+    items.sort(key=rank)
 
 
 def _is_here(host: Any) -> bool:

@@ -21,6 +21,7 @@ from tests.browser import chromium
 ROOT = Path(__file__).resolve().parents[2]
 FAILURES = Path(__file__).parent / "failures"
 expect.set_options(timeout=20_000)  # the five seconds of the library are too few for two browsers on two cores
+LOOK_EVERY = 50  # milliseconds; Playwright's own way makes the browser draw 60 frames a second while it waits
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -97,7 +98,9 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.fail("no Chromium: run `python -m tests.browser.chromium` (make test does)")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(chromium.ARGUMENTS))
+        # All pages in one renderer: one that starts anew reads and compiles the pages' scripts again, 3 s of a core.
+        arguments = [*chromium.ARGUMENTS, "--process-per-site"]
+        started = playwright.chromium.launch(executable_path=path, args=arguments)
         yield started
         started.close()
 
@@ -133,9 +136,13 @@ class Watch:
 
 
 @pytest.fixture(scope="session")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """One context for most tests, so that the pages' scripts are fetched and read once."""
+def context(browser: Browser, server: Server) -> Iterator[BrowserContext]:
+    """One context for most tests, so that the pages' scripts are fetched and read once.
+
+    Its first page stays empty and open from test to test: the renderer, with all it has compiled, lives as long.
+    """
     shared = browser.new_context()
+    shared.new_page().goto(f"{server.url}/_stcore/health")
     yield shared
     shared.close()
 
@@ -160,11 +167,11 @@ def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterato
         yield opened
         if getattr(request.node, "failed_call", False):
             FAILURES.mkdir(exist_ok=True)
-            for number, page in enumerate(context.pages):
+            for number, page in enumerate(context.pages[1:]):
                 page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
     finally:
         context.remove_listener("page", watch.attach)
-        for page in context.pages:
+        for page in context.pages[1:]:
             if page.url.startswith("http"):
                 page.evaluate("localStorage.clear()")
             page.close()
@@ -204,12 +211,17 @@ def settle(page: Page, timeout: float = 60_000) -> None:
         "() => document.querySelector('.stApp')?.getAttribute('data-test-script-state') === 'notRunning'"
         " && !document.querySelector('[data-stale=\"true\"]')",
         timeout=timeout,
+        polling=LOOK_EVERY,
     )
 
 
 def figure(page: Page, number: int = 0) -> dict[str, Any]:
     """A drawn plotly figure: its title, and name to values of its traces, as the browser holds them."""
-    page.wait_for_function(f"() => document.querySelectorAll('.js-plotly-plot').length > {number}", timeout=60_000)
+    page.wait_for_function(
+        f"() => document.querySelectorAll('.js-plotly-plot').length > {number}",
+        timeout=60_000,
+        polling=LOOK_EVERY,
+    )
     return page.evaluate(
         """(number) => {
             const plot = document.querySelectorAll('.js-plotly-plot')[number];

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Server, Visit, settle
+from tests.browser.conftest import LOOK_EVERY, Server, Visit, settle
 from tests.training_runs import write_run
 
 # What each view shows first: a figure, or what takes its place.
@@ -63,12 +63,11 @@ BOX = """(selector) => {
 
 
 def first_figure(page: Page, selector: str) -> dict[str, float]:
-    page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000)
+    page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000, polling=LOOK_EVERY)
     settle(page)
     page.wait_for_timeout(300)
     # A view that draws its first results while the rest goes on replaces the figure: look when one is there.
-    page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000)
-    return page.wait_for_function(f"({BOX})({selector!r})", timeout=120_000).json_value()
+    return page.wait_for_function(f"({BOX})({selector!r})", timeout=120_000, polling=LOOK_EVERY).json_value()
 
 
 @pytest.fixture(scope="module", autouse=True)

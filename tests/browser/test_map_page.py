@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage, Server, Visit, settle
+from tests.browser.conftest import LOOK_EVERY, NewPage, Server, Visit, settle
 
 SQUARE = ((0.25, 0.25), (0.75, 0.25), (0.75, 0.75), (0.25, 0.75), (0.25, 0.27))
 
@@ -40,6 +40,7 @@ def wait_for_maps(page: Page, count: int) -> None:
         f"() => document.querySelectorAll('.js-plotly-plot').length === {count}"
         " && !/being drawn|getting ready|Reading the tokens/.test(document.body.innerText)",
         timeout=120_000,
+        polling=LOOK_EVERY,
     )
     settle(page)
 
@@ -125,7 +126,9 @@ def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(v
 def test_umap_replaces_pca_by_itself(visit: Visit) -> None:
     page = visit("/map")
     page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('Layer 0, UMAP')", timeout=240_000
+        "() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('Layer 0, UMAP')",
+        timeout=240_000,
+        polling=LOOK_EVERY,
     )
     wait_for_maps(page, 2)
     assert [plot["title"] for plot in plots(page)] == ["Layer 0, UMAP", "Layer 6, UMAP"]

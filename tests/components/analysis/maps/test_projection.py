@@ -31,9 +31,8 @@ def extent(points: np.ndarray) -> float:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_map_and_identical_layers_stay(vectors, method, dims):
     options = MapOptions(method, dims, seed=4)
-    start = start_map(vectors, options)
-    maps = [layer_map(layer, options, start) for layer in vectors]
-    again = [layer_map(layer, options, start_map(vectors, options)) for layer in vectors]
+    starts = [start_map(vectors, options) for _ in range(2)]
+    maps, again = ([layer_map(layer, options, start) for layer in vectors] for start in starts)
     for one, other in zip(maps, again, strict=True):
         assert one.shape == (60, dims)
         assert one.dtype == np.float32

@@ -285,7 +285,8 @@ sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by
 read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
 lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
 query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
-training_files: Callable[[], Cache[TrainingData]] = partial(_few, "training files")  # by upload
+# By upload; columns where a person has to say which hold what.
+training_files: Callable[[], Cache[TrainingData | tuple[ColumnPreview, ...]]] = partial(_few, "training files")
 training_plans: Callable[[], Cache[tuple[Split, tuple[int, ...]]]] = partial(
     _few, "training plans"
 )  # by rows and settings

@@ -37,7 +37,7 @@ import numpy as np
 from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
 from components.jobs import IsCancelled
-from components.retrieval.corpora.columns import preview_columns
+from components.retrieval.corpora.columns import ColumnPreview, preview_columns
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, megabytes, never
@@ -190,6 +190,20 @@ class TrainingLimits(Limits):
         )
 
 
+class UnclearColumns(InputError):
+    """It is not clear which columns of a table hold the texts: a person has to say it."""
+
+    def __init__(self, name: str, columns: tuple[ColumnPreview, ...]) -> None:
+        super().__init__(
+            f"{name} has {len(columns)} columns, and it is not clear which hold the texts: "
+            f"{', '.join(column.name for column in columns)[:500]}.",
+            "It needs one column of sentences; or columns such as sentence1, sentence2 and score; premise, hypothesis and "
+            "label; query and positive; anchor, positive and negative.",
+            "Rename the columns, or choose them.",
+        )
+        self.columns = columns
+
+
 COMMAND_LIMITS = TrainingLimits(10_000_000, 2 << 30)  # of the command line
 
 
@@ -317,7 +331,10 @@ def check_rows(data: TrainingData) -> None:
 
 
 def recognise(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[str, str] | None = None) -> Recognised:
-    """Which columns hold the texts and the label, by their names and values. Raises InputError where it is not clear."""
+    """Which columns hold the texts and the label, by their names and values.
+
+    Raises UnclearColumns where these do not tell, and InputError for columns that cannot hold what they should.
+    """
     if chosen:
         return _recognise_chosen(columns, name, chosen)
     plain = {_plain(column): column for column in reversed(list(columns))}  # of two similar names the first counts
@@ -329,12 +346,7 @@ def recognise(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[s
     texts = [preview.name for preview in preview_columns(columns) if preview.is_text and preview.name != label]
     if 1 <= len(texts) <= 2:
         return _checked(columns, name, texts, label if len(texts) == 2 else None)
-    raise InputError(
-        f"{name} has {len(columns)} columns, and it is not clear which hold the texts: {', '.join(columns)[:500]}.",
-        "It needs one column of sentences; or columns such as sentence1, sentence2 and score; premise, hypothesis and "
-        "label; query and positive; anchor, positive and negative.",
-        "Rename the columns, or choose them.",
-    )
+    raise UnclearColumns(name, preview_columns(columns))
 
 
 def _recognise_chosen(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[str, str]) -> Recognised:

@@ -36,8 +36,7 @@ from dashboard.jobs.evaluation import NoResult
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
-from dashboard.views.training import choice, microscope
-from dashboard.views.training import plan as plans
+from dashboard.views.training import choice, microscope, row_source
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -100,7 +99,7 @@ def after(_: Backend) -> None:
         run = choice.run(listed)
         part = controls.pick("after_part", "Compare", PARTS)
         source_slot = st.empty()
-    plans.name_data(run)
+    row_source.name_data(run)
     _which_step(run)
     try:
         if part == "measures":

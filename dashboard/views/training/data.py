@@ -18,6 +18,7 @@ from dashboard.jobs import progress
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import counted
 from dashboard.views.training import plan as plans
+from dashboard.views.training import row_source
 from dashboard.views.training.plan import Plan
 
 if TYPE_CHECKING:
@@ -86,7 +87,11 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
     too_long = sum(int(np.count_nonzero(values > cut_off)) for values in together.values())
     figures.figure(
         charts.length_histogram(
-            together, cut_off, f"Lengths of both texts in {plans.name_of(plan.data)}", "pairs", "both texts together"
+            together,
+            cut_off,
+            f"Lengths of both texts in {row_source.name_of(plan.data)}",
+            "pairs",
+            "both texts together",
         ),
         key="training_lengths",
         alt=f"Histogram of the lengths in tokens of both texts of {len(plan.data):,} rows, cut off at {cut_off} tokens",
@@ -110,7 +115,9 @@ def _histogram(_: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
     truncated = [f"{counted(count, side)}" for side, count in too_long.items() if count]
     figures.figure(
         charts.length_histogram(
-            {SIDES[name]: values for name, values in lengths.items()}, cut_off, f"Lengths in {plans.name_of(plan.data)}"
+            {SIDES[name]: values for name, values in lengths.items()},
+            cut_off,
+            f"Lengths in {row_source.name_of(plan.data)}",
         ),
         key="training_lengths",
         alt=f"Histogram of the lengths in tokens of {len(plan.data):,} rows, cut off at {cut_off} tokens",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import streamlit as st
@@ -23,25 +21,17 @@ from components.training.settings import (
     TrainingSettings,
     steps,
 )
-from dashboard import access, caching, navigation, settings, state
-from dashboard.corpora import current as current_corpus
-from dashboard.corpora import uploads
+from dashboard import access, caching, settings, state
 from dashboard.jobs import training
 from dashboard.ui import controls, messages, page_header
 from dashboard.ui.wording import POOLING_NAMES, counted, duration
+from dashboard.views.training import row_source
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.training.data import Split, TrainingData
     from components.training.run_folder import RunFolder
 
-DATA_NAMES = {
-    "demo:pairs": "Headlines and sentences",
-    "demo:scored": "Scored pairs",
-    "demo:nli": "Premises and hypotheses",
-    "file": "Your file",
-    "corpus": "The corpus in use",
-}
 NEGATIVES_NAMES = {
     "none": "None",
     "random": "Random",
@@ -83,18 +73,18 @@ def current(backend: Backend) -> Plan | None:
     preset = PRESETS[state.get("training_preset")]
     with controls.row():
         _preset()
-        source = controls.pick("training_data", "Data", DATA_NAMES, default=_source_of(preset))
+        source = controls.pick("training_data", "Data", row_source.NAMES, default=_source_of(preset))
         objective_slot, options_slot, start_slot = st.empty(), st.container(width="content"), st.empty()
     with options_slot, controls.options():
         options_box = st.container()
     below = st.container()
     with below:
-        rows = _read(source)
+        rows = row_source.read(source)
     if rows is None:
         with start_slot:
             _start_button(None)
         return None
-    page_header.measures(name_of(rows), counted(len(rows), "row"))
+    page_header.measures(row_source.name_of(rows), counted(len(rows), "row"))
     with objective_slot:
         objective = _objective(preset, rows)
     with options_box:
@@ -119,77 +109,7 @@ def _restore() -> None:
 
 
 def _source_of(preset: Preset) -> str:
-    return preset.settings.data if preset.settings.data in DATA_NAMES else "demo:pairs"
-
-
-def name_of(rows: TrainingData) -> str:
-    """The name of some rows for people."""
-    return DATA_NAMES.get(rows.name, rows.name)
-
-
-def name_data(run: RunFolder) -> None:
-    """Name the data of a run in the page's first line."""
-    with suppress(UserError):
-        source = run.settings().data
-        page_header.measures(DATA_NAMES.get(source, source))
-
-
-@cache
-def _demo(source: str) -> TrainingData:
-    """The data that comes with the dashboard; it is small."""
-    return training_data.load(source)
-
-
-def _read(source: str) -> TrainingData | None:
-    """The chosen rows; None where there are none, with the reason drawn."""
-    try:
-        return _data(source)
-    except UserError as problem:
-        messages.explain(problem, "reading the rows")
-        return None
-
-
-def _data(source: str) -> TrainingData | None:
-    """The chosen rows; None until they are there: an uploader is drawn, or the way to a corpus."""
-    if source == "corpus":
-        return _of_corpus()
-    if source != "file":
-        return _demo(source)
-    file = uploads.uploader(
-        "training",
-        "A file with pairs, triplets, scored or labelled pairs: .csv, .tsv, .jsonl, .json, .parquet, also .gz",
-        key="training_file",
-    )
-    rows = uploads.kept(
-        "training",
-        caching.training_files(),
-        file,
-        lambda file, is_cancelled: training_data.load(file.getvalue(), file.name, is_cancelled=is_cancelled),
-    )
-    if rows is None:
-        st.caption(
-            "Columns are recognised by their names: anchor and positive (and negative), sentence1 and sentence2 with a "
-            "score or a label, premise and hypothesis with a label, or sentence alone."
-        )
-    return rows
-
-
-def _of_corpus() -> TrainingData | None:
-    """The rows of the session's corpus, which may come from the hub or from a file of the server; not those of the demo."""
-    corpus = current_corpus.corpus()
-    if corpus is current_corpus.demo():  # Evaluate measures with it
-        st.info(
-            "**The demo corpus is never trained on,** because the dashboard measures with it. Choose a corpus of your own: a "
-            "file, or a data set of the Hugging Face hub.",
-            icon=":material/database:",
-        )
-        if st.button("Choose a corpus", key="choose_corpus", icon=":material/search:"):
-            state.put("search_view", "corpus")
-            st.switch_page(navigation.page_of("search"))
-        return None
-    columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
-    key = f"corpus {current_corpus.key_of(corpus)}"
-    return caching.training_files().get(key, lambda: training_data.from_columns(columns, corpus.name))
+    return preset.settings.data if preset.settings.data in row_source.NAMES else "demo:pairs"
 
 
 def _objective(preset: Preset, rows: TrainingData) -> str:

@@ -20,7 +20,7 @@ from dashboard import access, caching, state
 from dashboard.jobs import progress, training
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted, duration, size
-from dashboard.views.training import choice, microscope
+from dashboard.views.training import choice, microscope, row_source
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(backend: Backend) -> None:
         messages.explain(problem, "reading the run")
         _all(listed, chosen)
         return
-    plans.name_data(chosen)
+    row_source.name_data(chosen)
     is_live = job is not None and _is_at_work(job)
     if is_live and job is not None:
         progress.until(lambda: not progress.is_awaited(job), partial(_figures, chosen), LIVE_SECONDS)

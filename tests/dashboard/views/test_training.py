@@ -128,6 +128,30 @@ def test_an_uploaded_file_is_recognised_and_its_bad_rows_are_counted(open_page: 
     assert not app.button(key="start_training").disabled
 
 
+def test_columns_that_are_not_recognised_are_chosen(open_page: Open) -> None:
+    rows = [f"{number},a cat {number} sat,a red hat {number} ran,a river {number} rose" for number in range(20)]
+    app = open_page("training", src="file")
+    app.file_uploader(key="training_file").upload("odd.csv", "\n".join(["row,one,two,three", *rows]).encode()).run()
+    app = settled(app)
+    assert "Which columns hold what?" in texts(app)
+    assert app.button(key="start_training").disabled
+    assert list(plain_table(app, 0)["column"]) == ["row", "one", "two", "three"]
+    app.selectbox(key="column_1").set_value("three").run()  # the second text alone says nothing
+    assert app.button(key="start_training").disabled
+    app.selectbox(key="column_0").set_value("one").run()
+    app = settled(app)
+    assert not app.button(key="start_training").disabled
+    assert "query = column “one”; correct answer = column “three”" in texts(app)
+    app.selectbox(key="column_2").set_value("three").run()
+    app = settled(app)
+    assert any("The same column is chosen twice" in error.value for error in app.error)
+    assert app.button(key="start_training").disabled
+    app.selectbox(key="column_2").set_value("two").run()
+    app = settled(app)
+    assert not app.error
+    assert "wrong answer = column “two”" in texts(app)
+
+
 def test_a_held_out_part_that_is_too_small_is_said_before_the_start(open_page: Open) -> None:
     rows = "\n".join(["query,positive", *(f"cat {number},a red hat {number}" for number in range(5))])
     app = open_page("training", src="file")

@@ -1,0 +1,167 @@
+"""The rows to train on: those that come with the dashboard, a file, or the session's corpus; and their names for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from components.errors import UserError
+from components.retrieval.corpora.readers.limits import never
+from components.training import data as training_data
+from components.training.data import UnclearColumns
+from dashboard import caching, navigation, state
+from dashboard.corpora import current as current_corpus
+from dashboard.corpora import uploads
+from dashboard.ui import controls, figures, messages, page_header
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled
+    from components.retrieval.corpora.columns import ColumnPreview
+    from components.training.data import TrainingData
+    from components.training.run_folder import RunFolder
+
+    Chosen = Mapping[str, str] | None  # our columns to the table's; None where their names are to tell
+    Load = Callable[[Chosen, IsCancelled], TrainingData]
+    Found = TrainingData | tuple[ColumnPreview, ...]  # rows, or the columns of a table that are not recognised
+
+NAMES = {
+    "demo:pairs": "Headlines and sentences",
+    "demo:scored": "Scored pairs",
+    "demo:nli": "Premises and hypotheses",
+    "file": "Your file",
+    "corpus": "The corpus in use",
+}
+NO_COLUMN = "none"
+EXAMPLES_SHOWN = 2  # of each column
+
+
+def name_of(rows: TrainingData) -> str:
+    """The name of some rows for people."""
+    return NAMES.get(rows.name, rows.name)
+
+
+def name_data(run: RunFolder) -> None:
+    """Name the data of a run in the page's first line."""
+    with suppress(UserError):
+        source = run.settings().data
+        page_header.measures(NAMES.get(source, source))
+
+
+def read(source: str) -> TrainingData | None:
+    """The rows of a source, one of NAMES; None where there are none, with the reason or what to do drawn."""
+    try:
+        if source == "corpus":
+            return _of_corpus()
+        return _of_file() if source == "file" else _demo(source)
+    except UserError as problem:
+        messages.explain(problem, "reading the rows")
+        return None
+
+
+@cache
+def _demo(source: str) -> TrainingData:
+    """The data that comes with the dashboard; it is small."""
+    return training_data.load(source)
+
+
+def _of_file() -> TrainingData | None:
+    file = uploads.uploader(
+        "training",
+        "A file with pairs, triplets, scored or labelled pairs: .csv, .tsv, .jsonl, .json, .parquet, also .gz",
+        key="training_file",
+    )
+
+    def load(chosen: Chosen, is_cancelled: IsCancelled) -> TrainingData:
+        return training_data.load(file.getvalue(), file.name, chosen, is_cancelled=is_cancelled)
+
+    found = uploads.kept("training", caching.training_files(), file, lambda _, stop: _loaded(load, stop))
+    if found is None:
+        st.caption(
+            "Columns are recognised by their names: anchor and positive (and negative), sentence1 and sentence2 with a "
+            "score or a label, premise and hypothesis with a label, or sentence alone. Others can be chosen."
+        )
+        return None
+    return _recognised(found, st.session_state["_training"], load if file else None)
+
+
+def _of_corpus() -> TrainingData | None:
+    """The rows of the session's corpus, which may come from the hub or from a file of the server; not those of the demo."""
+    corpus = current_corpus.corpus()
+    if corpus is current_corpus.demo():  # Evaluate measures with it
+        st.info(
+            "**The demo corpus is never trained on,** because the dashboard measures with it. Choose a corpus of your own: a "
+            "file, or a data set of the Hugging Face hub.",
+            icon=":material/database:",
+        )
+        if st.button("Choose a corpus", key="choose_corpus", icon=":material/search:"):
+            state.put("search_view", "corpus")
+            st.switch_page(navigation.page_of("search"))
+        return None
+    columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
+    key = f"corpus {current_corpus.key_of(corpus)}"
+
+    def load(chosen: Chosen, _: IsCancelled) -> TrainingData:
+        return training_data.from_columns(columns, corpus.name, chosen)
+
+    return _recognised(caching.training_files().get(key, lambda: _loaded(load, never)), key, load)
+
+
+def _loaded(load: Load, is_cancelled: IsCancelled) -> Found:
+    try:
+        return load(None, is_cancelled)
+    except UnclearColumns as problem:
+        return problem.columns  # and not the problem itself, which holds the whole table
+
+
+def _recognised(found: Found, key: str, load: Load | None) -> TrainingData | None:
+    """The rows; of columns that are not recognised once a person has said which hold what. `load` is None without a file."""
+    if not isinstance(found, tuple):
+        return found
+    chosen = _chosen(found)
+    if chosen is None:
+        return None
+    files, name = caching.training_files(), f"{key} {sorted(chosen.items())}"
+    if load is None:
+        rows = files.find(name)
+        if rows is None:
+            st.info("Upload the file again, so that these columns can be read.", icon=":material/upload_file:")
+    else:
+        rows = uploads.read_once(files, name, partial(load, chosen))
+    assert not isinstance(rows, tuple)
+    return rows
+
+
+def _chosen(columns: tuple[ColumnPreview, ...]) -> Chosen:
+    """Which column holds what, from four lists; None until the first text is chosen."""
+    st.info(
+        "**Which columns hold what?** Their names do not tell. One text alone, two texts that belong together, two with a "
+        "score or a class, or a query with a correct and a wrong answer can be trained on.",
+        icon=":material/view_column:",
+    )
+    offered = [NO_COLUMN, *(column.name for column in columns)]
+    with st.container(horizontal=True, gap="small"):
+        first, second, third, label = (
+            controls.checked(st.selectbox, name, key=f"column_{number}", default=NO_COLUMN, options=offered)
+            for number, name in enumerate(
+                ("First text or query", "Second text or answer", "Wrong answer", "Score or class")
+            )
+        )
+    figures.plain_table(
+        pd.DataFrame(
+            [{"column": column.name, "examples": " · ".join(column.examples[:EXAMPLES_SHOWN])} for column in columns]
+        )
+    )
+    if first == NO_COLUMN or (second == NO_COLUMN and (third, label) != (NO_COLUMN, NO_COLUMN)):
+        return None
+    if second == NO_COLUMN:
+        return {"sentence": first}
+    if third != NO_COLUMN:
+        return {"anchor": first, "positive": second, "negative": third}
+    if label != NO_COLUMN:
+        return {"sentence1": first, "sentence2": second, training_data.LABEL: label}
+    return {"anchor": first, "positive": second}

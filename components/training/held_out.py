@@ -26,6 +26,7 @@ from components.retrieval.evaluation.metrics import recall
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import correlations
 from components.training.negatives import binary_classes
+from components.training.notices import Diverged
 from components.training.objectives import OBJECTIVES, ModelKind
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class HeldOut:
         """The measures of a model by name: recall@1, recall@10, spearman, accuracy (all 0..1, Spearman -1..1).
 
         For an encoder also "unrelated_cosine", the mean cosine of texts that have nothing to do with each other.
-        `classifier` is the softmax objective's loss. Raises InputError for a model that has diverged: its vectors or scores
+        `classifier` is the softmax objective's loss. Raises Diverged for a model that has diverged: its vectors or scores
         are not finite, so that they have no order, and comparing them could give any measure, a perfect one too.
         """
         if self.kind == "cross-encoder":
@@ -223,11 +224,7 @@ def _classes(model: Any, classifier: Any, first: Sequence[str], second: Sequence
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
-    """The values as they are. Raises InputError if one is NaN or infinite."""
+    """The values as they are. Raises Diverged if one is NaN or infinite."""
     if np.isfinite(values).all():
         return values
-    raise InputError(
-        "The model has diverged: on the held-out rows it gives values that are not finite numbers.",
-        "The usual cause is a learning rate that is too high.",
-        "Lower the learning rate, and start again.",
-    )
+    raise Diverged("The model has diverged: on the held-out rows it gives values that are not finite numbers.")

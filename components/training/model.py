@@ -154,7 +154,10 @@ def _cross_encoder(folder: Path, settings: TrainingSettings, longest: int) -> An
 
 
 def mining_model(settings: TrainingSettings, model: Any) -> Any:
-    """The encoder whose vectors find wrong answers before training: the model itself, or what a cross-encoder is made of."""
+    """The encoder whose vectors find wrong answers before training: the model itself, or what a cross-encoder is made of.
+
+    Raises ModelError if the files of the cross-encoder's model are not on this machine, or cannot be used.
+    """
     from sentence_transformers import SentenceTransformer
 
     if isinstance(model, SentenceTransformer):

@@ -17,11 +17,24 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from components.errors import UserError
+
 Code = Literal["collapse", "overfitting", "diverged"]
 COLLAPSED_COSINE = 0.95  # of unrelated texts, on average
 LEAST_RISE = 0.05  # above the cosine before training
 PATIENCE = 3  # evaluations in a row
 TOLERANCE = 0.01  # a validation loss counts as higher when it is by this share
+
+
+class Diverged(UserError):
+    """The loss, or what the model gives, is no longer a finite number."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            problem,
+            "The usual cause is a learning rate that is too high.",
+            "Lower the learning rate, and start again.",
+        )
 
 
 def is_collapsed(cosines: Sequence[float]) -> bool:

@@ -35,7 +35,7 @@ import numpy as np
 from components.errors import ModelError, UserError, first_line
 from components.folders import write_json
 from components.jobs import Cancelled, IsCancelled
-from components.training.notices import is_collapsed, is_diverged, is_overfitting
+from components.training.notices import Diverged, is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
 from components.training.runs import is_alive, process_start, turn
@@ -56,17 +56,6 @@ MINED_AT_ONCE = 1_024  # texts that are embedded between two looks for a stop
 MOST_WATCHES, MOST_WATCH_BYTES = 400, 128 << 20
 WEIGHTS, COMPLETE = "trained.safetensors", "complete.json"
 log = logging.getLogger(__name__)
-
-
-class Diverged(UserError):
-    """The loss is no longer a number."""
-
-    def __init__(self, step: int) -> None:
-        super().__init__(
-            f"The loss of step {step:,} is not a finite number.",
-            "The usual cause is a learning rate that is too high.",
-            "Lower the learning rate, and start again.",
-        )
 
 
 def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> None:
@@ -446,7 +435,7 @@ class Reporter:
         if is_diverged(loss):
             self._write_loss(step, loss, learning_rate)
             self._notice(step, "diverged", None)
-            raise Diverged(step)
+            raise Diverged(f"The loss of step {step:,} is not a finite number.")
         unwritten = self._unwritten.setdefault(self.objective, [])
         unwritten.append(loss)
         # Both of two objectives have their last step among the last two.
@@ -478,7 +467,11 @@ class Reporter:
         """The losses on the held-out rows are known: measure the rest, and keep the weights if they are the best."""
         started = time.monotonic()
         classifier = dict(self.losses.items()).get("softmax")
-        measures = self.held_out.measure(self.model, classifier)
+        try:
+            measures = self.held_out.measure(self.model, classifier)
+        except Diverged:
+            self._notice(step, "diverged", None)
+            raise
         event: Event = {
             "event": "evaluation",
             "step": step,

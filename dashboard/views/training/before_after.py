@@ -298,7 +298,7 @@ def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
     _bars([("Spearman", change.base, change.tuned)], f"{len(pairs.first):,} scored pairs, {_where(source)}", 1.0)
     if np.isnan(change.difference.value):
         st.markdown(
-            ":material/insights: One of the models gives all pairs the same cosine: there is no order to compare."
+            ":material/insights: One of the models gives all pairs the same cosine, or none: there is no order to compare."
         )
         return
     st.markdown(

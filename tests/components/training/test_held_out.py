@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.errors import InputError
 from components.training.data import TrainingData
 from components.training.held_out import HeldOut, best_boundary, held_out_of, is_better
+from components.training.notices import Diverged
 from components.training.settings import TrainingSettings
 
 
@@ -45,7 +45,7 @@ def test_a_model_that_has_diverged_gets_no_measure(task, broken):
     """NaN is neither smaller nor larger than anything: counted, it would be a first rank or the highest score."""
     model = KnownVectors(a=[1, 0], b=[broken, broken], c=[0, 1], d=[1, 1])
     labels = None if task in ("retrieval", "none") else np.array([0.0, 1.0])
-    with pytest.raises(InputError, match="has diverged"):
+    with pytest.raises(Diverged, match="has diverged"):
         HeldOut(task, "encoder", ("a", "c"), ("d", "b"), labels).measure(model)
 
 
@@ -54,7 +54,7 @@ def test_scores_of_a_cross_encoder_that_has_diverged_are_no_measure():
         def predict(self, pairs, **_):
             return np.array([0.5, np.nan])
 
-    with pytest.raises(InputError, match="has diverged"):
+    with pytest.raises(Diverged, match="has diverged"):
         HeldOut("binary", "cross-encoder", ("a", "c"), ("d", "b"), np.array([1.0, 0.0])).measure(Diverged())
 
 

@@ -225,6 +225,23 @@ def test_a_loss_that_is_no_number_ends_the_run(new_run, train_here, monkeypatch)
     assert run.events("loss")[-1]["loss"] is None
 
 
+def test_vectors_that_are_no_numbers_are_told_as_a_divergence(new_run, train_here, monkeypatch):
+    from components.training import held_out
+
+    vectors, calls = held_out._vectors, []
+
+    def broken(*arguments):
+        calls.append(1)
+        return vectors(*arguments) * (np.nan if len(calls) > 1 else 1.0)  # not before training
+
+    monkeypatch.setattr(held_out, "_vectors", broken)
+    run = new_run(epochs=1)
+    state = train_here(run)
+    assert state.status == "failed"
+    assert state.error.startswith("The model has diverged")
+    assert [event["code"] for event in run.events("notice")] == ["diverged"]
+
+
 def test_a_projection_is_saved_as_a_dense_module(new_run, train_here):
     from sentence_transformers import SentenceTransformer
 

@@ -50,12 +50,12 @@ def test_a_model_that_has_diverged_gets_no_measure(task, broken):
 
 
 def test_scores_of_a_cross_encoder_that_has_diverged_are_no_measure():
-    class Diverged:
+    class Broken:
         def predict(self, pairs, **_):
             return np.array([0.5, np.nan])
 
     with pytest.raises(Diverged, match="has diverged"):
-        HeldOut("binary", "cross-encoder", ("a", "c"), ("d", "b"), np.array([1.0, 0.0])).measure(Diverged())
+        HeldOut("binary", "cross-encoder", ("a", "c"), ("d", "b"), np.array([1.0, 0.0])).measure(Broken())
 
 
 def test_the_boundary_comes_from_training_rows():

@@ -226,15 +226,15 @@ def test_a_loss_that_is_no_number_ends_the_run(new_run, train_here, monkeypatch)
 
 
 def test_vectors_that_are_no_numbers_are_told_as_a_divergence(new_run, train_here, monkeypatch):
-    from components.training import held_out
+    from sentence_transformers import SentenceTransformer
 
-    vectors, calls = held_out._vectors, []
+    encode, calls = SentenceTransformer.encode, []
 
-    def broken(*arguments):
+    def broken(*arguments, **options):
         calls.append(1)
-        return vectors(*arguments) * (np.nan if len(calls) > 1 else 1.0)  # not before training
+        return encode(*arguments, **options) * (np.nan if len(calls) > 1 else 1.0)  # not before training
 
-    monkeypatch.setattr(held_out, "_vectors", broken)
+    monkeypatch.setattr(SentenceTransformer, "encode", broken)
     run = new_run(epochs=1)
     state = train_here(run)
     assert state.status == "failed"

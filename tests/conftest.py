@@ -21,6 +21,10 @@ if "OMP_NUM_THREADS" in os.environ:
 # The folders whose files take longest, longest first.
 SLOW_FOLDERS = ("browser", "faults", "training", "maps")
 
+# What is done before anybody needs it would be counted as a test's own; and the jobs of the last test must not begin it
+# while the process ends, so it stays off until then.
+os.environ["BERT_INTERNALS_WARM_UP"] = "0"
+
 # Every address that a test tried to reach outside this machine, so that code which swallows the refusal is found out.
 _outside: list[str] = []
 
@@ -84,7 +88,6 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Indexes of the tests go to a folder of their own, never to the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BERT_INTERNALS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("BERT_INTERNALS_WARM_UP", "0")  # its forward passes would be counted as a test's own
         yield
 
 

@@ -69,7 +69,7 @@ def loss_curves(
             hovertemplate="step %{x}: validation loss %{y:.4f}<extra></extra>",
         )
     figure.update_yaxes(title="loss", rangemode="tozero", zeroline=False)
-    return _over_steps(figure, title, steps, marked)
+    return _over_steps(figure, title, steps, marked, "kept")
 
 
 def step_curves(
@@ -102,9 +102,13 @@ def step_curves(
     return _over_steps(figure, title, steps, marked)
 
 
-def _over_steps(figure: go.Figure, title: str, steps: int, marked: int | None) -> go.Figure:
+def _over_steps(figure: go.Figure, title: str, steps: int, marked: int | None, mark: str = "") -> go.Figure:
     if marked is not None:
-        figure.add_vline(x=marked, line={"color": theme.GREY, "dash": "dot", "width": 2})
+        figure.add_vline(
+            x=marked,
+            line={"color": theme.GREY, "dash": "dot", "width": 2},
+            annotation={"text": mark, "showarrow": False, "yanchor": "top", "xanchor": "right", "xshift": -3},
+        )
     if not any(len(trace.x) for trace in figure.data):
         figure.update_yaxes(range=(0, 1))
         figure.add_annotation(text="no step yet", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
@@ -166,6 +170,7 @@ def before_after_bars(
     *,
     y_title: str,
     unit: str = "",
+    before_name: str = "before",
 ) -> go.Figure:
     """Measures of two models beside each other, each [measure, 3] as value, lower and upper end of its interval.
 
@@ -173,7 +178,7 @@ def before_after_bars(
     """
     has_intervals = before.shape[1] == 3
     figure = go.Figure()
-    for name, values, colour in (("before", before, theme.GREY), ("after", after, theme.BLUE)):
+    for name, values, colour in ((before_name, before, theme.GREY), ("after", after, theme.BLUE)):
         figure.add_bar(
             x=[theme.plain(measure) for measure in names],
             y=np.asarray(values[:, 0], np.float64),

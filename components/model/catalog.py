@@ -7,6 +7,8 @@ The facts come from the published config.json files; a test builds every archite
 from __future__ import annotations
 
 import re
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -186,10 +188,22 @@ def spec_of(key: str) -> ModelSpec:
     if known is not None:
         return known
     if key.startswith(RUN_PREFIX):
-        return ModelSpec(key, "run", key.removeprefix(RUN_PREFIX), "trained with this dashboard")
+        return ModelSpec(key, "run", run_title(key.removeprefix(RUN_PREFIX)), "trained with this dashboard")
     if is_path(key):
         return ModelSpec(key, "folder", Path(key).name, "a folder on this machine")
     return ModelSpec(key, "hub", key, "from the Hugging Face hub")
+
+
+def run_title(name: str) -> str:
+    """A training run's name in words: "mnrl, 22 Nov 14:02" for "mnrl-20261122-140233-ab12"; others stay as they are."""
+    if name.endswith(RUN_START):
+        return f"{run_title(name.removesuffix(RUN_START))}, before training"
+    parts = re.fullmatch(r"(.+)-(\d{8}-\d{6})-[0-9a-f]{4}", name)
+    if parts is not None:
+        with suppress(ValueError):
+            moment = time.strptime(parts[2], "%Y%m%d-%H%M%S")
+            return f"{parts[1]}, {moment.tm_mday} {time.strftime('%b %H:%M', moment)}"
+    return name
 
 
 def is_run_name(name: str) -> bool:

@@ -6,12 +6,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from components.errors import InputError, UserError
-from components.model.catalog import RUN_PREFIX, RUN_START
+from components.model.catalog import RUN_PREFIX, RUN_START, run_title
 from components.training import runs
 from components.training.objectives import OBJECTIVES
 from dashboard import access, caching
 from dashboard.settings import allowed_model
-from dashboard.ui import wording
 
 if TYPE_CHECKING:
     from components.jobs import Job
@@ -103,7 +102,7 @@ def base_of(run: RunFolder) -> str:
 
 def title_of(run: RunFolder) -> str:
     """A run's name for people: its own, or what it learns, and when it was made."""
-    name = wording.run_name(run.name)
+    name = run_title(run.name)
     with suppress(UserError):
         settings = run.settings()
         words = settings.name or " and ".join(OBJECTIVES[key].name for key in settings.objectives)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from components.errors import UserError
-from components.model.catalog import CATALOG, EMBEDDED_KEY, RUN_PREFIX, catalog_spec
+from components.model.catalog import CATALOG, EMBEDDED_KEY, RUN_PREFIX, catalog_spec, run_title
 from components.model.files import hub
 from components.training import runs
 from dashboard import access, caching, settings, state
-from dashboard.ui import controls, messages, sentence_bar, wording
+from dashboard.ui import controls, messages, sentence_bar
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -39,7 +39,7 @@ def _label(key: str) -> str:
     if key == _NONE:
         return "None"
     if key.startswith(RUN_PREFIX):
-        return f"{wording.run_name(key.removeprefix(RUN_PREFIX))} · trained here"
+        return f"{run_title(key.removeprefix(RUN_PREFIX))} · trained here"
     spec = catalog_spec(key)
     if spec is None:
         return key

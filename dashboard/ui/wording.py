@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import time
-from contextlib import suppress
-
-from components.model.catalog import RUN_START
 from components.model.trace import POOLING_NAMES
 
-__all__ = ["NUMBERS_EXPLAINED", "POOLINGS_EXPLAINED", "POOLING_NAMES", "counted", "duration", "run_name", "size"]
+__all__ = ["NUMBERS_EXPLAINED", "POOLINGS_EXPLAINED", "POOLING_NAMES", "counted", "duration", "size"]
 
 POOLINGS_EXPLAINED = {
     "mean": "Mean of all tokens",
@@ -36,15 +31,3 @@ def size(count: float) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 query", "1,200 queries"."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def run_name(name: str) -> str:
-    """A training run's name in words: "mnrl, 22 Nov 14:02" for "mnrl-20261122-140233-ab12"; others stay as they are."""
-    if name.endswith(RUN_START):
-        return f"{run_name(name.removesuffix(RUN_START))}, before training"
-    parts = re.fullmatch(r"(.+)-(\d{8}-\d{6})-[0-9a-f]{4}", name)
-    if parts is not None:
-        with suppress(ValueError):
-            moment = time.strptime(parts[2], "%Y%m%d-%H%M%S")
-            return f"{parts[1]}, {moment.tm_mday} {time.strftime('%b %H:%M', moment)}"
-    return name

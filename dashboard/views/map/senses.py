@@ -45,7 +45,8 @@ MOST_OCCURRENCES = 2_000
 EXAMPLES = ("spring", "strike", "match", "fire", "bank", "line")  # words with several senses, tried in this order
 FEWEST = 4  # occurrences that can be grouped
 GROUP = "A group holds sentences in which the model gives the word similar vectors. It need not be a sense."
-HEIGHT, PROJECTED = 520, 470  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
+CLEAR, PARTLY = 0.8, 0.4  # shares of what guessing gets wrong that the vectors get right
+HEIGHT, PROJECTED = 480, 430  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
 
 @cache
@@ -97,12 +98,24 @@ def senses(backend: Backend) -> None:
         "sense",
         word,
         best,
-        message=f"Same sense as the nearest neighbour: **{_percent(curve.accuracy[best])} at layer {best}**, "
-        f"{_percent(curve.accuracy[0])} at layer 0, {_percent(curve.majority)} if the most frequent sense is always guessed.",
+        message=f"The nearest neighbour has the same sense: **{_percent(curve.accuracy[best])} at layer {best}**, where the "
+        f"senses separate best; {_percent(curve.accuracy[0])} at layer 0, before any context; {_percent(curve.majority)} if "
+        "the most frequent sense is always guessed.",
+        answer=_answer(curve, best, len(labels)),
     )
     _curve_figure(curve, word, labels)
     if source == "demo":
         _all_words(backend, labelled)
+
+
+def _answer(curve: SenseCurve, best: int, count: int) -> str:
+    """The answer to the page's question in a sentence: how often the nearest neighbour is right at the best layer."""
+    share = float(curve.accuracy[best])
+    # Over always guessing the most frequent sense, as a share of what that gets wrong.
+    gain = (share - curve.majority) / (1 - curve.majority) if curve.majority < 1 else 0.0
+    word = "Yes" if gain >= CLEAR else "Partly" if gain >= PARTLY else "Hardly"
+    right = f"{round(share * count)} of {count} sentences"
+    return f"**{word}:** for {right}, the one with the most similar vector has the same sense."
 
 
 def _word_of(labelled: SenseFile, place: DeltaGenerator) -> str:
@@ -193,7 +206,8 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
         alt=f"Curves over the layers of how well the senses of {word} separate",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
         "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
-        "well separated and 0 if they overlap.",
+        "well separated and 0 if they overlap. At layer 0 the vectors of one word differ by their positions alone: the "
+        "nearest one says nothing about the sense, and its share can lie below guessing.",
         not_shown=f"That the model uses these senses. One of {len(labels)} sentences changes the share by "
         f"{100 / len(labels):.0f} points, so small differences between layers mean nothing. People assigned the sense labels.",
         table=lambda: pd.DataFrame(
@@ -211,8 +225,17 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str, best: int, message: str = "") -> None:
-    """A map of the occurrences at a layer, coloured by sense or group, with a message below it."""
+def _map(
+    backend: Backend,
+    occurrences: TokenSet,
+    place: Row,
+    by: str,
+    word: str,
+    best: int,
+    message: str = "",
+    answer: str = "",
+) -> None:
+    """A map of the occurrences at a layer, coloured by sense or group, with an answer above it and a message below."""
     options = choices.options(len(occurrences), Row(place.panel, place.panel))
     last = backend.facts.layers
     with place.main, st.container(width=round(160 * controls.scale())):
@@ -225,6 +248,8 @@ def _map(backend: Backend, occurrences: TokenSet, place: Row, by: str, word: str
     rows = np.arange(len(occurrences))
     read, not_shown = pictures.how_to_read(options)
     with figure_slot:
+        if answer:
+            st.markdown(f":material/insights: {answer}")
         figures.figure(
             scatter.token_map(
                 layer_map.points,

@@ -17,7 +17,6 @@ from components.charts import curves, scatter, theme
 from components.charts import evaluation as evaluation_charts
 from components.charts import training as charts
 from components.errors import InputError, UserError
-from components.function_words import FUNCTION_WORDS
 from components.jobs import part_of
 from components.model.catalog import RUN_PREFIX, spec_of
 from components.retrieval.corpora.corpus import read_corpus
@@ -53,6 +52,7 @@ DATA = {
     "held-out": "Held-out rows",
 }
 QUERIES_SHOWN = 6
+UNDER_WAY = {"waiting", "running"}  # states of a run
 MAP_HEIGHT = 420
 CHOSEN_ON_THEM = (
     "How good the model is on rows that had no part in training: the step that is kept is the best one on these very rows, so "
@@ -86,8 +86,8 @@ class Cosines:
 
 def after(_: Backend) -> None:
     """One run's model beside the one that it was trained from."""
-    listed = [run for run in runs.list_runs() if run.has_model]
-    if not listed:
+    listed = runs.list_runs()
+    if not any(run.has_model or choice.status_of(run) in UNDER_WAY for run in listed):
         st.info(
             "**There is no trained model yet.** Start a run in “Data”; once it has ended, or was stopped, this view shows "
             "what it changed.",
@@ -96,10 +96,14 @@ def after(_: Backend) -> None:
         st.button("Go to Data", key="go_to_data", type="primary", on_click=state.put, args=("training_view", "data"))
         return
     with controls.row():
-        run = choice.run(listed)
+        # The newest one with a result, unless a person chose another.
+        run = choice.run(sorted(listed, key=lambda run: not run.has_model))
         part = controls.pick("after_part", "Compare", PARTS)
         source_slot = st.empty()
     row_source.name_data(run)
+    if not run.has_model:
+        _no_model(run)
+        return
     _which_step(run)
     try:
         if part == "measures":
@@ -108,6 +112,18 @@ def after(_: Backend) -> None:
             {"sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
     except NoResult:
         return  # the reason has been drawn
+
+
+def _no_model(run: RunFolder) -> None:
+    """Say why there is nothing to compare yet."""
+    is_under_way = choice.status_of(run) in UNDER_WAY
+    st.info(
+        "**This run is under way.** Once it has ended, or was stopped, this view shows what it changed."
+        if is_under_way
+        else "**This run ended before it had a model.** “Run” can continue it.",
+        icon=":material/hourglass_empty:" if is_under_way else ":material/info:",
+    )
+    st.button("Show the run", key="go_to_run", on_click=state.put, args=("training_view", "run"))
 
 
 def _which_step(run: RunFolder) -> None:
@@ -240,12 +256,13 @@ def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         [(item.name, item.base, item.tuned) for item in changes],
         f"{len(pairs):,} queries, {_where(source)}",
         100.0,
+        _before(settings),
     )
     moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
     verdict = changes[0]
     p_value = verdict.p_text if verdict.p_text.startswith("<") else f"= {verdict.p_text}"
     st.markdown(
-        f":material/insights: {verdict.name}: {_per_cent(verdict.base.value)} before, "
+        f":material/insights: {verdict.name}: {_per_cent(verdict.base.value)} {_before(settings)}, "
         f"**{_per_cent(verdict.tuned.value)}** after; "
         + ("statistically significant" if verdict.is_significant else "not significantly different")
         + f" (p {p_value}). {counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, "
@@ -295,15 +312,21 @@ def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         "after_cosines",
     )
     change = before_after.spearman_change(cosines.base, cosines.tuned, pairs.scores)
-    _bars([("Spearman", change.base, change.tuned)], f"{len(pairs.first):,} scored pairs, {_where(source)}", 1.0)
+    _bars(
+        [("Spearman", change.base, change.tuned)],
+        f"{len(pairs.first):,} scored pairs, {_where(source)}",
+        1.0,
+        _before(settings),
+    )
     if np.isnan(change.difference.value):
         st.markdown(
             ":material/insights: One of the models gives all pairs the same cosine, or none: there is no order to compare."
         )
         return
     st.markdown(
-        f":material/insights: Spearman {change.base.value:.3f} before, **{change.tuned.value:.3f}** after. Difference "
-        f"**{change.difference.value:+.3f}**, 95 % interval {change.difference.low:+.3f} to {change.difference.high:+.3f}: "
+        f":material/insights: Spearman {change.base.value:.3f} {_before(settings)}, **{change.tuned.value:.3f}** after. "
+        f"Difference **{change.difference.value:+.3f}**, 95 % interval {change.difference.low:+.3f} to "
+        f"{change.difference.high:+.3f}: "
         + ("statistically significant." if change.is_clear else "not significantly different.")
     )
     _largest(pairs, cosines)
@@ -338,7 +361,12 @@ def _per_cent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: float) -> None:
+def _before(settings: TrainingSettings) -> str:
+    """What the model before training is called."""
+    return "before (damaged)" if settings.damage else "before"
+
+
+def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: float, base_name: str) -> None:
     before = factor * np.array([[base.value, base.low, base.high] for _, base, _ in measures])
     now = factor * np.array([[tuned.value, tuned.low, tuned.high] for _, _, tuned in measures])
     names = [name for name, _, _ in measures]
@@ -350,6 +378,7 @@ def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: fl
             title,
             y_title="per cent" if factor > 1 else "correlation",
             unit=" %" if factor > 1 else "",
+            before_name=base_name,
         ),
         key="after_measures",
         alt=f"{', '.join(names)} before and after training, with 95 % intervals",
@@ -424,13 +453,17 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
     record = run.record() or {}
     before, now = record.get("before") or {}, record.get("after") or {}
     keys = [name for name in before if isinstance(now.get(name), int | float)]
+    # On one axis only what should rise; losses have another scale, and should fall.
+    keys = [name for name in keys if name in choice.HIGHER_IS_BETTER] or keys
     if not keys:
         st.info("This run recorded no measures.")
         return
     names = [choice.MEASURES.get(key, key) for key in keys]
     values = [np.array([[float(side[key])] for key in keys]) for side in (before, now)]
     figures.figure(
-        charts.before_after_bars(names, values[0], values[1], "As measured during the run", y_title="value"),
+        charts.before_after_bars(
+            names, values[0], values[1], "During the run, on its held-out rows", y_title="measure"
+        ),
         key="after_recorded",
         alt=f"{', '.join(names)} before and after training",
         table=lambda: pd.DataFrame({"measure": names, "before": values[0][:, 0], "after": values[1][:, 0]}),
@@ -501,8 +534,8 @@ def _words(run: RunFolder) -> None:
         return
     groups = microscope.groups_of(sentences)
     texts = scatter.PointTexts(
-        # Words of grammar and punctuation would hide the others; the pointer shows them.
-        [token.piece if token.piece.isalpha() and token.piece not in FUNCTION_WORDS else "" for token in tokens],
+        # All labels would hide each other; the pointer shows them.
+        [token.piece if token.piece in words else "" for token in tokens],
         [f"<b>{theme.plain(token.piece, 40)}</b>: {theme.plain(sentences[token.sentence], 120)}" for token in tokens],
         frozenset({microscope.chosen_word(words)} if words else ()),
     )
@@ -517,9 +550,9 @@ def _words(run: RunFolder) -> None:
             f":material/insights: The most similar token of another sentence is of the same topic for {100 * share[0]:.0f} % "
             f"of the tokens before training, **{100 * share[1]:.0f} %** after."
         )
-    for column, points, name, key in zip(
-        st.columns(2, gap="large"), maps, ("Before training", "After training"), ("before", "now"), strict=True
-    ):
+    names = ("Before training, damaged" if run.settings().damage else "Before training", "After training")
+    columns = st.columns(2, gap="large")
+    for column, points, name, key in zip(columns, maps, names, ("before", "now"), strict=True):
         with column:
             figures.figure(
                 scatter.token_map(points, texts, colours, name, extent=scatter.fitting(*maps), height=MAP_HEIGHT),
@@ -529,9 +562,10 @@ def _words(run: RunFolder) -> None:
             )
     microscope.word_figures(run, before, now, "after_curves")
     figures.reading(
-        "Above, each point is a token of the watch sentences in the last layer, in the two directions in which these vectors "
-        "vary most (PCA). The right map is turned and mirrored so that it lies as close to the left one as possible. Below, "
-        "each curve is the mean cosine of a word in sentences of two topics, in each layer.",
+        "Above, each point is a token of the watch sentences in the last layer; words of several sentences have labels. The "
+        "map shows the two directions in which these vectors vary most (PCA), and the right one is turned and mirrored so that "
+        "it lies as close to the left one as possible. Below, each curve is the mean cosine of a word in sentences of two "
+        "topics, in each layer.",
         "Distances between the two maps: each has directions of its own, and both show only two of hundreds.",
     )
 
@@ -563,13 +597,13 @@ def _layers(run: RunFolder) -> None:
         messages.explain(problem, "comparing the layers")
         return
     most = change.most_moved
-    moved = f"**Layer {most[0]}** changed most (CKA {change.cka[most[0]]:.3f})." if most else ""
+    moved = f"**Layer {most[0]}** changed most (1 − CKA: {1 - change.cka[most[0]]:.3f})." if most else ""
     figures.figure(
         curves.layer_curves(
             np.array([1 - change.cka, 1 - change.cosine]),
             ("1 − CKA of before and after", "1 − mean cosine of each token's two vectors"),
             "How much each layer changed",
-            y_title="0: unchanged",
+            y_title="change (0: none)",
             mark_extremes=False,
         ),
         key="after_layers",

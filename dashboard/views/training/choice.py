@@ -27,10 +27,12 @@ MEASURES = {
     "unrelated_cosine": "mean cosine of unrelated texts",
 }
 
+HIGHER_IS_BETTER = {"recall@1", "recall@10", "spearman", "accuracy"}
+
 
 def run(listed: list[RunFolder]) -> RunFolder:
     """One of the runs, the newest before a person chooses; draws the list."""
-    names = {item.name: f"{training.title_of(item)} · {STATUS[_status(item)][1]}" for item in listed}
+    names = {item.name: f"{training.title_of(item)} · {STATUS[status_of(item)][1]}" for item in listed}
     name = controls.pick(
         "training_run",
         "Run",
@@ -42,7 +44,8 @@ def run(listed: list[RunFolder]) -> RunFolder:
     return next(item for item in listed if item.name == name)
 
 
-def _status(run: RunFolder) -> str:
+def status_of(run: RunFolder) -> str:
+    """The state of a run in a word; "failed" for one whose files are damaged."""
     try:
         return runs.state_of(run).status
     except UserError:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts import evaluation as evaluation_charts
 from components.charts import objective_pictures
 from components.charts import training as charts
 from components.training.objectives import OBJECTIVES, Objective
 from components.training.settings import learning_rates, warmup_steps
+from dashboard.ready_made import ASSETS
 from dashboard.ui import figures, messages
-from dashboard.ui.wording import counted
+from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
@@ -43,6 +47,8 @@ def objective(backend: Backend) -> None:
             st.caption(
                 f"The published run had {plan.preset.published_rows:,} rows; this one has {len(plan.split.train):,}."
             )
+    if "softmax" in plan.settings.objectives:
+        _ablation()
     for key in plan.settings.objectives[1:]:
         st.markdown("**In turn with**")
         other_left, other_right = st.columns(2, gap="large")
@@ -50,6 +56,49 @@ def objective(backend: Backend) -> None:
             _picture(OBJECTIVES[key])
         with other_right:
             _words(OBJECTIVES[key])
+
+
+@cache
+def _measured() -> dict[str, Any]:
+    """What `train --grid` wrote for the included model and data."""
+    return dict(json.loads((ASSETS / "training" / "ablation.json").read_text(encoding="utf-8")))
+
+
+def _ablation() -> None:
+    """Which pooling, and which inputs of the classifier, gave the best vectors on the included data."""
+    measured = _measured()
+    rows = measured["grid"]
+    poolings = list(dict.fromkeys(row["pooling"] for row in rows))
+    combinations = list(dict.fromkeys(row["combination"] for row in rows))
+    shape = (len(poolings), len(combinations))
+    values = 100 * np.array([row["spearman"] for row in rows]).reshape(shape)
+    before = 100 * np.array([row["before"] for row in rows]).reshape(shape)[:, 0]
+    spread = 100 * max(row["spread"] for row in rows)
+    best = np.unravel_index(int(np.argmax(values)), shape)
+    figures.figure(
+        evaluation_charts.measure_grid(
+            values,
+            [POOLING_NAMES[name] for name in poolings],
+            combinations,
+            "Spearman × 100 after training, by pooling and by what the classifier sees",
+            unit="Spearman × 100",
+            row_title="pooling",
+            column_title="inputs of the classifier",
+            starred=(int(best[0]), int(best[1])),
+        ),
+        key="ablation",
+        alt=f"Spearman's correlation after training for {len(poolings)} poolings and {len(combinations)} inputs",
+        message="Measured with this dashboard on the included rows. **Before training:** "
+        + ", ".join(f"{POOLING_NAMES[name]} {value:.1f}" for name, value in zip(poolings, before, strict=True))
+        + f". The same cell differs by up to {spread:.1f} (standard deviation) between seeds.",
+        message_below=True,
+        read=f"Each cell is the mean of {len(measured['seeds'])} runs of `{measured['command']}`, measured on "
+        f"{measured['pairs']} scored pairs. Reimers and Gurevych (2019) found mean pooling and (u, v, |u-v|) best on 1 million "
+        f"pairs, starting from BERT. Here ★ is {POOLING_NAMES[poolings[best[0]]]} with ({combinations[best[1]]}).",
+        not_shown="The order on more data: differences no larger than those between seeds mean nothing, and the model that "
+        "training starts from was published with mean pooling.",
+        table=lambda: pd.DataFrame(rows).drop(columns="by_seed"),
+    )
 
 
 def _picture(item: Objective) -> None:

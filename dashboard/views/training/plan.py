@@ -116,7 +116,9 @@ def _objective(preset: Preset, rows: TrainingData) -> str:
     offered = {key: item.name for key, item in OBJECTIVES.items() if rows.kind in item.takes}
     wanted = preset.settings.objectives[0]
     suited = [key for key in offered if OBJECTIVES[key].takes[0] == rows.kind]
-    default = wanted if wanted in offered else (suited or list(offered))[0]
+    # Scored and labelled rows could be learned from as pairs too, which leaves out what people said of them.
+    fits = wanted in offered and (wanted in suited or rows.kind in {"pairs", "triplets"})
+    default = wanted if fits else (suited or list(offered))[0]
     return controls.pick(
         "objective", "Objective", offered, default=default, describe=lambda key: f"“{OBJECTIVES[key].name}”"
     )
@@ -266,7 +268,7 @@ def cost(backend: Backend, plan: Plan) -> tuple[float, bool]:
         return START_SECONDS + plan.steps * known, True
     facts = backend.facts
     weights = facts.layers * (4 * facts.hidden_size**2 + 2 * facts.hidden_size * facts.feed_forward_size)
-    texts = chosen.batch_size * len(plan.data.columns)
+    texts = min(chosen.batch_size, *plan.rows_of_each) * len(plan.data.columns)
     words = [len(text.split()) for texts in plan.data.columns.values() for text in texts[:200]]
     tokens = min(chosen.max_length, 2 + 1.3 * sum(words) / max(1, len(words)))
     passes = 2.5 if chosen.adapter else 3.0  # forward once, backward once or twice

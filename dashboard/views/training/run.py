@@ -33,10 +33,11 @@ LISTED = 12
 NOTICES = {"collapse": "collapse", "overfitting": "overfitting", "diverged": "the loss diverged"}
 WHAT_TO_DO = {
     "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
-    "cosine {value:.2f}): the model no longer tells sentences apart. Use an objective that pushes vectors apart, a "
-    "lower learning rate, or fewer epochs.",
-    "overfitting": "**Overfitting.** Up to step {step} the loss on the held-out rows rose while the training loss fell: the "
-    "model learns the rows by heart. The best step is kept. Use more rows, fewer epochs, or a lower learning rate.",
+    "cosine {value:.2f}): the model no longer tells sentences apart. More rows, a lower learning rate, fewer epochs, or an "
+    "objective that pushes vectors apart can prevent it.",
+    "overfitting": "**Overfitting.** By step {step} the loss on the held-out rows had risen above its lowest value while the "
+    "training loss went on falling: the model learns the rows by heart. The best step is kept. Use more rows, fewer epochs, "
+    "or a lower learning rate.",
     "diverged": "**The loss diverged** at step {step}: the steps are too large. Use a lower learning rate, or a longer "
     "warm-up.",
 }
@@ -121,6 +122,8 @@ def _summary(run: RunFolder, now: RunState) -> None:
     for number, (name, label, before, after) in enumerate(_changes(record)[:2]):
         whole = f" (undamaged: {_shown(undamaged[name])})" if name in undamaged and not number else ""
         parts.append(f"{label} {_shown(before)} → **{_shown(after)}**{whole}")
+        if not number and name in choice.HIGHER_IS_BETTER and after < before:
+            parts.append(":orange[**worse than before training**]")
     if record.get("best_step") is not None:
         parts.append(f"kept: step {record['best_step']:,}")
     parts += [
@@ -132,7 +135,16 @@ def _summary(run: RunFolder, now: RunState) -> None:
     if now.status == "failed" and now.error:
         st.error(messages.escape(now.error))
     if now.status == "interrupted":
-        st.warning("The process of this run was ended from outside. “Continue” below goes on from its last checkpoint.")
+        st.warning("The process of this run was ended from outside. “Continue” goes on from its last checkpoint.")
+    if now.status in {"stopped", "interrupted"}:
+        st.button(
+            "Continue",
+            key="continue_shown",
+            icon=":material/play_arrow:",
+            on_click=_try,
+            args=(training.resume, run),
+            disabled=not access.training_allowed(),
+        )
 
 
 def _changes(record: dict[str, Any]) -> list[tuple[str, str, float, float]]:
@@ -162,6 +174,13 @@ def _figures(run: RunFolder) -> None:
         _loss(past, steps, best if isinstance(best, int) else None)
     with right:
         {"measures": _measures, "rate": _rate, "speed": _speed}[state.get("training_figure")](past, steps)
+    if best is not None:
+        figures.reading(
+            "The thin line is the loss of each step, the thick one the mean of several. The validation loss is that of the "
+            "held-out rows, without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. "
+            "The dotted line is the step whose weights are kept: the best one on the held-out rows.",
+            "How good the model is on other texts: “Before and after” measures that.",
+        )
     for notice in _first_of_each(past.notices):
         text = WHAT_TO_DO.get(notice.code)
         if text is not None:
@@ -235,21 +254,25 @@ def _result(run: RunFolder, now: RunState) -> None:
             "with the model that it was trained from."
         )
         with st.container(horizontal=True):
-            st.button(
-                "Use it on all pages",
+            is_used = state.get("model") == key
+            used = st.button(
+                "All pages use it" if is_used else "Use it on all pages",
                 key="use_trained",
                 type="primary",
                 icon=":material/check:",
                 on_click=_use,
                 args=(key,),
+                disabled=is_used,
             )
-            st.button(
+            compared = st.button(
                 "Compare it with its base",
                 key="compare_trained",
                 icon=":material/compare_arrows:",
                 on_click=_compare,
                 args=(key, run),
             )
+        if used or compared:
+            st.rerun()  # of the whole page: the sidebar shows the model
         kind = OBJECTIVES[run.settings().objectives[0]].models
         class_name = "CrossEncoder" if kind == "cross-encoder" else "SentenceTransformer"
         st.code(
@@ -269,7 +292,9 @@ def _compare(model: str, run: RunFolder) -> None:
 
 def _use(model: str) -> None:
     state.put("model", model)
-    state.notice("The trained model is now the model of all pages. Choose another one in the sidebar.")
+    state.notice(
+        "The trained model is now the model of all pages, and of the next training run. The sidebar has the others."
+    )
 
 
 def _all(listed: list[RunFolder], shown: RunFolder) -> None:

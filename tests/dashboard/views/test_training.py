@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -24,6 +25,7 @@ from components.training.settings import PRESETS
 from dashboard import access, caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import training
+from dashboard.ready_made import ASSETS
 from tests.dashboard.conftest import Open, figures, plain_table, setting, texts, traces
 from tests.training_runs import EVALUATIONS, LOSSES, STEPS, WATCH_STEPS, watch_vectors, write_run
 
@@ -204,11 +206,28 @@ def test_an_objective_has_its_picture_formula_and_schedule(open_page: Open, obje
     app = settled(open_page("training", view="objective", src=data, obj=objective))
     assert not app.error
     assert len(app.latex) == 1
-    picture, schedule = figures(app)
+    picture, schedule = figures(app)[:2]
+    assert len(figures(app)) == (3 if objective == "softmax" else 2)
     assert picture["layout"]["annotations"]
     rates = np.asarray(schedule["data"][0]["y"], float)
     assert rates[0] == rates[-1] == 0
     assert rates.max() == pytest.approx(float(app.selectbox(key="w_learning_rate").value), rel=0.01)
+
+
+def test_the_measured_grid_of_softmax_is_drawn_as_it_was_measured(open_page: Open) -> None:
+    measured = json.loads((ASSETS / "training" / "ablation.json").read_text(encoding="utf-8"))
+    grid = measured["grid"]
+    assert len(grid) == 3 * 7
+    for row in grid:
+        values = list(row["by_seed"].values())
+        assert len(values) == len(measured["seeds"])
+        assert row["spearman"] == pytest.approx(np.mean(values), abs=2e-4)
+        assert row["spread"] == pytest.approx(np.std(values, ddof=1), abs=2e-4)
+    app = settled(open_page("training", view="objective", src="demo:nli", obj="softmax"))
+    drawn = figures(app)[2]
+    cells = np.asarray(drawn["data"][0]["z"], float)
+    np.testing.assert_allclose(cells.ravel(), [100 * row["spearman"] for row in grid], rtol=1e-6)
+    assert "differs by up to" in texts(app)
 
 
 # --- Run
@@ -518,6 +537,31 @@ def test_words_are_compared_in_maps_on_one_scale_and_curves(open_page: Open, com
         np.testing.assert_allclose(found / found.sum(), variances / variances.sum(), rtol=1e-3)
 
 
+def test_a_run_without_a_model_is_named_as_what_it_is(open_page: Open, compared: RunFolder) -> None:
+    unfinished = write_run(runs.runs_folder(), "mnrl-20261122-150233-ab13", status="stopped", steps=0)
+    app = settled(open_page("training", view="after", run=unfinished.name))
+    assert "This run ended before it had a model" in texts(app)
+    assert "It was deleted" not in texts(app)
+    app.button(key="go_to_run").click().run()
+    assert setting(app, "training_view") == "run"
+    assert app.button(key="continue_shown")
+    newest_with_a_model = settled(open_page("training", view="after", on="held-out"))
+    assert newest_with_a_model.selectbox(key="w_training_run").value == compared.name
+
+
+def test_a_run_that_made_the_model_worse_says_so(open_page: Open, compared: RunFolder) -> None:
+    assert "worse than before training" not in texts(open_page("training", view="run"))
+    record = compared.record() or {}
+    compared.write_record({**record, "after": {**record["after"], "recall@1": 0.1}})
+    assert "worse than before training" in texts(open_page("training", view="run"))
+
+
+def test_scored_rows_begin_with_an_objective_that_uses_their_scores(open_page: Open) -> None:
+    app = settled(open_page("training", src="demo:scored"))
+    assert app.selectbox(key="w_objective").value == "cosine"
+    assert settled(open_page("training")).selectbox(key="w_objective").value == "mnrl"
+
+
 def test_what_is_compared_after_a_collapse_is_said(open_page: Open, compared: RunFolder) -> None:
     assert "This run collapsed" not in texts(settled(open_page("training", view="after", on="held-out")))
     compared.append({"event": "notice", "step": 19, "code": "collapse", "value": 0.99})
@@ -537,6 +581,7 @@ def test_a_damaged_model_is_compared_as_it_was_when_training_began(open_page: Op
     assert setting(app, "model2") == f"run:{compared.name}:start"
     app = settled(open_page("training", view="after", on="held-out"))
     assert not app.error
+    assert {"before (damaged)", "after"} == set(traces(app, 0))
     assert {row for row in plain_table(app, 0)["difference (95 % interval)"]} == {"+0.0 (+0.0 to +0.0)"}  # a copy
 
 
@@ -587,6 +632,9 @@ def test_the_result_is_used_on_all_pages_and_compared_with_its_base(open_page: O
     app.button(key="compare_trained").click().run()
     assert setting(app, "model") == f"run:{compared.name}"
     assert setting(app, "model2") == compared.settings().model
+    assert app.selectbox(key="w_model").value == f"run:{compared.name}"
+    assert app.button(key="use_trained").disabled
+    assert app.button(key="use_trained").label == "All pages use it"
 
 
 # --- From end to end

@@ -56,9 +56,10 @@ def demo_senses() -> SenseFile:
 
 
 def intro() -> str:
-    """What a point and its colour are. A corpus has no senses: there the colours are groups."""
-    colour = "a group that the computer found" if state.get("sense_source") == "corpus" else "the sense"
-    return f"Each point is the word in one sentence; its colour is {colour}."
+    """What a point is. A corpus has no senses: there the colours, which the legend names, are groups."""
+    if state.get("sense_source") == "corpus":
+        return "Each point is a sentence with the word; its colour is a group that the computer found."
+    return "Each point is a sentence with the word."
 
 
 def senses(backend: Backend) -> None:
@@ -114,8 +115,7 @@ def _answer(curve: SenseCurve, best: int, count: int) -> str:
     # Over always guessing the most frequent sense, as a share of what that gets wrong.
     gain = (share - curve.majority) / (1 - curve.majority) if curve.majority < 1 else 0.0
     word = "Yes" if gain >= CLEAR else "Partly" if gain >= PARTLY else "Hardly"
-    right = f"{round(share * count)} of {count} sentences"
-    return f"**{word}:** for {right}, the one with the most similar vector has the same sense."
+    return f"**{word}:** {round(share * count)} of {count} nearest neighbours agree."
 
 
 def _word_of(labelled: SenseFile, place: DeltaGenerator) -> str:

@@ -287,6 +287,8 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     np.testing.assert_allclose(drawn["separation of the senses (silhouette)"], curve.silhouette, atol=1e-3)
     np.testing.assert_allclose(drawn["always the most frequent sense"], 0.5)
     assert f"layer {curve.best}" in texts(app)
+    right = round(float(curve.accuracy[curve.best]) * len(rows))
+    assert f"{right} of {len(rows)} nearest neighbours agree" in texts(app)
     assert {trace["name"] for trace in senses_map["data"]} == {row.sense for row in rows}
     # Each point is labelled by the words beside the word; the hover has the sentence.
     labels = [label for trace in senses_map["data"] for label in trace["text"]]

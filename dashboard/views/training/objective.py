@@ -80,7 +80,7 @@ def _ablation() -> None:
             values,
             [POOLING_NAMES[name] for name in poolings],
             combinations,
-            "Spearman × 100 after training, by pooling and by what the classifier sees",
+            "Spearman × 100 after training, by pooling and inputs",
             unit="Spearman × 100",
             row_title="pooling",
             column_title="inputs of the classifier",

@@ -48,10 +48,12 @@ tokenizers: $(RUN_READY)
 	$(BIN)/python -m components.model.files.example_tokenizers
 
 # Published figures measured again. PAIRS= and STSB= name local files (STSB_SPLIT=test for that split), else the hub's
-# data sets are fetched; JSON= writes the result into a file, SEED= draws other pairs.
+# data sets are fetched; JSON= writes the result into a file, SEED= draws other pairs, TRAINED= names a model
+# that was fine-tuned on SNLI.
 reproduce: $(RUN_READY)
 	$(BIN)/python -m components reproduce $(if $(PAIRS),--pairs "$(PAIRS)") $(if $(STSB),--sts "$(STSB)") \
-		$(if $(STSB_SPLIT),--sts-split "$(STSB_SPLIT)") $(if $(SEED),--seed "$(SEED)") $(if $(JSON),--json "$(JSON)")
+		$(if $(STSB_SPLIT),--sts-split "$(STSB_SPLIT)") $(if $(SEED),--seed "$(SEED)") \
+		$(if $(TRAINED),--trained "$(TRAINED)") $(if $(JSON),--json "$(JSON)")
 
 # Finds a Chromium or Chrome, else installs one; fails with the reason where it cannot be had.
 browser: $(TEST_READY)

@@ -33,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sts-split", choices=("validation", "test"), help="the split of STS-B in that file (default: validation)"
     )
+    parser.add_argument(
+        "--trained",
+        metavar="MODEL",
+        help="a model fine-tuned with the command train, a folder or run:NAME, for the figures after fine-tuning on SNLI",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed for the sample of 36,000 pairs (default: 0)")
 
 
@@ -45,7 +50,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         )
     from components.retrieval.evaluation import reproduction
 
-    sources = reproduction.Sources(options.pairs, options.sts, options.sts_split or "validation", options.seed)
+    sources = reproduction.Sources(
+        options.pairs, options.sts, options.sts_split or "validation", options.seed, options.trained
+    )
     outcome = reproduction.reproduce(sources, shared.progress_bar)
     for data in outcome.data:
         shared.write_left_out(data.bad_rows, data.of)

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 36_000  # the number of pairs of the published retrieval figures
 STS_SPLITS = ("validation", "test")
-NEEDS_TRAINING = "The figure is for a model that was fine-tuned on {} first, which this command does not do."
+NEEDS_TRAINING = "The figure is for a model that was fine-tuned on {} first."
+HOW_TO_TRAIN = "Train it with `python -m components train FILE --preset nli-softmax --out DIR`, and add --trained DIR."
 FAILURES = (UserError, OSError, RuntimeError, MemoryError)  # of one model; torch raises RuntimeErrors
 BarMaker = Callable[[str, str], AbstractContextManager[ReportProgress]]  # label and unit to a progress callback
 
@@ -61,6 +62,7 @@ class Sources:
     sts: Path | None = None
     sts_split: str = "validation"  # the split of STS-B in the file
     seed: int = 0  # for the sample of pairs
+    trained: str | None = None  # key of a model that was fine-tuned as those of the figures that need it
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +150,7 @@ def no_bar(label: str, unit: str) -> Iterator[ReportProgress]:
 def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
     """Every published figure that can be measured here, and the included model's figures on the same data.
 
-    Raises InputError for an unusable local file or seed. Everything else that fails is in `left_out`.
+    Raises UserError for an unusable local file, seed or fine-tuned model. Everything else that fails is in `left_out`.
     """
     if sources.seed < 0:
         raise InputError(
@@ -181,10 +183,17 @@ def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
                 rows += _measure(backend, part, _theirs(results, part), bar)
             except FAILURES as problem:
                 left_out += _failed(model, results, [part], problem)
-    left_out += [
-        LeftOut(result.title, NEEDS_TRAINING.format(result.trained_on), needs_training=True)
-        for result in published_for(trained=True)
-    ]
+    fine_tuned = published_for(trained=True)
+    if sources.trained is None:
+        left_out += [
+            LeftOut(result.title, NEEDS_TRAINING.format(result.trained_on), HOW_TO_TRAIN, needs_training=True)
+            for result in fine_tuned
+        ]
+    elif any(_theirs(fine_tuned, part) for part in data):
+        backend = _load(sources.trained, bar)
+        for part in data:
+            if _theirs(fine_tuned, part):
+                rows += _measure(backend, part, _theirs(fine_tuned, part), bar)
     order = {result: number for number, result in enumerate(PUBLISHED)}
     rows.sort(key=lambda row: len(order) if row.theirs is None else order[row.theirs])  # stable: theirs first
     return Outcome(tuple(rows), data, tuple(left_out))

@@ -597,11 +597,15 @@ def _layers(run: RunFolder) -> None:
         messages.explain(problem, "comparing the layers")
         return
     most = change.most_moved
-    moved = f"**Layer {most[0]}** changed most (1 − CKA: {1 - change.cka[most[0]]:.3f})." if most else ""
+    moved = (
+        f"**Layer {most[0]}** changed most in which tokens are similar (1 − CKA: {1 - change.cka[most[0]]:.3f})."
+        if most
+        else ""
+    )
     figures.figure(
         curves.layer_curves(
             np.array([1 - change.cka, 1 - change.cosine]),
-            ("1 − CKA of before and after", "1 − mean cosine of each token's two vectors"),
+            ("which tokens are similar (1 − CKA)", "each token's direction (1 − cosine)"),
             "How much each layer changed",
             y_title="change (0: none)",
             mark_extremes=False,
@@ -610,8 +614,9 @@ def _layers(run: RunFolder) -> None:
         alt=f"1 minus CKA and 1 minus mean cosine of {change.tokens} tokens before and after training, by layer",
         message=f"{moved} Compared on {counted(change.tokens, 'token')} of the watch sentences.",
         message_below=True,
-        read="0 means that training changed nothing in this layer. CKA compares which tokens are similar to which (Kornblith "
-        "et al. 2019): it stays 1 if all vectors only turn together. Their cosine falls then too.",
+        read="0 means that training changed nothing in this layer. The first curve asks whether the same tokens are still "
+        "similar to each other, by centred kernel alignment (CKA, Kornblith et al. 2019), which is 1 if all vectors only turn "
+        "together. The second asks how far each token's vector turned.",
         not_shown="What changed for other texts. With few tokens CKA is high by chance: with the tokens matched at random it "
         f"is {np.nanmean(change.chance):.2f} on average.",
         table=lambda: pd.DataFrame(
@@ -643,11 +648,12 @@ def _heads(run: RunFolder) -> None:
             100 * change.share,
             [str(number) for number in range(blocks)],
             [str(number) for number in range(heads)],
-            "Attention that moved to other tokens (%)",
+            "Attention that moved (%)",
             unit="moved (%)",
             row_title="block",
             column_title="head",
             starred=(block, head),
+            digits=0,  # so that the numbers can be read on a phone
         ),
         key="after_heads",
         alt=f"Share of attention that moved, for {blocks} blocks and {heads} heads",

@@ -115,7 +115,10 @@ def interactions(server: Server) -> list[float]:
 
 @pytest.mark.timeout(900)
 def test_pages_stay_quick_while_a_model_is_trained(tmp_path: Path) -> None:
-    """The median interaction of 30 sessions beside a run takes at most three times that of an idle server."""
+    """The median interaction of 30 sessions beside a run takes at most three times that of an idle server.
+
+    The idle server is measured before and after the run, since later rounds find more in the caches; the quicker one counts.
+    """
     from components.training import runs
     from components.training.data import load, split
     from components.training.settings import TrainingSettings
@@ -141,9 +144,10 @@ def test_pages_stay_quick_while_a_model_is_trained(tmp_path: Path) -> None:
         finally:
             worker.kill()
             worker.wait()
+        idle_after = interactions(server)
     finally:
         stop_server(server)
-    medians = statistics.median(idle), statistics.median(beside)
+    medians = min(statistics.median(idle), statistics.median(idle_after)), statistics.median(beside)
     ratio = medians[1] / medians[0]
     report(
         f"{SESSIONS} sessions: median interaction {1000 * medians[0]:.0f} ms, beside a training run "

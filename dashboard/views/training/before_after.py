@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.maps import projection
-from components.arrays import Float32, Float64, Int64, cosine
-from components.charts import curves, scatter, theme
+from components.arrays import Float64, Int64, cosine
+from components.charts import curves
 from components.charts import evaluation as evaluation_charts
 from components.charts import training as charts
 from components.errors import InputError, UserError
@@ -27,7 +24,7 @@ from components.retrieval.evaluation.ranks import gold_ranks
 from components.training import before_after, runs
 from components.training.held_out import distinct_answers
 from components.training.history import history
-from components.training.run_folder import RunFolder, WatchToken, WatchVectors
+from components.training.run_folder import RunFolder, WatchVectors
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation, progress, training
@@ -53,7 +50,6 @@ DATA = {
 }
 QUERIES_SHOWN = 6
 UNDER_WAY = {"waiting", "running"}  # states of a run
-MAP_HEIGHT = 420
 CHOSEN_ON_THEM = (
     "How good the model is on rows that had no part in training: the step that is kept is the best one on these very rows, so "
     "they show it a little too good, and the interval and the test do not know that. The demo's data had no part in it. "
@@ -525,66 +521,12 @@ def _sentences(run: RunFolder) -> None:
 def _words(run: RunFolder) -> None:
     """The tokens of the watch sentences as a map before and after training, and a word's curves over the layers."""
     before, now = _watched(run)
-    tokens, sentences = run.watch_tokens(), run.settings().watch
-    words = before_after.repeated_words(tokens)
-    try:
-        maps = _maps(before, now)
-    except InputError as problem:
-        messages.explain(problem, "mapping the tokens")
-        return
-    groups = microscope.groups_of(sentences)
-    texts = scatter.PointTexts(
-        # All labels would hide each other; the pointer shows them.
-        [token.piece if token.piece in words else "" for token in tokens],
-        [f"<b>{theme.plain(token.piece, 40)}</b>: {theme.plain(sentences[token.sentence], 120)}" for token in tokens],
-        frozenset({microscope.chosen_word(words)} if words else ()),
-    )
-    colours = scatter.Colours(
-        "topic" if groups else "sentence",
-        [groups[token.sentence] if groups else str(token.sentence + 1) for token in tokens],
-    )
-    if groups is not None:
-        owners = [token.sentence for token in tokens]
-        share = [before_after.same_topic_share(vectors.tokens[-1], owners, groups) for vectors in (before, now)]
-        st.markdown(
-            f":material/insights: The most similar token of another sentence is of the same topic for {100 * share[0]:.0f} % "
-            f"of the tokens before training, **{100 * share[1]:.0f} %** after."
-        )
-    names = ("Before training, damaged" if run.settings().damage else "Before training", "After training")
-    columns = st.columns(2, gap="large")
-    for column, points, name, key in zip(columns, maps, names, ("before", "now"), strict=True):
-        with column:
-            figures.figure(
-                scatter.token_map(points, texts, colours, name, extent=scatter.fitting(*maps), height=MAP_HEIGHT),
-                key=f"after_map_{key}",
-                alt=f"Map of {counted(len(tokens), 'token')} of the watch sentences, {name.lower()}",
-                table=partial(_map_table, tokens, points),
-            )
+    microscope.token_maps(run, before, now, "after_map")
     microscope.word_figures(run, before, now, "after_curves")
     figures.reading(
-        "Above, each point is a token of the watch sentences in the last layer; words of several sentences have labels. The "
-        "map shows the two directions in which these vectors vary most (PCA), and the right one is turned and mirrored so that "
-        "it lies as close to the left one as possible. Below, each curve is the mean cosine of a word in sentences of two "
-        "topics, in each layer.",
-        "Distances between the two maps: each has directions of its own, and both show only two of hundreds.",
-    )
-
-
-def _maps(before: WatchVectors, now: WatchVectors) -> tuple[Float32, Float32]:
-    """Maps of the last layer's tokens, [token, 2] each; the second is aligned to the first."""
-    options = projection.MapOptions("pca")
-    first = projection.layer_map(before.tokens[-1], options, None)
-    return first, projection.layer_map(now.tokens[-1], options, first)
-
-
-def _map_table(tokens: Sequence[WatchToken], points: Float32) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "token": [token.piece for token in tokens],
-            "sentence": [token.sentence + 1 for token in tokens],
-            "x": points[:, 0].round(5),
-            "y": points[:, 1].round(5),
-        }
+        microscope.MAPS_READ
+        + " Below, each curve is the mean cosine of a word in sentences of two topics, in each layer.",
+        microscope.MAPS_DO_NOT_SHOW,
     )
 
 

@@ -11,17 +11,26 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from components.arrays import Float64
-from components.charts import curves, heatmap
-from components.errors import UserError
+from components.analysis.maps import projection
+from components.arrays import Float32, Float64
+from components.charts import curves, heatmap, scatter, theme
+from components.errors import InputError, UserError
 from components.training import before_after
 from components.training.before_after import WordCurves, repeated_words
-from components.training.run_folder import RunFolder, WatchVectors
+from components.training.run_folder import RunFolder, WatchToken, WatchVectors
 from components.training.settings import WATCH_SENTENCES
 from dashboard import caching, state
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import counted
 
+MAP_HEIGHT = 420
+MAPS_READ = (
+    "In the maps each point is a token of the watch sentences in the last layer; words of several sentences have labels. They "
+    "show the two directions in which these vectors vary most (PCA), and the right one is turned and mirrored so that it lies "
+    "as close to the left one as possible."
+)
+MAPS_DO_NOT_SHOW = "Distances between the two maps: each has directions of its own, and both show only two of hundreds."
 LIVE_SECONDS = 4.0  # between two drawings while the run is at work
 # The groups of the default watch sentences: three of a money bank, three of a river bank, two of benches.
 WATCH_GROUPS = ("money", "money", "money", "river", "river", "river", "bench", "bench")
@@ -144,21 +153,22 @@ def groups_of(sentences: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _word(run: RunFolder, before: WatchVectors, now: WatchVectors) -> None:
-    if not word_figures(run, before, now, "watch_curves"):
-        return
+    word_figures(run, before, now, "watch_curves")
+    token_maps(run, before, now, "watch_map")
     figures.reading(
         "Both matrices have one colour scale, and both figures of curves one axis. Each curve is the mean over the pairs of "
-        "sentences of its two topics. Move the slider to go back through the steps.",
-        "How good the model is: these few sentences were chosen for looking, not for measuring. They are never trained on.",
+        f"sentences of its two topics. {MAPS_READ} Move the slider to go back through the steps.",
+        "How good the model is: these few sentences were chosen for looking, not for measuring. They are never trained on. "
+        + MAPS_DO_NOT_SHOW,
     )
 
 
-def word_figures(run: RunFolder, before: WatchVectors, now: WatchVectors, key: str) -> bool:
-    """The curves of a word over the layers before training and at another step, on one axis; False without such a word."""
+def word_figures(run: RunFolder, before: WatchVectors, now: WatchVectors, key: str) -> None:
+    """The curves of a word over the layers before training and at another step, on one axis, if one is repeated."""
     tokens, sentences = run.watch_tokens(), run.settings().watch
     words = repeated_words(tokens)
     if not words:
-        return False
+        return
     word, groups = chosen_word(words), groups_of(sentences)
     both = [before_after.word_curves(vectors.tokens, tokens, word, groups) for vectors in (before, now)]
     limits = curves.shared_range(*(item.values for item in both))
@@ -173,7 +183,67 @@ def word_figures(run: RunFolder, before: WatchVectors, now: WatchVectors, key: s
                 alt=f"Cosine of “{word}” in different sentences over the layers, {_when(vectors).lower()}",
                 table=partial(_curve_table, item),
             )
-    return True
+
+
+def token_maps(run: RunFolder, before: WatchVectors, now: WatchVectors, key: str) -> None:
+    """Maps of the watch sentences' tokens in the last layer, before training and at another step, on one scale."""
+    tokens, sentences = run.watch_tokens(), run.settings().watch
+    words, groups = repeated_words(tokens), groups_of(sentences)
+    try:
+        maps = _maps(before, now)
+    except InputError as problem:
+        st.caption(messages.escape(problem.problem))
+        return
+    texts = scatter.PointTexts(
+        # All labels would hide each other; the pointer shows them.
+        [token.piece if token.piece in words else "" for token in tokens],
+        [f"<b>{theme.plain(token.piece, 40)}</b>: {theme.plain(sentences[token.sentence], 120)}" for token in tokens],
+        frozenset({chosen_word(words)} if words else ()),
+    )
+    colours = scatter.Colours(
+        "topic" if groups else "sentence",
+        [groups[token.sentence] if groups else str(token.sentence + 1) for token in tokens],
+    )
+    if groups is not None:
+        owners = [token.sentence for token in tokens]
+        share = [before_after.same_topic_share(vectors.tokens[-1], owners, groups) for vectors in (before, now)]
+        st.markdown(
+            f":material/insights: The most similar token of another sentence is of the same topic for {100 * share[0]:.0f} % "
+            f"of the tokens before training, **{100 * share[1]:.0f} %** after {_step(now)}."
+        )
+    start = "Tokens before training, damaged" if run.settings().damage else "Tokens before training"
+    titles = (start, f"Tokens after {_step(now)}")
+    columns = st.columns(2, gap="large")
+    for column, points, title, name in zip(columns, maps, titles, ("before", "now"), strict=True):
+        with column:
+            figures.figure(
+                scatter.token_map(points, texts, colours, title, extent=scatter.fitting(*maps), height=MAP_HEIGHT),
+                key=f"{key}_{name}",
+                alt=f"Map of {counted(len(tokens), 'token')} of the watch sentences. {title}",
+                table=partial(_map_table, tokens, points),
+            )
+
+
+def _maps(before: WatchVectors, now: WatchVectors) -> tuple[Float32, Float32]:
+    """Maps of the last layer's tokens, [token, 2] each; the second is aligned to the first."""
+    options = projection.MapOptions("pca")
+    first = projection.layer_map(before.tokens[-1], options, None)
+    return first, projection.layer_map(now.tokens[-1], options, first)
+
+
+def _map_table(tokens: Sequence[WatchToken], points: Float32) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "token": [token.piece for token in tokens],
+            "sentence": [token.sentence + 1 for token in tokens],
+            "x": points[:, 0].round(5),
+            "y": points[:, 1].round(5),
+        }
+    )
+
+
+def _step(vectors: WatchVectors) -> str:
+    return f"step {vectors.step:,}"
 
 
 def chosen_word(words: Sequence[str]) -> str:

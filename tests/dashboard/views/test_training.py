@@ -271,6 +271,9 @@ def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open
         np.testing.assert_allclose(cosines[off], (unit @ unit.T)[off], atol=1e-6)
     curves = [figures(app)[number]["layout"]["yaxis"]["range"] for number in (4, 5)]
     assert curves[0] == curves[1]
+    maps = figures(app)[6:8]
+    assert [item["layout"]["title"]["text"] for item in maps] == ["Tokens before training", "Tokens after step 10"]
+    assert maps[0]["layout"]["xaxis"]["range"] == maps[1]["layout"]["xaxis"]["range"]
     app.select_slider(key="w_training_step").set_value(WATCH_STEPS[1]).run()
     assert setting(app, "training_step") == 5
     app.select_slider(key="w_training_step").set_value(WATCH_STEPS[-1]).run()

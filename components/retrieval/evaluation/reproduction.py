@@ -158,6 +158,8 @@ def reproduce(sources: Sources, bar: BarMaker = no_bar) -> Outcome:
             "A seed is a whole number, 0 or more.",
             "Choose another seed, or leave it out to use 0.",
         )
+    if sources.trained is not None:
+        parse_model(sources.trained)  # before the other models, which take long
     data, missing = _all_data(sources, bar)
     rows: list[Row] = []
     left_out: list[LeftOut] = []

@@ -23,7 +23,6 @@ from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.training import before_after, runs
 from components.training.held_out import distinct_answers
-from components.training.history import history
 from components.training.run_folder import RunFolder, WatchVectors
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
@@ -125,7 +124,7 @@ def _no_model(run: RunFolder) -> None:
 def _which_step(run: RunFolder) -> None:
     """Say which step is compared where that is not what people expect: the run collapsed, and an earlier step is kept."""
     record = run.record() or {}
-    collapsed = [notice.step for notice in history(run.events()).notices if notice.code == "collapse"]
+    collapsed = [notice.step for notice in caching.run_history(run).notices if notice.code == "collapse"]
     if collapsed and record.get("best_step", 0) < collapsed[0]:
         st.info(
             f"**This run collapsed at step {collapsed[0]:,}, and what is compared here is step {record['best_step']:,}:** the "

@@ -206,6 +206,12 @@ def test_an_error_of_the_process_is_one_line(new_run, train_here):
     assert "\n" not in state.error
 
 
+def check_divergence(run, state, words):
+    assert state.status == "failed"
+    assert state.error.startswith(words)
+    assert [event["code"] for event in run.events("notice")] == ["diverged"]
+
+
 def test_a_loss_that_is_no_number_ends_the_run(new_run, train_here, monkeypatch):
     from components.training import objectives
 
@@ -218,10 +224,7 @@ def test_a_loss_that_is_no_number_ends_the_run(new_run, train_here, monkeypatch)
 
     monkeypatch.setattr(objectives, "build_loss", broken)
     run = new_run(epochs=1)
-    state = train_here(run)
-    assert state.status == "failed"
-    assert state.error.startswith("The loss of step 1 is not a finite number.")
-    assert [event["code"] for event in run.events("notice")] == ["diverged"]
+    check_divergence(run, train_here(run), "The loss of step 1 is not a finite number.")
     assert run.events("loss")[-1]["loss"] is None
 
 
@@ -236,10 +239,7 @@ def test_vectors_that_are_no_numbers_are_told_as_a_divergence(new_run, train_her
 
     monkeypatch.setattr(SentenceTransformer, "encode", broken)
     run = new_run(epochs=1)
-    state = train_here(run)
-    assert state.status == "failed"
-    assert state.error.startswith("The model has diverged")
-    assert [event["code"] for event in run.events("notice")] == ["diverged"]
+    check_divergence(run, train_here(run), "The model has diverged")
 
 
 def test_a_projection_is_saved_as_a_dense_module(new_run, train_here):

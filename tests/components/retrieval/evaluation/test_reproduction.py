@@ -127,6 +127,14 @@ def test_a_model_that_was_fine_tuned_is_measured_for_its_figure(offline, tmp_pat
         reproduce(Sources(sts=path, trained=str(tmp_path / "missing")))
 
 
+def test_a_fine_tuned_model_that_is_not_there_is_refused_before_anything_is_measured(
+    offline, pairs_file, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(reproduction, "_load", lambda *_: pytest.fail("a model was loaded"))
+    with pytest.raises(InputError, match="does not exist"):
+        reproduce(Sources(pairs=pairs_file, trained=str(tmp_path / "missing")))
+
+
 def test_a_model_that_fails_does_not_stop_the_others(offline, pairs_file, embedded, monkeypatch):
     def load(model, bar):
         if model == "google-bert/bert-base-uncased":

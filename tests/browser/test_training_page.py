@@ -51,6 +51,21 @@ def test_a_run_is_drawn_with_the_values_that_it_recorded(visit: Visit, recorded:
     assert "After step 15" in figure(page, 3)["title"]
 
 
+def test_the_sidebar_shows_at_once_that_all_pages_use_the_result(
+    visit: Visit, recorded: RunFolder, embedded_folder: Path
+) -> None:
+    import shutil
+
+    shutil.copytree(embedded_folder, recorded.model_folder)
+    page = visit(f"/training?view=run&run={recorded.name}")
+    model = page.get_by_role("combobox", name="Model", exact=True)
+    expect(model).to_have_value("all-MiniLM-L6-v2 · included")
+    page.get_by_role("button", name="Use it on all pages").click()
+    expect(model).to_have_value("mnrl, 22 Nov 14:02 · trained here")
+    expect(page.get_by_role("button", name="All pages use it")).to_be_disabled()
+    expect(page.get_by_text("The trained model is now the model of all pages")).to_be_visible()
+
+
 def test_the_run_can_be_deleted_after_a_question(visit: Visit, recorded: RunFolder) -> None:
     page = visit(f"/training?view=run&run={recorded.name}")
     row = page.locator(f".st-key-row_run_{recorded.name}")

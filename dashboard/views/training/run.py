@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FIGURES = {"measures": "Held-out measures", "rate": "Learning rate", "speed": "Speed"}
 LIVE_SECONDS = 2.0  # between two drawings of a run at work
 LISTED = 12
+_CHANGED = "_more_than_the_run_changed"  # session key: a click changed what the rest of the page shows
 NOTICES = {"collapse": "collapse", "overfitting": "overfitting", "diverged": "the loss diverged"}
 WHAT_TO_DO = {
     "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
@@ -247,6 +248,8 @@ def _result(run: RunFolder, now: RunState) -> None:
     """The model that a run ended with, for all pages and for other programs."""
     if not run.has_model:
         return
+    if st.session_state.pop(_CHANGED, False):
+        st.rerun()  # a click draws this view alone: the sidebar has to show the model, and the page the notice
     key = RUN_PREFIX + run.name
     with st.container(border=True):
         st.markdown(
@@ -255,7 +258,7 @@ def _result(run: RunFolder, now: RunState) -> None:
         )
         with st.container(horizontal=True):
             is_used = state.get("model") == key
-            used = st.button(
+            st.button(
                 "All pages use it" if is_used else "Use it on all pages",
                 key="use_trained",
                 type="primary",
@@ -264,15 +267,13 @@ def _result(run: RunFolder, now: RunState) -> None:
                 args=(key,),
                 disabled=is_used,
             )
-            compared = st.button(
+            st.button(
                 "Compare it with its base",
                 key="compare_trained",
                 icon=":material/compare_arrows:",
                 on_click=_compare,
                 args=(key, run),
             )
-        if used or compared:
-            st.rerun()  # of the whole page: the sidebar shows the model
         kind = OBJECTIVES[run.settings().objectives[0]].models
         class_name = "CrossEncoder" if kind == "cross-encoder" else "SentenceTransformer"
         st.code(
@@ -282,6 +283,7 @@ def _result(run: RunFolder, now: RunState) -> None:
 
 
 def _compare(model: str, run: RunFolder) -> None:
+    st.session_state[_CHANGED] = True
     try:
         state.put("model2", training.base_of(run))
     except UserError as problem:
@@ -292,6 +294,7 @@ def _compare(model: str, run: RunFolder) -> None:
 
 def _use(model: str) -> None:
     state.put("model", model)
+    st.session_state[_CHANGED] = True
     state.notice(
         "The trained model is now the model of all pages, and of the next training run. The sidebar has the others."
     )

@@ -65,6 +65,7 @@ $(VENV)/bin/pip:
 
 $(RUN_READY): requirements.txt | $(VENV)/bin/pip
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -c 'from components.analysis.maps import numba_work; numba_work.compile_umap()'  # once a machine, 20 s
 	touch $@
 
 $(TEST_READY): tests/requirements.txt $(RUN_READY)

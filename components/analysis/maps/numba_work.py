@@ -1,9 +1,10 @@
 """The libraries compiled by numba, UMAP and PaCMAP, behind one lock and prepared in the background.
 
 numba's default threading layer ends the whole process if two threads run its parallel loops at once, so that every
-call needs the lock. The first import and fit of umap-learn take about 10 to 20 s; `warm_up` does both in its own
-thread, so that nobody waits. Above 4,096 points umap-learn searches neighbours with pynndescent, which compiles for
-another half minute when first used: that is left to the first large map, which has a progress bar.
+call needs the lock. The first import and fit of umap-learn take about 10 to 20 s on a new machine, and 3 s once numba
+has kept what it compiled on disk; `warm_up` does both in its own thread, so that nobody waits. Above 4,096 points
+umap-learn searches neighbours with pynndescent, which compiles for another half minute when first used: that is left to
+the first large map, which has a progress bar.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from components.arrays import Float32
+
+if TYPE_CHECKING:
+    from umap import UMAP
 
 _LOCK = threading.Lock()
 _ready: dict[str, threading.Event] = {"umap": threading.Event(), "pacmap": threading.Event()}
@@ -42,13 +47,41 @@ def is_ready(method: str) -> bool:
     return _ready[method].is_set()
 
 
-def _warm() -> None:
+def compile_umap() -> None:
+    """Import and compile UMAP now, for the path from PCA and for the path from given points."""
     points = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+    for start in (None, points[:, :2]):
+        umap(points, dims=2, n_neighbors=5, min_dist=0.1, metric="cosine", seed=0, start=start, learning_rate=1.0)
+
+
+def _warm() -> None:
     try:
-        for start in (None, points[:, :2]):
-            umap(points, dims=2, n_neighbors=5, min_dist=0.1, metric="cosine", seed=0, start=start, learning_rate=1.0)
+        compile_umap()
     except Exception:
         log.exception("UMAP could not be prepared")  # the first map will show the error to a person
+
+
+@cache
+def _umap_class() -> type[UMAP]:
+    """umap-learn's class, whose slowest functions are compiled once a machine instead of once a process.
+
+    umap-learn keeps none of its compiled functions on disk (pynndescent keeps its own), so that each process would
+    compile for about 20 s. numba looks for them beside the library's files or, where these cannot be written, in the
+    user's cache folder; they belong to one processor and one version of the source. The layout's function has a
+    private name: requirements.txt pins the version.
+    """
+    import umap
+    from umap import layouts, umap_, utils
+
+    for compiled in (
+        utils.fast_knn_indices,
+        utils.submatrix,
+        umap_.smooth_knn_dist,
+        umap_.compute_membership_strengths,
+        layouts._nb_optimize_layout_euclidean_single_epoch,
+    ):
+        compiled.enable_caching()
+    return umap.UMAP
 
 
 def umap(
@@ -67,9 +100,7 @@ def umap(
     Starts from PCA, or from `start`. Reproducible: with a seed umap-learn runs in one thread.
     """
     with _LOCK:
-        from umap import UMAP
-
-        reducer = UMAP(
+        reducer = _umap_class()(
             n_components=dims,
             n_neighbors=n_neighbors,
             min_dist=min_dist,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -147,6 +149,20 @@ def test_a_cancel_is_heard_before_the_fit_and_between_parts(monkeypatch, vectors
 def test_umap_is_ready_after_it_was_used(vectors):
     layer_map(vectors[0], MapOptions(), None)
     assert numba_work.is_ready("umap")
+
+
+def test_what_umap_compiles_is_kept_for_the_next_process(vectors):
+    from umap import layouts, umap_, utils
+
+    layer_map(vectors[0], MapOptions("umap"), start_map(vectors, MapOptions("umap")))
+    for compiled in (
+        utils.fast_knn_indices,
+        umap_.smooth_knn_dist,
+        umap_.compute_membership_strengths,
+        layouts._nb_optimize_layout_euclidean_single_epoch,
+    ):
+        kept = compiled.stats.cache_path
+        assert kept is not None and list(Path(kept).glob(f"*{compiled.py_func.__name__}*.nbc")), compiled
 
 
 def test_two_threads_may_map_at_once(vectors):

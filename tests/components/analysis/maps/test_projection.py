@@ -162,7 +162,8 @@ def test_what_umap_compiles_is_kept_for_the_next_process(vectors):
         layouts._nb_optimize_layout_euclidean_single_epoch,
     ):
         kept = compiled.stats.cache_path
-        assert kept is not None and list(Path(kept).glob(f"*{compiled.py_func.__name__}*.nbc")), compiled
+        assert kept is not None, compiled
+        assert list(Path(kept).glob(f"*{compiled.py_func.__name__}*.nbc")), compiled
 
 
 def test_two_threads_may_map_at_once(vectors):

@@ -23,6 +23,7 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("map", "Map", ":material/scatter_plot:", "How do blocks rearrange the tokens?"),
     ("search", "Search", ":material/search:", "Which sentences come closest?"),
     ("evaluate", "Evaluate", ":material/leaderboard:", "Which layer and pooling retrieve best?"),
+    ("pairs", "Pairs", ":material/compare_arrows:", "How does a model read two texts together?"),
     ("training", "Training", ":material/model_training:", "What does fine-tuning change?"),
     ("about", "About", ":material/info:", ""),
 )

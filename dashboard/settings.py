@@ -12,7 +12,14 @@ from typing import Any
 
 from components.analysis.attention.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
-from components.model.catalog import EMBEDDED_KEY, RUN_PREFIX, catalog_spec, is_path, parse_model
+from components.model.catalog import (
+    EMBEDDED_CROSS_ENCODER_KEY,
+    EMBEDDED_KEY,
+    RUN_PREFIX,
+    catalog_spec,
+    is_path,
+    parse_model,
+)
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
@@ -24,7 +31,7 @@ from components.training.settings import NEGATIVES, POOLINGS, PRESETS
 from dashboard import access
 from dashboard.ready_made import ready_made_sets
 
-PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate", "training")
+PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate", "pairs", "training")
 LEAST_LENGTH = 3  # tokens: [CLS], one token of the text, [SEP]
 
 
@@ -188,9 +195,9 @@ LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
-SEARCH, MAP, EVALUATE, TRAINING = ("search",), ("map",), ("evaluate",), ("training",)
+SEARCH, MAP, EVALUATE, PAIRS, TRAINING = ("search",), ("map",), ("evaluate",), ("pairs",), ("training",)
 WITH_SENTENCES = tuple(
-    page for page in PAGES if page not in {"search", "evaluate", "training"}
+    page for page in PAGES if page not in {"search", "evaluate", "pairs", "training"}
 )  # these use a corpus or rows
 WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
@@ -198,6 +205,7 @@ SETTINGS: tuple[Setting, ...] = (
     # Shared: the sidebar shows each setting on the pages that use it
     _model("model", "m", EMBEDDED_KEY),
     _model("model2", "m2", "", WITH_TWO_MODELS, words="second model"),
+    _model("cross_encoder", "ce", EMBEDDED_CROSS_ENCODER_KEY, (*SEARCH, *EVALUATE, *PAIRS), words="cross encoder"),
     Setting(
         "sentences",
         "s",
@@ -291,7 +299,9 @@ SETTINGS: tuple[Setting, ...] = (
     _number("sense_layer", "sl", None, 1_000, MAP, words="layer of the map"),
     _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP, words="sentences"),
     # The corpus, by a hash of its content: a link works while the server keeps the corpus, and reads no file
-    Setting("corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE), shared=True),
+    Setting(
+        "corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE, *PAIRS), shared=True
+    ),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
@@ -323,6 +333,8 @@ SETTINGS: tuple[Setting, ...] = (
     _number("lab_dims", "d", None, 4_096, EVALUATE, least=2, words="dimensions"),
     _number("lab_seed", "seed", 0, 9_999, EVALUATE, words="seed"),
     _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE, words="pooling"),
+    # Pairs
+    _choice("pairs_view", "view", ("given", "scores", "rerank", "disagree", "learnt"), PAIRS),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

@@ -80,7 +80,7 @@ def read_address(page: str, history: bool = False) -> None:
             continue
         try:
             put(setting.name, setting.parse(address[setting.short]))
-            if setting.name in {"model", "model2"}:
+            if setting.name in {"model", "model2", "cross_encoder"}:
                 linked.add(get(setting.name))
         except (ValueError, UserError) as problem:
             st.session_state.pop(setting.name, None)

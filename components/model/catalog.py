@@ -55,6 +55,7 @@ class ModelSpec:
     licence: str | None = None  # None: not known
     facts: ModelFacts | None = None  # None until it is loaded
     masked_lm: bool = False  # the published weights include a masked-LM head
+    cross_encoder: bool = False  # the published weights include a head that scores a pair of texts
 
 
 def _bert_base(vocabulary: int, parameters: int, architecture: str = "bert", segments: int = 2) -> ModelFacts:
@@ -79,6 +80,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "the included encoder with an adapter that was trained here to score how similar two texts are",
         "Apache-2.0; the adapter's training data (STS-B) CC BY-SA 4.0",
         _MINILM_L6,
+        cross_encoder=True,
     ),
     ModelSpec(
         "google-bert/bert-base-uncased",
@@ -121,6 +123,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "a cross-encoder: does this passage answer this question?",
         "Apache-2.0",
         _bert_base(30522, 108_891_648, "electra"),
+        cross_encoder=True,
     ),
     ModelSpec(
         "cross-encoder/ms-marco-MiniLM-L6-v2",
@@ -129,6 +132,7 @@ CATALOG: tuple[ModelSpec, ...] = (
         "a small cross-encoder for ranking passages",
         "Apache-2.0",
         _MINILM_L6,
+        cross_encoder=True,
     ),
     ModelSpec(
         "dmis-lab/biobert-v1.1",

@@ -116,7 +116,7 @@ class LoadedModel:
             return self._masked_lm
 
     def pair_scorer(self) -> Any:
-        """The encoder with its scoring head. Raises ModelError if none with one output was published."""
+        """The encoder with its scoring head. Raises ModelError if none was published."""
         with self.lock:
             if self._pair_scorer is None:
                 self._pair_scorer = loading.pair_scorer(self._folder, self.encoder, self.spec.title)

@@ -193,10 +193,10 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
 
 
 def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
-    """The encoder with its published scoring head, which turns a pair of texts into one logit.
+    """The encoder with its published scoring head, which turns a pair of texts into a logit for each of its labels.
 
     Only the head is read, from the folder's safetensors or those of an adapter; the encoder's weights are shared. Raises
-    ModelError if there is no head, if it has several outputs, or if it is damaged.
+    ModelError if there is no head, or if it is damaged.
     """
     from transformers import AutoModelForSequenceClassification
 
@@ -207,9 +207,10 @@ def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
     ):  # BERT's head follows the pooler
         raise _no_score(name, "has no head that scores a pair of texts")
     config = copy.deepcopy(encoder.config)
-    config.num_labels = len(last)
-    if config.num_labels != 1:
-        raise _no_score(name, f"gives {config.num_labels} numbers for a pair of texts")
+    published = dict(getattr(encoder.config, "id2label", None) or {})
+    config.num_labels = len(last)  # which also names the labels LABEL_0, LABEL_1, ...
+    if sorted(published) == list(range(len(last))):
+        config.id2label = published
     with torch.device("meta"):  # no memory for the encoder's weights, which are replaced
         model = AutoModelForSequenceClassification.from_config(config)
     setattr(model, model.base_model_prefix, encoder)
@@ -245,7 +246,7 @@ def _no_score(name: str, reason: str) -> ModelError:
     return ModelError(
         "unsupported",
         f"{name} {reason}.",
-        "Pairs need a cross-encoder with one output.",
+        "Pairs need a cross-encoder.",
         "Pick for example the included cross-encoder, or MS MARCO MiniLM L6.",
     )
 

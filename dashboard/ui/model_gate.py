@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.model.catalog import EMBEDDED_KEY, catalog_spec, spec_of
+from components.errors import ModelError
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
 from dashboard import caching, state
 from dashboard.jobs import progress
@@ -52,6 +53,27 @@ def second_model() -> Backend | None:
     return job.result
 
 
+def cross_encoder() -> Backend | None:
+    """The chosen cross-encoder, loaded; None if it is not available or scores no pairs, which a message explains."""
+    job = _loading_job("cross_encoder", "cross_encoder")
+    if job is None:
+        return None
+    title = escape(spec_of(state.get("cross_encoder")).title)
+    if job.result is None:
+        with st.container(border=True):
+            st.markdown(f"##### The cross-encoder, {title}, could not be loaded")
+            progress.explain_end(job, doing="loading the cross-encoder")
+            _retry_buttons(job, "cross_encoder", EMBEDDED_CROSS_ENCODER_KEY, "Continue with the included cross-encoder")
+        return None
+    backend: Backend = job.result
+    try:
+        backend.pair_labels()
+    except ModelError as problem:
+        st.info(f"{escape(problem.problem)} Choose a cross-encoder in the sidebar.")
+        return None
+    return backend
+
+
 def chosen_models() -> list[Backend]:
     """The main model, and the second one if it is chosen and available."""
     main, second = main_model(), second_model()
@@ -87,7 +109,7 @@ def _consent_screen(setting: str) -> None:
         icon=":material/download:",
     )
     with st.container(horizontal=True):
-        fallback = EMBEDDED_KEY if setting == "model" else ""
+        fallback = state.default(setting)
         st.button(
             "Continue without it", key=f"refuse_{setting}", type="primary", on_click=state.put, args=(setting, fallback)
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from components.errors import UserError
-from components.model.catalog import CATALOG, EMBEDDED_KEY, RUN_PREFIX, catalog_spec, run_title
+from components.model.catalog import CATALOG, RUN_PREFIX, catalog_spec, run_title
 from components.model.files import hub
 from components.training import runs
 from dashboard import access, caching, settings, state
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 _NONE = "(none)"
-_SECOND_USED = {  # pages of which only some views use the second model
-    "search": "Used in “Hits” when you choose “Compare: second model”.",
-    "evaluate": "“Compare runs” and “Graded relevance” use it.",
+_USED = {  # models that only some views of a page use
+    ("model2", "search"): "Used in “Hits” when you choose “Compare: second model”.",
+    ("model2", "evaluate"): "“Compare runs” and “Graded relevance” use it.",
+    ("cross_encoder", "search"): "Used in “Hits” when you choose “Compare: re-ranked”.",
+    ("cross_encoder", "evaluate"): "Used by runs that are re-ranked.",
 }
 
 
@@ -55,6 +57,7 @@ def _models(page: str) -> None:
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
+        ("cross_encoder", "Cross-encoder", [], "A model that reads two texts together and scores the pair."),
     ):
         if not state.is_used(name, page):
             continue
@@ -63,7 +66,7 @@ def _models(page: str) -> None:
         st.session_state[widget] = chosen
         st.selectbox(
             label,
-            list(dict.fromkeys([*none, *(spec.key for spec in CATALOG), *trained, chosen])),
+            list(dict.fromkeys([*none, *_offered(name), *trained, chosen])),
             format_func=_label,
             key=widget,
             on_change=_choose_model,
@@ -71,11 +74,16 @@ def _models(page: str) -> None:
             accept_new_options=free,
             help=help_text + (f" You can also type a Hugging Face hub id{folder}." if free else ""),
         )
-        if name == "model2" and page in _SECOND_USED:
-            st.caption(_SECOND_USED[page])
+        if note := _USED.get((name, page)):
+            st.caption(note)
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:
             st.error(messages.escape(problem))
+
+
+def _offered(name: str) -> list[str]:
+    """The keys of the catalog's models for a setting: all, or for a cross-encoder those with a head for pairs."""
+    return [spec.key for spec in CATALOG if spec.cross_encoder or name != "cross_encoder"]
 
 
 def _trained() -> list[str]:
@@ -88,7 +96,7 @@ def _trained() -> list[str]:
 def _choose_model(name: str) -> None:
     entered = st.session_state[f"w_{name}"]
     if entered in (None, _NONE):
-        state.put(name, EMBEDDED_KEY if name == "model" else "")
+        state.put(name, state.default(name))
         return
     try:
         state.put(name, settings.allowed_model(entered))

@@ -13,6 +13,8 @@ from dashboard import ready_made, settings
 EXAMPLES = {
     "model": "google-bert/bert-base-uncased",
     "model2": "distilbert/distilbert-base-uncased",
+    "cross_encoder": "cross-encoder/qnli-electra-base",
+    "pairs_view": "scores",
     "sentences": ("A & b = c?", "日本語 😀", 'quotes " and <b>'),
     "max_length": 17,
     "projector": True,

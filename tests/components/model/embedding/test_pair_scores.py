@@ -101,9 +101,28 @@ def test_models_without_one_score_are_refused(embedded, tiny_folder, tmp_path):
         embedded.score_pairs(["a"], ["b"])
     with pytest.raises(ModelError, match="no head"):
         Backend.load(str(tiny_folder("bert")), device_name="cpu").score_pairs(["a"], ["b"])
-    three = Backend.load(str(save_cross_encoder(tmp_path, "bert", outputs=3)), device_name="cpu")
+
+
+def test_a_model_of_three_labels_gives_all_and_ranks_by_the_chosen_one(tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    folder = save_cross_encoder(tmp_path, "bert", outputs=3)
+    theirs = CrossEncoder(str(folder), device="cpu", local_files_only=True)
+    expected = theirs.predict(list(zip(QUERIES, DOCUMENTS, strict=True)), activation_fn=torch.nn.Identity())
+    three = Backend.load(str(folder), device_name="cpu")
+    assert three.pair_labels() == ("LABEL_0", "LABEL_1", "LABEL_2")
+    np.testing.assert_allclose(three.pair_logits(QUERIES, DOCUMENTS), expected, atol=1e-5)
+    np.testing.assert_allclose(three.score_pairs(QUERIES, DOCUMENTS, label=2), expected[:, 2], atol=1e-5)
     with pytest.raises(ModelError, match="3 numbers"):
         three.score_pairs(["a"], ["b"])
+
+
+def test_labels_have_their_published_names(tmp_path):
+    folder = save_cross_encoder(tmp_path, "bert", outputs=3)
+    path = folder / "config.json"
+    names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"id2label": names}))
+    assert Backend.load(str(folder), device_name="cpu").pair_labels() == ("contradiction", "entailment", "neutral")
 
 
 @pytest.mark.parametrize("change", ["incomplete", "shape", "nan"])

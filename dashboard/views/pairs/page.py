@@ -1,0 +1,53 @@
+"""Pairs: how a cross-encoder reads two texts together, what re-ranking changes and costs, and a ranking learnt here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dashboard import navigation
+from dashboard.views.pairs import disagreement, given, learnt, rerank, scores
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+VIEWS = {
+    "given": navigation.View(
+        "One input",
+        "What is a cross-encoder given?",
+        "Both texts become one input: [CLS] query [SEP] document [SEP].",
+    ),
+    "scores": navigation.View(
+        "Scores",
+        "What do the scores of a query's documents mean?",
+        "One query with many documents: each pair goes through the model once and gets one score.",
+    ),
+    "rerank": navigation.View(
+        "Retrieve and re-rank",
+        "What does re-ranking change, and what does it cost?",
+        "A fast model finds the first documents; a cross-encoder reads each with the query and sorts them again.",
+    ),
+    "disagree": navigation.View(
+        "Where they disagree",
+        "Where do the two models disagree, and over which words?",
+        "The documents whose rank differs most between the model's vectors and the cross-encoder.",
+    ),
+    "learnt": navigation.View(
+        "Learnt from [CLS]",
+        "Can a ranking be learnt from [CLS] vectors alone?",
+        "Logistic regression on vectors of a query and a document, compared with other rankings.",
+    ),
+}
+DRAW = {
+    "given": given.given,
+    "scores": scores.scores,
+    "rerank": rerank.rerank,
+    "disagree": disagreement.disagreement,
+    "learnt": learnt.learnt,
+}
+
+
+def _view(backend: Backend, view: str) -> None:
+    DRAW[view](backend)
+
+
+navigation.show("pairs", VIEWS, _view, "drawing the pairs")

@@ -20,6 +20,7 @@ import numpy as np
 from components.arrays import Float64
 
 Scale = Literal["logit", "sigmoid", "softmax"]
+SCALES: tuple[Scale, ...] = ("logit", "sigmoid", "softmax")
 
 
 def scales_for(labels: int) -> tuple[Scale, ...]:

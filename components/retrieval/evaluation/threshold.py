@@ -91,7 +91,7 @@ def analyse(scores: np.ndarray, relevant: np.ndarray) -> ThresholdAnalysis:
     recall = np.append(accepted_hits / len(hits) if len(hits) else np.ones(len(thresholds)), 0.0)
     average = float(-np.sum(np.diff(recall) * precision[:-1]))
     return ThresholdAnalysis(
-        *map(read_only, (thresholds, precision, recall)), average, read_only(hits), read_only(others)
+        read_only(thresholds), read_only(precision), read_only(recall), average, read_only(hits), read_only(others)
     )
 
 

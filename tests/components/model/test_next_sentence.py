@@ -52,7 +52,10 @@ def test_the_encoders_weights_are_read_once(tmp_path):
 
 
 def test_models_without_the_head_are_refused(embedded, tiny_folder, tmp_path):
-    for backend in (embedded, *(Backend.load(str(tiny_folder(kind)), device_name="cpu") for kind in ("bert", "roberta"))):
+    for backend in (
+        embedded,
+        *(Backend.load(str(tiny_folder(kind)), device_name="cpu") for kind in ("bert", "roberta")),
+    ):
         with pytest.raises(ModelError, match="next-sentence"):
             backend.next_sentence_probabilities(TEXTS, FOLLOWERS)
     masked = Backend.load(str(tiny.save_tiny_masked_lm(tmp_path)), device_name="cpu")  # without the pooler too

@@ -49,6 +49,7 @@ TRIPLES = {
         "much farther away. After a month of searching they found a new home by the river, with a garden for the dog.",
     ),
 }
+FROM_CORPUS = "From the corpus"  # a query, its own sentence, and another one, of the same topic where there are topics
 ROLES = ("relevant", "other")
 STRATEGIES = {"longest_first": "Longest first", "only_second": "Only the document"}
 TEXTS = {"pair_query": "Query", "pair_relevant": "Relevant document", "pair_other": "Other document"}
@@ -67,17 +68,19 @@ class _Reading:
 
 def given(backend: Backend) -> None:
     """Draw both pairs as chips, their scores, what truncation removes, and next-sentence prediction."""
-    _examples()
+    top = st.container(gap="xsmall")
+    with top:
+        _examples()
     scorer = model_gate.cross_encoder()
     if scorer is None:
         return
     query, *documents = (str(state.get(name)) for name in TEXTS)
     if not all(text.strip() for text in (query, *documents)):
-        with controls.row():
+        with top, controls.row():
             _own_texts()
         st.info("**A text is missing.** Type a query and two documents under “Texts”.", icon=":material/edit:")
         return
-    with controls.row():
+    with top, controls.row():
         truncation = cast("Truncation", controls.choice("truncation", "Truncate", STRATEGIES))
         length, longest = _length(scorer, query, documents)
         _own_texts()
@@ -107,26 +110,14 @@ def _examples() -> None:
     """Ready-made texts, and some of the corpus."""
     texts = tuple(state.get(name) for name in TEXTS)
     st.session_state["w_triple"] = next((name for name, triple in TRIPLES.items() if triple == texts), None)
-    corpus = current.in_use()
-    has_queries = current.query_column(corpus) is not None
-    with st.container(horizontal=True, vertical_alignment="center", key="row_ready"):
+    with st.container(key="row_ready"):
         controls.checked(
             st.pills,
             "Ready-made texts",
-            options=list(TRIPLES),
+            options=[*TRIPLES, FROM_CORPUS],
             key="w_triple",
             label_visibility="collapsed",
-            on_choice=lambda name: _put(TRIPLES[name]),
-        )
-        st.button(
-            "From the corpus",
-            key="from_corpus",
-            icon=":material/casino:",
-            disabled=not has_queries,
-            help="A query of the corpus, its own sentence, and another sentence, of the same topic where there are topics"
-            if has_queries
-            else "The corpus has no column with a query for each sentence",
-            on_click=_from_corpus,
+            on_choice=lambda name: _from_corpus() if name == FROM_CORPUS else _put(TRIPLES[name]),
         )
 
 
@@ -141,6 +132,7 @@ def _from_corpus() -> None:
     column = current.query_column(corpus)
     rows = [] if column is None else [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
     if column is None or not rows or len(corpus) < 2:
+        state.notice(f"{corpus.name} has no column with a query for each sentence.", page="pairs")
         return
     number = st.session_state["_corpus_triple"] = st.session_state.get("_corpus_triple", -1) + 1
     randomness = np.random.default_rng(number)

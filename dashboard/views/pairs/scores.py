@@ -26,6 +26,8 @@ from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.analysis.pair_scales import Scale
     from components.arrays import Float32, Int64
     from components.jobs import IsCancelled, ReportProgress
@@ -51,10 +53,6 @@ class _Scored:
     relevant: np.ndarray  # bool [document]
     unit: str  # what the score is
 
-    @property
-    def analysis(self) -> ThresholdAnalysis:
-        return threshold.analyse(self.scores, self.relevant)
-
 
 def scores(backend: Backend) -> None:
     """Draw the histogram, the threshold with its confusion matrix, and the precision-recall curve."""
@@ -69,7 +67,7 @@ def scores(backend: Backend) -> None:
             after_change=_new_query,
         )
         relevant_by = _relevant_by(corpus)
-        slots = st.container(horizontal=True, width="content")  # the topic, when the hits are known
+        slot = st.container(width=round(330 * controls.scale()))  # for the threshold, when the scores are known
         panel = controls.options()
     with panel:
         _documents_options(corpus)
@@ -85,7 +83,7 @@ def scores(backend: Backend) -> None:
     cosines = _cosines(backend, corpus, query)
     if cosines is None:
         return
-    relevant, meaning = _relevant(corpus, query, relevant_by, cosines, slots)
+    relevant, meaning = _relevant(corpus, query, relevant_by, cosines, panel)
     rows = _chosen_rows(cosines, min(int(state.get("scored_documents")), len(corpus)))
     logits = _logits(scorer, corpus, query, rows)
     if logits is None:
@@ -97,7 +95,25 @@ def scores(backend: Backend) -> None:
     if not scored.relevant.any():
         st.info(f"**None of the {len(rows):,} scored documents is relevant.** {meaning}", icon=":material/rule:")
         return
-    _drawn(scored, corpus, scorer, backend, scale, meaning)
+    analysis = threshold.analyse(scored.scores, scored.relevant)
+    with slot:
+        chosen = _threshold(scored, analysis, scale)
+    _drawn(scored, corpus, analysis, chosen, scale)
+    own = threshold.analyse(scored.cosines, scored.relevant).average_precision
+    _averages(analysis.average_precision, own, scorer, backend)
+    if scale != "logit":
+        st.warning(
+            f"**The {scale} is not a calibrated probability.** Of documents with {scale} 0.8 not 80 % need be relevant: "
+            "the numbers follow from the pairs that the model was trained on, and nothing makes them match your documents.",
+            icon=":material/balance:",
+        )
+    figures.reading(
+        "Orange bars count relevant documents, blue bars all others; each grid line means ten times as many. What lies right "
+        "of the dashed line is accepted. The point on the curve is the same threshold: moving it right trades recall for "
+        "precision.",
+        f"{meaning} Such labels are coarse, and the threshold that is best here was chosen on the same documents: on other "
+        "queries it does worse. Recall counts only the scored documents.",
+    )
 
 
 def _new_threshold() -> None:
@@ -203,7 +219,7 @@ def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32 | None:
 
 
 def _relevant(
-    corpus: Corpus, query: str, relevant_by: str, cosines: Float32, slots: st.delta_generator.DeltaGenerator
+    corpus: Corpus, query: str, relevant_by: str, cosines: Float32, panel: DeltaGenerator
 ) -> tuple[np.ndarray, str]:
     """Which sentences of the corpus are relevant, bool [sentence], and a sentence that says what counts as relevant."""
     column = current.query_column(corpus)
@@ -226,7 +242,7 @@ def _relevant(
     topics = _topics(corpus) or ()
     likely = Counter(topics[row] for row in (np.flatnonzero(own) if own.any() else top(cosines, FEW_HITS)))
     names = sorted(set(topics))
-    with slots:
+    with panel:
         topic = controls.pick(
             "relevant_topic",
             "Topic",
@@ -271,13 +287,12 @@ def _logits(scorer: Backend, corpus: Corpus, query: str, rows: Int64) -> Float32
     return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 
-def _drawn(scored: _Scored, corpus: Corpus, scorer: Backend, backend: Backend, scale: Scale, meaning: str) -> None:
-    analysis = scored.analysis
-    chosen = _threshold(scored, analysis, scale)
+def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen: float, scale: Scale) -> None:
+    """Both figures and the confusion matrix at the chosen threshold."""
     confusion = analysis.at(chosen)
     relevant = int(scored.relevant.sum())
-    left, right = st.columns([3, 2])
     accepted = confusion.true_positives + confusion.false_positives
+    left, right = st.columns([3, 2])
     with left:
         figures.figure(
             histogram.two_histograms(
@@ -318,21 +333,6 @@ def _drawn(scored: _Scored, corpus: Corpus, scorer: Backend, backend: Backend, s
         f"{confusion.false_negatives} of {counted(relevant, 'relevant document')}."
     )
     _matrix(confusion)
-    own = threshold.analyse(scored.cosines, scored.relevant).average_precision
-    _averages(analysis.average_precision, own, scorer, backend)
-    if scale != "logit":
-        st.warning(
-            f"**The {scale} is not a calibrated probability.** Of documents with {scale} 0.8 not 80 % need be relevant: "
-            "the numbers follow from the pairs that the model was trained on, and nothing makes them match your documents.",
-            icon=":material/balance:",
-        )
-    figures.reading(
-        "Orange bars count relevant documents, blue bars all others; each grid line means ten times as many. What lies right "
-        "of the dashed line is accepted. The point on the curve is the same threshold: moving it right trades recall for "
-        "precision.",
-        f"{meaning} Such labels are coarse, and the threshold that is best here was chosen on the same documents: on other "
-        "queries it does worse. Recall counts only the scored documents.",
-    )
 
 
 def _digits(scale: Scale) -> int:
@@ -370,7 +370,7 @@ def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> fl
 def _matrix(confusion: Confusion) -> None:
     """The confusion matrix and what follows from it."""
     left, right = st.columns([2, 3])
-    with left:
+    with left.container(key="confusion"):
         figures.plain_table(
             pd.DataFrame(
                 {
@@ -378,8 +378,7 @@ def _matrix(confusion: Confusion) -> None:
                     "accepted": [confusion.true_positives, confusion.false_positives],
                     "rejected": [confusion.false_negatives, confusion.true_negatives],
                 }
-            ),
-            key="confusion",
+            )
         )
     with right:
         columns = st.columns(4)

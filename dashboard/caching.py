@@ -20,6 +20,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from components.arrays import read_only
 from components.errors import UserError
 from components.folders import cache_part
 from components.jobs import RETRY_SECONDS, Cache, Job, Jobs, Lane, Presence, Queue
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
     from components.model.backend import Backend
+    from components.model.tokenization import Truncation
     from components.model.trace import Trace
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
@@ -355,6 +357,26 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
     options = info.options
     key = (info.model, info.revision, options.layers, options.poolings, options.max_length, queries)
     return _query_vectors().get(key, lambda: compute(backend, queries, info))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _pair_logits() -> Cache[Float32]:
+    return Cache(256)
+
+
+def pair_logits(
+    backend: Backend,
+    queries: tuple[str, ...],
+    documents: tuple[str, ...],
+    max_length: int | None,
+    truncation: Truncation,
+) -> Float32:
+    """A cross-encoder's logits of a few pairs [pair, label]; shared, so that nobody may change them."""
+    key = (backend.spec.key, backend.revision, queries, documents, max_length, truncation)
+    return _pair_logits().get(
+        key,
+        lambda: read_only(backend.pair_logits(queries, documents, max_length=max_length, truncation=truncation)),
+    )
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

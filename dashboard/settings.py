@@ -12,6 +12,7 @@ from typing import Any
 
 from components.analysis.attention.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
+from components.analysis.pair_scales import SCALES
 from components.model.catalog import (
     EMBEDDED_CROSS_ENCODER_KEY,
     EMBEDDED_KEY,
@@ -21,7 +22,7 @@ from components.model.catalog import (
     parse_model,
 )
 from components.model.embedding.options import MAX_TOKEN_VECTORS
-from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
+from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, TRUNCATIONS, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
@@ -124,6 +125,13 @@ def _whole_number(text: str, most: int, least: int = 0) -> int:
     return int(text[:9])
 
 
+def _thousandths(text: str) -> int:
+    """A number with a sign. Raises ValueError."""
+    if not re.fullmatch(r"-?[0-9]{1,7}", text):
+        raise ValueError("it is not a whole number")
+    return int(text)
+
+
 def allowed_model(text: str) -> str:
     """The key of a model named in an address or in the picker.
 
@@ -194,6 +202,12 @@ LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
+# A query, a document that answers it, and one that does not.
+DEFAULT_TRIPLE = (
+    "How do bees find their way home?",
+    "Bees use the position of the sun to return to the hive.",
+    "The family found a new home near the old mill.",
+)
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 SEARCH, MAP, EVALUATE, PAIRS, TRAINING = ("search",), ("map",), ("evaluate",), ("pairs",), ("training",)
 WITH_SENTENCES = tuple(
@@ -304,7 +318,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
-    _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
+    _text("query", "q", (*SEARCH, *PAIRS), DEFAULT_QUERY, 1_000),
     _number("k", "k", 10, 100, SEARCH, least=1, words="number of hits"),
     _choice("similarity", "sim", SIMILARITIES, SEARCH),
     _choice("compare_with", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH, words="comparison"),
@@ -335,6 +349,25 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE, words="pooling"),
     # Pairs
     _choice("pairs_view", "view", ("given", "scores", "rerank", "disagree", "learnt"), PAIRS),
+    _text("pair_query", "pq", PAIRS, DEFAULT_TRIPLE[0], 4_000, words="query of the pairs"),
+    _text("pair_relevant", "pr", PAIRS, DEFAULT_TRIPLE[1], 4_000, words="relevant document"),
+    _text("pair_other", "po", PAIRS, DEFAULT_TRIPLE[2], 4_000, words="other document"),
+    _choice("truncation", "cut", TRUNCATIONS, PAIRS),
+    _number("pair_length", "pl", None, 100_000, PAIRS, least=LEAST_LENGTH, words="maximum length of a pair"),
+    _choice("score_scale", "sc", SCALES, PAIRS, words="scale of the scores"),
+    _text("score_label", "lab", PAIRS, words="label"),
+    _number("scored_documents", "n", 1_000, 5_000, PAIRS, least=50, words="number of documents"),
+    _choice("relevant_by", "rel", ("topic", "own", "marks"), PAIRS, words="relevant documents"),
+    _text("relevant_topic", "top", PAIRS, words="topic"),
+    _number("sample_seed", "seed", 0, 9_999, PAIRS, words="seed"),
+    Setting(
+        "threshold",
+        "th",
+        None,
+        lambda values: _thousandths(_single(values)),
+        lambda value: [str(value)],
+        PAIRS,
+    ),  # thousandths of the scale's unit
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

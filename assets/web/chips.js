@@ -10,7 +10,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const line = document.createElement("div");
     line.className = "row";
     line.setAttribute("role", "group");
-    line.setAttribute("aria-label", `Sentence ${row.number}`);
+    line.setAttribute("aria-label", row.label);
     const number = document.createElement("span");
     number.className = "number";
     number.textContent = row.number;
@@ -26,10 +26,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
         chip.type = "button";
         chip.className = ["chip", ...token.marks].join(" ");
         chip.textContent = token.piece;
-        if (data.withIds) {
-          const id = document.createElement("small");
-          id.textContent = token.id;
-          chip.append(id);
+        for (const text of token.under) {
+          const line = document.createElement("small");
+          line.textContent = text;
+          chip.append(line);
         }
         chip.title = token.hint;
         chip.dataset.position = `${row.index}:${token.position}`;

@@ -201,6 +201,54 @@ def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title
     return _with_legend(figure, title, 420, len(curves))
 
 
+def threshold_curve(
+    recall: np.ndarray,
+    precision: np.ndarray,
+    thresholds: np.ndarray,
+    point: tuple[float, float],
+    chance: float,
+    title: str,
+    *,
+    height: int = 300,
+) -> go.Figure:
+    """Precision over recall at every threshold, each [point] with values from 0 to 1, as steps.
+
+    `thresholds` [point] are those of the first points; the last one accepts nothing and has none. `point` is recall and
+    precision at the chosen threshold, `chance` the precision of an order at random.
+    """
+    figure = go.Figure()
+    figure.add_scatter(
+        x=np.asarray(recall, np.float32),
+        y=np.asarray(precision, np.float32),
+        mode="lines",
+        line={**theme.line_style(0), "shape": "hv"},
+        name="every threshold",
+        customdata=[f"{value:.3f}" for value in thresholds] + ["above all scores"],
+        hovertemplate="threshold %{customdata}: recall %{x:.3f}, precision %{y:.3f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[0, 1],
+        y=[chance, chance],
+        mode="lines",
+        line={"color": theme.GREY, "dash": "dot", "width": 2},
+        name="order at random",
+        hovertemplate=f"order at random: precision {chance:.3f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[point[0]],
+        y=[point[1]],
+        mode="markers",
+        marker={"size": 14, "color": theme.VERMILION, "symbol": "circle"},
+        name="this threshold",
+        cliponaxis=False,
+        hovertemplate="this threshold: recall %{x:.3f}, precision %{y:.3f}<extra></extra>",
+    )
+    figure.update_xaxes(title="recall", range=[-0.02, 1.04], zeroline=False)
+    figure.update_yaxes(title="precision", range=[-0.02, 1.06], zeroline=False)
+    theme.legend_below(figure, shown=True)
+    return theme.finish(figure, title, height)
+
+
 def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figure:
     """A point per run: quality against time per query (logarithmic); the area shows the size of the index."""
     most = max((cost.megabytes for cost in costs), default=1) or 1

@@ -1,4 +1,4 @@
-"""The distribution of scores, with some of them marked."""
+"""The distribution of scores, with some of them marked, or of two kinds of documents."""
 
 from __future__ import annotations
 
@@ -46,3 +46,38 @@ def score_histogram(
     figure.update_layout(bargap=0)
     theme.legend_below(figure)
     return theme.finish(figure, title, 300)
+
+
+def two_histograms(
+    scores: np.ndarray, relevant: np.ndarray, title: str, *, value: str, threshold: float, height: int = 300
+) -> go.Figure:
+    """The scores [document] of relevant documents and of all others as two histograms over the same bins.
+
+    `relevant` [document] says which is which; a line marks the threshold. Only the counts are sent. Their axis is
+    logarithmic, because few documents are relevant to a query.
+    """
+    is_relevant = np.asarray(relevant, bool)
+    edges = np.histogram_bin_edges(np.append(scores, threshold), bins=BINS)
+    figure, most = go.Figure(), 1
+    for name, part, colour in (
+        ("not relevant", ~is_relevant, theme.BLUE),
+        ("relevant", is_relevant, theme.ORANGE),
+    ):
+        counts, _ = np.histogram(np.asarray(scores, np.float64)[part], bins=edges)
+        most = max(most, int(counts.max()))
+        figure.add_bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts,
+            width=edges[1:] - edges[:-1],
+            name=f"{name} ({int(part.sum()):,})",
+            marker={"color": colour, "line": {"width": 0}},
+            opacity=0.8,
+            customdata=np.stack([edges[:-1], edges[1:]], axis=1),
+            hovertemplate=f"%{{y:,}} {name}, {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+        )
+    figure.add_vline(x=threshold, line={"color": theme.VERMILION, "width": 3, "dash": "dash"})
+    figure.update_yaxes(title="documents", type="log", range=[-0.3, np.log10(max(10, most)) + 0.1], dtick=1)
+    figure.update_xaxes(title=value)
+    figure.update_layout(bargap=0, barmode="overlay")
+    theme.legend_below(figure, shown=True)
+    return theme.finish(figure, title, height)

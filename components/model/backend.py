@@ -29,7 +29,7 @@ from components.model.files import sources
 from components.model.inside import InsideBlocks, OutputProjection
 from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
-from components.model.tokenization import check_texts
+from components.model.tokenization import Truncation, check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
 
 log = logging.getLogger(__name__)
@@ -157,14 +157,31 @@ class Backend:
         return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions))
 
     def tokenize(
-        self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, max_length: int | None = None
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str | None] | None = None,
+        max_length: int | None = None,
+        truncation: Truncation = "longest_first",
     ) -> tuple[TokenizedSentence, ...]:
-        """The tokens of a set of sentences, without a forward pass."""
+        """The tokens of a set of sentences, without a forward pass. Raises InputError as `Tokenization.tokenize` does."""
         check_texts(texts, pairs)
         seconds = pairs if pairs is not None else [None] * len(texts)
         return tuple(
-            self.tokenization.tokenize(text, pair, max_length) for text, pair in zip(texts, seconds, strict=True)
+            self.tokenization.tokenize(text, pair, max_length, truncation)
+            for text, pair in zip(texts, seconds, strict=True)
         )
+
+    def next_sentence_probabilities(self, texts: Sequence[str], followers: Sequence[str]) -> Float32:
+        """The probability that each of the `followers` follows the text of the same number, float32 [pair].
+
+        It is that of BERT's next-sentence prediction (Devlin et al. 2019): the softmax of two logits, from the pooler's
+        output. Raises ModelError for a model that was published without this head, InputError as `trace` does.
+        """
+        head = self.loaded.next_sentence_head()
+        arrays = self.tokenization.arrays(self.tokenize(texts, followers))
+        with self.loaded.forward_pass():
+            logits = head(self.encoder(**self.loaded.tensors(*arrays)).pooler_output)
+            return read_only(numpy_of(logits.softmax(dim=-1)[:, 0]))
 
     def embed(
         self,

@@ -68,6 +68,7 @@ class LoadedModel:
         self._eager: Any = None
         self._masked_lm: Any = None
         self._pair_scorer: Any = None
+        self._next_sentence: torch.nn.Linear | None = None
 
     def check_pass(self) -> None:
         """Run one short text, which is not counted. Raises ModelError if the vectors are not finite; else as torch does."""
@@ -121,6 +122,13 @@ class LoadedModel:
             if self._pair_scorer is None:
                 self._pair_scorer = loading.pair_scorer(self._folder, self.encoder, self.spec.title)
             return self._pair_scorer
+
+    def next_sentence_head(self) -> torch.nn.Linear:
+        """The head for next-sentence prediction. Raises ModelError if none was published."""
+        with self.lock:
+            if self._next_sentence is None:
+                self._next_sentence = loading.next_sentence_head(self._folder, self.encoder, self.spec.title)
+            return self._next_sentence
 
 
 def numpy_of(tensor: torch.Tensor) -> Float32:

@@ -224,8 +224,12 @@ def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
     return model.to(next(encoder.parameters()).device).eval()
 
 
-def head_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
-    """The float32 weights of a classification head in a folder's safetensors; empty if there is none."""
+CLASSIFIER = ("classifier.", "pre_classifier.")  # how the names of a classification head's weights begin
+NEXT_SENTENCE = "cls.seq_relationship."  # the same of BERT's head for next-sentence prediction
+
+
+def head_weights(folder: Path, name: str, prefixes: tuple[str, ...] = CLASSIFIER) -> dict[str, torch.Tensor]:
+    """The float32 weights of a head in a folder's safetensors, whose names begin in one of these ways; empty without one."""
     from safetensors import SafetensorError, safe_open
 
     files = hub.weight_parts(folder) or ("model.safetensors", ADAPTER_WEIGHTS)
@@ -235,11 +239,33 @@ def head_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
             with safe_open(path, "pt") as content:
                 for key in content.keys():  # noqa: SIM118 - not a dictionary
                     part = key.removeprefix(ADAPTER_PREFIX)
-                    if part.startswith(("classifier.", "pre_classifier.")):
+                    if part.startswith(prefixes):
                         weights[part] = content.get_tensor(key).float()
     except (OSError, SafetensorError) as problem:
         raise unusable(name, problem) from problem
     return weights
+
+
+def next_sentence_head(folder: Path | None, encoder: Any, name: str) -> torch.nn.Linear:
+    """BERT's head for next-sentence prediction: from the pooler's output to two logits, "B follows A" and "it does not".
+
+    Only the head is read, from the folder's safetensors. Raises ModelError if there is none, or if it is damaged.
+    """
+    weights = {} if folder is None else head_weights(folder, name, (NEXT_SENTENCE,))
+    if not weights or getattr(encoder, "pooler", None) is None:
+        raise ModelError(
+            "unsupported",
+            f"{name} has no head for next-sentence prediction.",
+            "BERT's own checkpoints were published with one; most later models were trained without this task.",
+            "Pick for example BERT base.",
+        )
+    head = torch.nn.Linear(encoder.config.hidden_size, 2)
+    try:
+        head.load_state_dict({key.removeprefix(NEXT_SENTENCE): value for key, value in weights.items()})
+    except RuntimeError as problem:
+        raise unusable(name, problem) from problem
+    check_finite(head, name)
+    return head.to(next(encoder.parameters()).device).eval().requires_grad_(False)
 
 
 def _no_score(name: str, reason: str) -> ModelError:

@@ -3,7 +3,7 @@
 A fast tokenizer shared by threads gives silently wrong truncation or padding when calls differ in these
 settings, because the settings are stored in the tokenizer. So ours is a private copy with both switched
 off permanently: nothing changes it after construction, and truncation and padding are done here, by the rules
-of transformers (longest first, on the right; tests compare the two).
+of transformers (on the right; of a pair the longer text first, or only the second; tests compare the two).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from components.arrays import Int64
 from components.errors import InputError, ModelError, first_line
 from components.model.trace import Dropped, Token, TokenizedSentence
 
+Truncation = Literal["longest_first", "only_second"]  # which text of a pair is truncated, as transformers names it
+TRUNCATIONS: tuple[Truncation, ...] = ("longest_first", "only_second")
 MAX_SENTENCES = 64  # of a trace
 MAX_CHARACTERS = 20_000  # of a trace, all sentences together
 MOST_GROWTH = 16  # times that a tokenizer may lengthen a text before it splits it; published ones double it, or nearly
@@ -132,15 +134,28 @@ class Tokenization:
                 "Pick another model.",
             )
 
-    def tokenize(self, text: str, pair: str | None = None, max_length: int | None = None) -> TokenizedSentence:
-        """Tokens of a text, or of a pair of texts, truncated to `max_length` tokens (by default the model's maximum)."""
+    def tokenize(
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        truncation: Truncation = "longest_first",
+    ) -> TokenizedSentence:
+        """Tokens of a text, or of a pair of texts, truncated to `max_length` tokens (by default the model's maximum).
+
+        `truncation` says which text of a pair gives way. Raises InputError for an impossible length, and where only the
+        second text may be truncated but the first leaves it no room.
+        """
         limit = self.check_length(max_length, pair is not None)
         # `encode` would hold Python's lock: a tokenizer with a slow pattern would stop every session.
         with _explained():
             first, *seconds = self._encoder.encode_batch([text] if pair is None else [text, pair])
         second = seconds[0] if seconds else None
-        keep_first, keep_second = _longest_first(
-            len(first), 0 if second is None else len(second), limit - self._extra[pair is not None]
+        keep_first, keep_second = _kept(
+            len(first),
+            0 if second is None else len(second),
+            limit - self._extra[pair is not None],
+            truncation if pair is not None else "longest_first",
         )
         dropped = [_truncate(text, first, keep_first, of_pair=False)]
         if second is not None and pair is not None:
@@ -204,8 +219,17 @@ class Tokenization:
             rows.append([*before, *ids[:room], *after])
         return rows, truncated
 
+    @property
+    def gives_segments(self) -> bool:
+        """Whether the tokenizer, as published, gives token types, and the model has them."""
+        return self.has_segments and self._gives_segments
+
     def encode_pairs(
-        self, texts: Sequence[str], pairs: Sequence[str], max_length: int | None = None
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str],
+        max_length: int | None = None,
+        truncation: Truncation = "longest_first",
     ) -> list[tuple[list[int], list[int]]]:
         """The ids and segments of many pairs of texts: the same as `tokenize`, without its records.
 
@@ -215,7 +239,7 @@ class Tokenization:
         join = self._encoder.post_process if self._processor is None else self._processor.process
         rows = []
         for first, second in zip(self._encode_fast(texts), self._encode_fast(pairs), strict=True):
-            keep_first, keep_second = _longest_first(len(first), len(second), room)
+            keep_first, keep_second = _kept(len(first), len(second), room, truncation)
             first.truncate(keep_first)
             second.truncate(keep_second)
             with _explained():
@@ -302,6 +326,21 @@ def _explained() -> Iterator[None]:
             "A tokenizer should be able to split every text.",
             "Change the text, or pick another model.",
         ) from problem
+
+
+def _kept(first: int, second: int, room: int, truncation: Truncation) -> tuple[int, int]:
+    """The number of tokens kept of two texts that share some room. Raises InputError as `Tokenization.tokenize` does."""
+    if truncation == "longest_first":
+        return _longest_first(first, second, room)
+    if first + second <= room:
+        return first, second
+    if first >= room:
+        raise InputError(
+            f"The first text has {first} tokens, and the pair has room for {room}.",
+            "If only the second text is truncated, at least one of its tokens must remain.",
+            "Raise the maximum length, shorten the first text, or truncate the longer text first.",
+        )
+    return first, room - first
 
 
 def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 import streamlit as st
 
-from components.model.trace import TokenizedSentence
+from components.model.trace import Token, TokenizedSentence
 from dashboard.ready_made import ASSETS
 
 TINTS = 6
@@ -37,6 +37,7 @@ class ChipRow:
     index: int  # reported after a click
     sentence: TokenizedSentence
     picked: tuple[int, ...] = ()
+    label: str = ""  # for screen readers; empty: its number as a sentence
 
 
 @cache
@@ -79,12 +80,14 @@ def chips(
     unknown_id: int | None = None,
     scale: float = 1.0,
     special_ids: frozenset[int] = frozenset(),
-    with_ids: bool = False,
+    under: Callable[[Token], Sequence[str]] = lambda token: (),
+    by_text: bool = False,
 ) -> None:
     """Draw tokens as chips. After a click, `on_click(row index, position)` runs before the page is drawn again.
 
-    `with_ids` writes each token's id under its piece. Tokens with `special_ids` are drawn as special tokens even if a
-    person typed them (such as [MASK]).
+    `under` gives the lines of small type under each token's piece, such as its id. Tokens with `special_ids` are drawn as
+    special tokens even if a person typed them (such as [MASK]). Words next to each other differ in colour, or, `by_text`,
+    the two texts of a pair do.
     """
 
     drawn = {row.index: len(row.sentence) for row in rows}
@@ -99,20 +102,26 @@ def chips(
         data={
             "clickable": on_click is not None,
             "scale": scale,
-            "withIds": with_ids,
-            "rows": [_row(row, unknown_id, special_ids) for row in rows],
+            "rows": [_row(row, unknown_id, special_ids, under, by_text) for row in rows],
         },
         on_clicked_change=clicked,
     )
 
 
-def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> dict[str, Any]:
+def _row(
+    row: ChipRow,
+    unknown_id: int | None,
+    special_ids: frozenset[int],
+    under: Callable[[Token], Sequence[str]],
+    by_text: bool,
+) -> dict[str, Any]:
     words: list[dict[str, Any]] = []
     previous_word: tuple[bool, int] | None = None
     for token in row.sentence.tokens:
         word = None if token.word is None else (token.in_pair, token.word)
         if word is None or word != previous_word:
-            tint = "x" if word is None else str(sum(item["tint"] != "x" for item in words) % TINTS)
+            number = int(token.in_pair) if by_text else sum(item["tint"] != "x" for item in words)
+            tint = "x" if word is None else str(number % TINTS)
             words.append({"tint": tint, "tokens": []})
         previous_word = word
         unknown, picked = token.id == unknown_id, token.position in row.picked
@@ -129,7 +138,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
         words[-1]["tokens"].append(
             {
                 "piece": token.piece,
-                "id": token.id,
+                "under": list(under(token)),
                 "position": token.position,
                 "hint": hint,
                 "marks": [name for name, is_set in marks.items() if is_set],
@@ -139,6 +148,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
     return {
         "index": row.index,
         "number": row.index + 1,
+        "label": row.label or f"Sentence {row.index + 1}",
         "direction": _direction(row.sentence.text),
         "words": words,
     }

@@ -48,6 +48,7 @@ def backend() -> Any:
         ("attention", "Which token attends to which?"),
         ("map", "How do blocks rearrange the tokens?"),
         ("search", "Which sentences come closest?"),
+        ("pairs", "What is a cross-encoder given?"),
         ("training", "What does the model learn from?"),
         ("about", "About BERT Internals"),
     ],
@@ -325,23 +326,14 @@ def test_a_picked_token_shows_its_facts(open_page: Open) -> None:
 
 def test_chips_of_pieces_have_ids_and_say_where_they_count_from(open_page: Open) -> None:
     shown = chips(open_page("tokens"))
-    assert shown["withIds"]
-    assert [word["tokens"][0]["id"] for word in shown["rows"][2]["words"]] == [
-        101,
-        1045,
-        2404,
-        2769,
-        1999,
-        1996,
-        2924,
-        1012,
-        102,
-    ]
+    ids = ["101", "1045", "2404", "2769", "1999", "1996", "2924", "1012", "102"]
+    assert [word["tokens"][0]["under"] for word in shown["rows"][2]["words"]] == [[number] for number in ids]
     assert (
         shown["rows"][0]["words"][5]["tokens"][0]["hint"] == "id 2924, position 5, characters 14 to 17 (counted from 0)"
     )
     assert BANK[0][14:18] == "bank"
-    assert not chips(open_page("layers"))["withIds"]
+    rows = chips(open_page("layers"))["rows"]
+    assert not any(token["under"] for row in rows for word in row["words"] for token in word["tokens"])
 
 
 def test_words_are_counted_without_punctuation(open_page: Open) -> None:

@@ -17,6 +17,7 @@ from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.loaded import LoadedModel
+from components.model.tokenization import Truncation
 
 
 def label_names(embedder: Embedder) -> tuple[str, ...]:
@@ -70,13 +71,15 @@ def pair_logits(
     documents: Sequence[str],
     *,
     max_length: int | None = None,
+    truncation: Truncation = "longest_first",
     token_budget: int | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Float32:
     """The logits of each query with the document of the same number, float32 [pair, label], in float32 precision.
 
-    Both together are truncated to `max_length` tokens (the model's own by default), the longer text first.
+    Both together are truncated to `max_length` tokens (the model's own by default), the longer text first
+    or only the document (`truncation`).
     `progress(done, total)` counts pairs. Raises ModelError for a model that is not a cross-encoder, InputError for an
     impossible length, ValueError for unequal numbers of texts, Cancelled.
     """
@@ -88,7 +91,7 @@ def pair_logits(
     done = 0
     for start in range(0, len(queries), SENTENCES_PER_BLOCK):
         block = slice(start, start + SENTENCES_PER_BLOCK)
-        pairs = model.tokenization.encode_pairs(queries[block], documents[block], length)
+        pairs = model.tokenization.encode_pairs(queries[block], documents[block], length, truncation)
         lengths = [len(ids) for ids, _ in pairs]
         for rows, logits in embedder.in_batches(
             pairs, lengths, lambda batch: _logits(model, batch), token_budget, is_cancelled

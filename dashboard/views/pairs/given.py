@@ -2,11 +2,303 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis import pair_scales
+from components.errors import InputError, ModelError
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.settings import DEFAULT_TRIPLE
+from dashboard.ui import browser, controls, figures, messages, model_gate
+from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
+    from components.arrays import Float32
     from components.model.backend import Backend
+    from components.model.tokenization import Truncation
+    from components.model.trace import Token, TokenizedSentence
+
+# Query, relevant document, other document; written for this page.
+TRIPLES = {
+    "An answer": DEFAULT_TRIPLE,
+    "One word, two senses": (
+        "She put money in the bank.",
+        "She paid cash into her account.",
+        "She sat on the bank of the river.",
+    ),
+    "Who does what": ("A dog bites a man.", "A man is bitten by a dog.", "A man bites a dog."),
+    "A negation": ("The bottle is not empty.", "There is something in the bottle.", "The bottle is empty."),
+    "What follows": (
+        "Dark clouds had gathered over the town.",
+        "Soon it began to rain.",
+        "The museum bought two paintings.",
+    ),
+    "A long document": (
+        "How do bees find their way home?",
+        "Bees leave the hive on the first warm morning of the year. They visit flowers within a few hundred metres, and the "
+        "older ones fly much farther. On the way they have to avoid birds, rain and strong wind. After an hour each bee is "
+        "heavy with pollen. It returns by the position of the sun, which it remembers from its flight out.",
+        "The family moved in the first warm week of the year. They looked at houses near the old mill, and at some that were "
+        "much farther away. After a month of searching they found a new home by the river, with a garden for the dog.",
+    ),
+}
+FROM_CORPUS = "From the corpus"  # a query, its own sentence, and another one, of the same topic where there are topics
+ROLES = ("relevant", "other")
+STRATEGIES = {"longest_first": "Longest first", "only_second": "Only the document"}
+TEXTS = {"pair_query": "Query", "pair_relevant": "Relevant document", "pair_other": "Other document"}
+TAGS = ("topic", "label", "category")  # columns that name a sentence's topic
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One pair as the model gets it, or why it cannot."""
+
+    role: str
+    document: str
+    tokens: TokenizedSentence | None
+    problem: str = ""
 
 
 def given(backend: Backend) -> None:
-    """Draw the view."""
+    """Draw both pairs as chips, their scores, what truncation removes, and next-sentence prediction."""
+    top = st.container(gap="xsmall")
+    with top:
+        _examples()
+    scorer = model_gate.cross_encoder()
+    if scorer is None:
+        return
+    query, *documents = (str(state.get(name)) for name in TEXTS)
+    if not all(text.strip() for text in (query, *documents)):
+        with top, controls.row():
+            _own_texts()
+        st.info("**A text is missing.** Type a query and two documents under “Texts”.", icon=":material/edit:")
+        return
+    with top, controls.row():
+        truncation = cast("Truncation", controls.choice("truncation", "Truncate", STRATEGIES))
+        length, longest = _length(scorer, query, documents)
+        _own_texts()
+    readings = [
+        _read(scorer, query, document, role, length, truncation)
+        for role, document in zip(ROLES, documents, strict=True)
+    ]
+    scores = [_pair(scorer, number, reading, query, length, truncation) for number, reading in enumerate(readings)]
+    st.caption(_legend(scorer))
+    _verdict(scorer, scores)
+    st.markdown(
+        "**Why this cannot be prepared:** a document's vector is computed once and kept for all queries; this score "
+        "cannot be, because every token attends to the tokens of both texts, so that each new query goes through the model "
+        "again with each document."
+    )
+    _removed(scorer, query, documents, length, longest)
+    figures.reading(
+        "Each pair is one row of tokens: blue words are the query (token type A), orange words the document (B), dashed "
+        "tokens are added by the tokenizer. Under each piece stand its position, its id and its token type. The score "
+        "below is computed from the last layer's [CLS].",
+        "Whether a score is right. The number has no unit: compare scores of one model only, and best for one query.",
+    )
+    _next_sentence(backend, query, documents)
+
+
+def _examples() -> None:
+    """Ready-made texts, and some of the corpus."""
+    texts = tuple(state.get(name) for name in TEXTS)
+    st.session_state["w_triple"] = next((name for name, triple in TRIPLES.items() if triple == texts), None)
+    with st.container(key="row_ready"):
+        controls.checked(
+            st.pills,
+            "Ready-made texts",
+            options=[*TRIPLES, FROM_CORPUS],
+            key="w_triple",
+            label_visibility="collapsed",
+            on_choice=lambda name: _from_corpus() if name == FROM_CORPUS else _put(TRIPLES[name]),
+        )
+
+
+def _put(texts: Sequence[str]) -> None:
+    for name, text in zip(TEXTS, texts, strict=True):
+        state.put(name, text)
+
+
+def _from_corpus() -> None:
+    """Take the next query at random, its sentence, and another sentence."""
+    corpus = current.in_use()
+    column = current.query_column(corpus)
+    rows = [] if column is None else [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
+    if column is None or not rows or len(corpus) < 2:
+        state.notice(f"{corpus.name} has no column with a query for each sentence.", page="pairs")
+        return
+    number = st.session_state["_corpus_triple"] = st.session_state.get("_corpus_triple", -1) + 1
+    randomness = np.random.default_rng(number)
+    row = int(randomness.choice(rows))
+    topics = next((corpus.columns[name] for name in TAGS if name in corpus.columns), None)
+    others = [
+        other
+        for other in range(len(corpus))
+        if other != row
+        and (topics is None or topics[other] == topics[row])
+        and corpus.texts[other] != corpus.texts[row]
+    ] or [other for other in range(len(corpus)) if other != row]
+    _put((corpus.columns[column][row], corpus.texts[row], corpus.texts[int(randomness.choice(others))]))
+
+
+def _own_texts() -> None:
+    """The three texts as fields."""
+    with st.popover("Texts", icon=":material/edit:", width="content"):
+        for name, label in TEXTS.items():
+            controls.bind(name, st.text_area, label, max_chars=4_000, height=68 if name == "pair_query" else 110)
+
+
+def _length(scorer: Backend, query: str, documents: Sequence[str]) -> tuple[int, int]:
+    """The chosen number of tokens of a pair, and that of the longer pair without truncation."""
+    tokenization = scorer.tokenization
+    lengths = np.array(tokenization.lengths([query, *documents])) - tokenization.frame_length
+    longest = int(lengths[0] + lengths[1:].max()) + tokenization.pair_frame_length
+    most = min(longest, scorer.own_max_length)
+    least = min(tokenization.pair_frame_length + 2, most)
+    if least == most:
+        return most, longest
+    length = controls.bind(
+        "pair_length",
+        st.slider,
+        "At most (tokens)",
+        default=most,
+        min_value=least,
+        max_value=most,
+        to_widget=lambda value: min(max(value, least), most),
+        from_widget=lambda value: None if value >= most else value,
+        help="Special tokens included. At the right end nothing is truncated, unless a pair is longer than the model allows.",
+        width=round(280 * controls.scale()),
+    )
+    return int(length), longest
+
+
+def _read(scorer: Backend, query: str, document: str, role: str, length: int, truncation: Truncation) -> _Reading:
+    try:
+        (tokens,) = scorer.tokenize([query], [document], length, truncation)
+    except InputError as problem:
+        return _Reading(role, document, None, f"{problem.problem} {problem.fix}")
+    return _Reading(role, document, tokens)
+
+
+def _pair(
+    scorer: Backend, number: int, reading: _Reading, query: str, length: int, truncation: Truncation
+) -> Float32 | None:
+    """One pair's chips and score; returns its logits [label], None if it cannot be read."""
+    with st.container(gap="xsmall", key=f"pair_{reading.role}"):
+        if reading.tokens is None:
+            st.warning(f"The {reading.role} document: {messages.escape(reading.problem)}")
+            return None
+
+        def under(token: Token) -> tuple[str, ...]:
+            kind = f"{token.segment} {'AB'[token.segment]}" if scorer.facts.segments > 1 else "–"
+            return str(token.position), str(token.id), kind if token.segment < 2 else str(token.segment)
+
+        browser.chips(
+            [browser.ChipRow(number, reading.tokens, label=f"Query and {reading.role} document")],
+            key=f"chips_{reading.role}",
+            unknown_id=scorer.tokenization.unknown_id,
+            scale=controls.scale(),
+            under=under,
+            by_text=True,
+        )
+        logits = caching.pair_logits(scorer, (query,), (reading.document,), length, truncation)[0]
+        st.markdown(f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}")
+    return logits
+
+
+def _scores(labels: Sequence[str], logits: np.ndarray) -> str:
+    """The logit of each label, with its sigmoid or softmax."""
+    (_, scale) = pair_scales.scales_for(len(labels))
+    values = pair_scales.on_scale(logits[None], scale)[0]
+    if len(labels) == 1:
+        return f"score: logit **{logits[0]:.2f}**, {scale} **{values[0]:.2f}**"
+    return " · ".join(
+        f"{messages.escape(label)}: logit {logit:.2f}, {scale} **{value:.2f}**"
+        for label, logit, value in zip(labels, logits, values, strict=True)
+    )
+
+
+def _legend(scorer: Backend) -> str:
+    text = "Under each piece: position, id, token type (0 A: query, 1 B: document). Dashed: special token."
+    if scorer.facts.segments < 2:
+        return "Under each piece: position and id; this model has no token types. Dashed: special token."
+    if not scorer.tokenization.gives_segments:
+        text += (
+            " This model's tokenizer was published without token types: the score is computed with type 0 everywhere."
+        )
+    return text
+
+
+def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
+    relevant, other = scores
+    if relevant is None or other is None or len(relevant) > 1:
+        return
+    difference = float(relevant[0] - other[0])
+    which = "relevant" if difference > 0 else "other"
+    text = f":material/insights: The **{which} document** gets the higher score, by {abs(difference):.2f}."
+    if difference <= 0:
+        text += " Here the model is wrong."
+    if scorer.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
+        text += (
+            " The included cross-encoder was trained to score how similar two sentences are (STS-B), not whether a document "
+            "answers a query."
+        )
+    st.markdown(text)
+
+
+def _removed(scorer: Backend, query: str, documents: Sequence[str], length: int, longest: int) -> None:
+    """What both strategies remove from each side at this length."""
+    st.subheader("What truncation removes", anchor=False)
+    if longest <= length:
+        st.caption(
+            f"Nothing: the longer pair has {counted(longest, 'token')}, special tokens included. Move “At most” to the left "
+            "to see from which text tokens are removed."
+        )
+        return
+    rows = []
+    for truncation, title in STRATEGIES.items():
+        for role, document in zip(ROLES, documents, strict=True):
+            reading = _read(scorer, query, document, role, length, cast("Truncation", truncation))
+            row = {"truncate": title.lower(), "pair": f"query + {role}"}
+            if reading.tokens is None:
+                rows.append(row | {"from the query": "not possible", "from the document": reading.problem})
+                continue
+            dropped = {item.of_pair: f"{item.tokens}: {item.text[:300]}" for item in reading.tokens.dropped}
+            rows.append(
+                row
+                | {"from the query": dropped.get(False, "nothing"), "from the document": dropped.get(True, "nothing")}
+            )
+    figures.plain_table(pd.DataFrame(rows))
+    st.caption(
+        f"At most {length} tokens per pair; each cell has the number of removed tokens and their text. “Longest first” "
+        "removes tokens from the longer text until both are equally long, then from both; “only the document” keeps the "
+        "whole query."
+    )
+
+
+def _next_sentence(backend: Backend, query: str, documents: Sequence[str]) -> None:
+    """The probability that each document follows the query, by the main model's head for next-sentence prediction."""
+    st.subheader("Does B follow A? Next-sentence prediction", anchor=False)
+    try:
+        probabilities = backend.next_sentence_probabilities([query] * len(documents), documents)
+    except ModelError:
+        st.caption(
+            f"{messages.escape(backend.spec.title)} was published without a head for this. BERT's own checkpoints have it: "
+            "choose BERT base as the model in the sidebar (a download, if it is not on this machine)."
+        )
+        return
+    columns = st.columns(2)
+    for column, role, probability in zip(columns, ROLES, probabilities, strict=True):
+        column.metric(f"P({role} document follows the query)", f"{100 * probability:.1f} %")
+    st.caption(
+        f"From {messages.escape(backend.spec.title)}'s own head: BERT was trained to tell the next sentence of a text from "
+        "a sentence of another text (Devlin et al. 2019), so that a change of topic lowers the number more than a missing "
+        "link does. It is not a measure of relevance."
+    )

@@ -2,11 +2,421 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis import pair_scales
+from components.arrays import read_only
+from components.charts import evaluation, histogram
+from components.retrieval.evaluation import threshold
+from components.retrieval.search.exact import top
+from dashboard import caching, state
+from dashboard.corpora import current, marks
+from dashboard.jobs import embedding, progress
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from components.analysis.pair_scales import Scale
+    from components.arrays import Float32, Int64
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.evaluation.threshold import Confusion, ThresholdAnalysis
+
+MOST_DOCUMENTS = 5_000
+FEW_HITS = 10  # whose topics are counted to find the query's
+TAGS = ("topic", "label", "category")  # columns that may name a sentence's topic
+MOST_TOPICS = 200  # with more different values a column is no list of topics
+SCALE_NAMES = {"logit": "Raw logit", "sigmoid": "Sigmoid", "softmax": "Softmax"}
+RELEVANT_BY = {"topic": "Same topic", "own": "Its own sentence", "marks": "Marks on Search"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """The scored documents of a query."""
+
+    rows: Int64  # [document] of the corpus
+    cosines: Float32  # [document], by the vectors of the main model
+    scores: np.ndarray  # float64 [document], on the chosen scale
+    relevant: np.ndarray  # bool [document]
+    unit: str  # what the score is
 
 
 def scores(backend: Backend) -> None:
-    """Draw the view."""
+    """Draw the histogram, the threshold with its confusion matrix, and the precision-recall curve."""
+    corpus = current.corpus()
+    with controls.row():
+        controls.bind(
+            "query",
+            st.text_input,
+            "Query",
+            max_chars=1_000,
+            placeholder="Type a query and press Enter",
+            after_change=_new_query,
+        )
+        relevant_by = _relevant_by(corpus)
+        slot = st.container(width=round(330 * controls.scale()))  # for the threshold, when the scores are known
+        panel = controls.options()
+    with panel:
+        _documents_options(corpus)
+    query = str(state.get("query"))
+    if not query.strip():
+        st.info("**No query yet.** Type a few words.", icon=":material/edit:")
+        return
+    scorer = model_gate.cross_encoder()
+    if scorer is None:
+        return
+    with panel:
+        scale, label = _scale(scorer)
+    cosines = _cosines(backend, corpus, query)
+    if cosines is None:
+        return
+    relevant, meaning = _relevant(corpus, query, relevant_by, cosines, panel)
+    rows = _chosen_rows(cosines, min(int(state.get("scored_documents")), len(corpus)))
+    logits = _logits(scorer, corpus, query, rows)
+    if logits is None:
+        return
+    values = pair_scales.on_scale(logits, scale)[:, label]
+    labels = scorer.pair_labels()
+    unit = f"{SCALE_NAMES[scale].lower()}{'' if len(labels) == 1 else f' of {labels[label]}'}"
+    scored = _Scored(rows, cosines[rows], values, relevant[rows], unit)
+    if not scored.relevant.any():
+        st.info(f"**None of the {len(rows):,} scored documents is relevant.** {meaning}", icon=":material/rule:")
+        return
+    analysis = threshold.analyse(scored.scores, scored.relevant)
+    with slot:
+        chosen = _threshold(scored, analysis, scale)
+    _drawn(scored, corpus, analysis, chosen, scale)
+    own = threshold.analyse(scored.cosines, scored.relevant).average_precision
+    _averages(analysis.average_precision, own, scorer, backend)
+    if scale != "logit":
+        st.warning(
+            f"**The {scale} is not a calibrated probability.** Of documents with {scale} 0.8 not 80 % need be relevant: "
+            "the numbers follow from the pairs that the model was trained on, and nothing makes them match your documents.",
+            icon=":material/balance:",
+        )
+    figures.reading(
+        "Orange bars count relevant documents, blue bars all others; each grid line means ten times as many. What lies right "
+        "of the dashed line is accepted. The point on the curve is the same threshold: moving it right trades recall for "
+        "precision.",
+        f"{meaning} Such labels are coarse, and the threshold that is best here was chosen on the same documents: on other "
+        "queries it does worse. Recall counts only the scored documents.",
+    )
+
+
+def _new_threshold() -> None:
+    state.put("threshold", None)
+
+
+def _new_query() -> None:
+    state.put("relevant_topic", "")
+    _new_threshold()
+
+
+def _documents_options(corpus: Corpus) -> None:
+    most = min(len(corpus), MOST_DOCUMENTS)
+    least = min(50, most)
+    if least < most:
+        controls.bind(
+            "scored_documents",
+            st.slider,
+            "Documents",
+            default=most,
+            min_value=least,
+            max_value=most,
+            to_widget=lambda value: min(max(value, least), most),
+            help="Half of them are the first by the model's vectors, the others a random sample of the rest. Each is read "
+            "together with the query: one pass through the cross-encoder.",
+        )
+        controls.bind("sample_seed", st.number_input, "Seed of the sample", min_value=0, max_value=9_999, step=1)
+    if current.query_column(corpus) is not None:
+        st.button(
+            "A query of the corpus",
+            key="corpus_query",
+            icon=":material/casino:",
+            help="Takes one at random, with its own sentence as the relevant document",
+            on_click=_take_query,
+        )
+
+
+def _take_query() -> None:
+    corpus = current.in_use()
+    column = current.query_column(corpus)
+    queries = [] if column is None else sorted({text for text in corpus.columns[column] if text.strip()})
+    if queries:
+        number = st.session_state["_corpus_query"] = st.session_state.get("_corpus_query", -1) + 1
+        state.put("query", str(np.random.default_rng(number).choice(queries))[:1_000])
+        _new_query()
+
+
+def _relevant_by(corpus: Corpus) -> str:
+    offered = {
+        key: name
+        for key, name in RELEVANT_BY.items()
+        if key == "marks"
+        or (key == "topic" and _topics(corpus) is not None)
+        or (key == "own" and current.query_column(corpus) is not None)
+    }
+    return controls.pick(
+        "relevant_by",
+        "Relevant is",
+        offered,
+        "Which documents count as relevant to the query: those of one topic, the sentence that the query belongs to, or "
+        "those that you marked with ✓ on the Search page",
+        default=next(iter(offered)),
+        after_change=_new_threshold,
+    )
+
+
+def _topics(corpus: Corpus) -> Sequence[str] | None:
+    """The topic of each sentence, if the corpus has a column for it."""
+    columns = (corpus.columns[name] for name in TAGS if name in corpus.columns)
+    return next((column for column in columns if len(set(column)) <= MOST_TOPICS), None)
+
+
+def _scale(scorer: Backend) -> tuple[Scale, int]:
+    """The chosen scale, and the number of the label."""
+    labels = scorer.pair_labels()
+    offered: dict[str, str] = {name: SCALE_NAMES[name] for name in pair_scales.scales_for(len(labels))}
+    scale = controls.choice(
+        "score_scale",
+        "Scale",
+        offered,
+        "The head gives a logit, any real number. The sigmoid maps each to 0–1; the softmax maps those of all labels "
+        "together. Neither is a calibrated probability.",
+        default="logit",
+        after_change=_new_threshold,
+    )
+    label = labels[0]
+    if len(labels) > 1:
+        default = next((name for name in labels if name.lower() in {"entailment", "relevant"}), labels[0])
+        names = {name: name for name in labels}
+        label = controls.pick("score_label", "Label", names, default=default, after_change=_new_threshold)
+    return cast("Scale", scale), labels.index(label)
+
+
+def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32 | None:
+    """The cosine of the query with each sentence, by the main model's vectors; None while they are computed."""
+    index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "pairs")
+    if index is None:
+        return None
+    layer, poolings = index.info.options.layers[-1], index.info.options.poolings
+    pooling = backend.own_pooling if backend.own_pooling in poolings else poolings[0]
+    vectors = caching.query_vectors(backend, (query,), index.info)
+    return index.engine(layer, pooling).scores(vectors[layer, pooling][0], "cosine")
+
+
+def _relevant(
+    corpus: Corpus, query: str, relevant_by: str, cosines: Float32, panel: DeltaGenerator
+) -> tuple[np.ndarray, str]:
+    """Which sentences of the corpus are relevant, bool [sentence], and a sentence that says what counts as relevant."""
+    column = current.query_column(corpus)
+    own = np.zeros(len(corpus), bool)
+    if column is not None:
+        own = np.array([text.strip() == query.strip() for text in corpus.columns[column]])
+    if relevant_by == "own":
+        return own, (
+            f"Relevant is the sentence whose query (column “{messages.escape(str(column))}”) is this one; "
+            "“A query of the corpus” under Options takes such a query."
+        )
+    if relevant_by == "marks":
+        judged = marks.judgements(corpus).of(query)
+        flags = np.array([judged.get(row, False) for row in range(len(corpus))])
+        return (
+            flags,
+            "Relevant are the sentences that you marked with ✓ for this query on the Search page; all others count as "
+            "not relevant.",
+        )
+    topics = _topics(corpus) or ()
+    likely = Counter(topics[row] for row in (np.flatnonzero(own) if own.any() else top(cosines, FEW_HITS)))
+    names = sorted(set(topics))
+    with panel:
+        topic = controls.pick(
+            "relevant_topic",
+            "Topic",
+            {name: name or "(none)" for name in names},
+            "Until you choose, the topic of the query's own sentence, or of most of the first ten by the model's vectors",
+            default=likely.most_common(1)[0][0],
+            after_change=_new_threshold,
+            to_widget=lambda chosen: chosen or likely.most_common(1)[0][0],
+        )
+    return np.array(
+        [name == topic for name in topics]
+    ), f"Relevant are the sentences with the topic “{messages.escape(topic)}”."
+
+
+def _chosen_rows(cosines: Float32, count: int) -> Int64:
+    """Half are the best rows by the vectors, half a seeded sample of the others; ascending, int64 [document]."""
+    if count >= len(cosines):
+        return np.arange(len(cosines))
+    first = top(cosines, -(-count // 2))
+    rest = np.setdiff1d(np.arange(len(cosines)), first)
+    sample = np.random.default_rng(int(state.get("sample_seed"))).choice(rest, count - len(first), replace=False)
+    return np.sort(np.concatenate([first, sample]))
+
+
+def _logits(scorer: Backend, corpus: Corpus, query: str, rows: Int64) -> Float32 | None:
+    """The logits of the query with each document, float32 [document, label]; None while they are computed."""
+    documents, length = [corpus.texts[row] for row in rows], controls.length_for(scorer)
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
+        return read_only(
+            scorer.pair_logits(
+                [query] * len(documents),
+                documents,
+                max_length=length,
+                progress=report_progress,
+                is_cancelled=is_cancelled,
+            )
+        )
+
+    chosen = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
+    key = ("pair logits", scorer.spec.key, scorer.revision, corpus.content_hash, query, chosen, length)
+    return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
+
+
+def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen: float, scale: Scale) -> None:
+    """Both figures and the confusion matrix at the chosen threshold."""
+    confusion = analysis.at(chosen)
+    relevant = int(scored.relevant.sum())
+    accepted = confusion.true_positives + confusion.false_positives
+    left, right = st.columns([3, 2])
+    with left:
+        figures.figure(
+            histogram.two_histograms(
+                scored.scores,
+                scored.relevant,
+                f"Scores of {len(scored.rows):,} documents",
+                value=scored.unit,
+                threshold=chosen,
+            ),
+            key="pair_histogram",
+            alt=f"Two histograms of scores: {relevant} relevant documents and {len(scored.rows) - relevant} others",
+            table=lambda: _table(scored, corpus, chosen),
+        )
+    with right:
+        figures.figure(
+            evaluation.threshold_curve(
+                analysis.recall,
+                analysis.precision,
+                analysis.thresholds,
+                (confusion.recall, confusion.precision),
+                relevant / len(scored.rows),
+                "Precision and recall",
+            ),
+            key="pair_curve",
+            alt=f"Precision over recall at every threshold; now recall {confusion.recall:.2f}, precision "
+            f"{confusion.precision:.2f}",
+            table=lambda: pd.DataFrame(
+                {
+                    "threshold": np.append(analysis.thresholds, np.nan),
+                    "precision": analysis.precision,
+                    "recall": analysis.recall,
+                }
+            ),
+        )
+    st.markdown(
+        f":material/insights: At {chosen:.{_digits(scale)}f} the cross-encoder accepts {counted(accepted, 'document')}, of "
+        f"which {confusion.true_positives} {'is' if confusion.true_positives == 1 else 'are'} relevant; it misses "
+        f"{confusion.false_negatives} of {counted(relevant, 'relevant document')}."
+    )
+    _matrix(confusion)
+
+
+def _digits(scale: Scale) -> int:
+    return 2 if scale == "logit" else 3
+
+
+def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> float:
+    """The slider; until a person moves it, it stands at the highest F1 (rounded down to the slider's step)."""
+    step, digits = 10 ** -_digits(scale), _digits(scale)
+    low, high = 0.0, 1.0
+    if scale == "logit":
+        low = math.floor(10 * float(scored.scores.min())) / 10
+        high = math.ceil(10 * float(scored.scores.max())) / 10 + 0.1
+    low, high = round(low, digits), round(high, digits)
+    best = max(low, round(math.floor(analysis.best_f1() / step) * step, digits))
+    return float(
+        controls.bind(
+            "threshold",
+            st.slider,
+            f"Threshold ({scored.unit})",
+            default=best,
+            min_value=low,
+            max_value=high,
+            step=step,
+            format=f"%.{digits}f",
+            to_widget=lambda thousandths: round(thousandths / 1_000, digits),
+            from_widget=lambda value: round(1_000 * value),
+            describe=lambda thousandths: f"{thousandths / 1_000:g}",
+            help="A document is accepted if its score is at least this. The slider begins where F1 is highest on these "
+            "documents.",
+        )
+    )
+
+
+def _matrix(confusion: Confusion) -> None:
+    """The confusion matrix and what follows from it."""
+    left, right = st.columns([2, 3])
+    with left.container(key="confusion"):
+        figures.plain_table(
+            pd.DataFrame(
+                {
+                    "": ["relevant", "not relevant"],
+                    "accepted": [confusion.true_positives, confusion.false_positives],
+                    "rejected": [confusion.false_negatives, confusion.true_negatives],
+                }
+            )
+        )
+    with right:
+        columns = st.columns(4)
+        for column, name, value, meaning in zip(
+            columns,
+            ("Precision", "Recall", "F1", "Accuracy"),
+            (confusion.precision, confusion.recall, confusion.f1, confusion.accuracy),
+            (
+                "The share of the accepted documents that are relevant",
+                "The share of the relevant documents that are accepted",
+                "The harmonic mean of precision and recall",
+                "The share of all documents that are accepted or rejected rightly; high even if nothing is accepted, where "
+                "few documents are relevant",
+            ),
+            strict=True,
+        ):
+            column.metric(name, f"{value:.2f}", help=meaning)
+
+
+def _averages(joint: float, vectors: float, scorer: Backend, backend: Backend) -> None:
+    text = (
+        f"**Average precision** (all thresholds): {joint:.3f} by {messages.escape(scorer.spec.title)}; {vectors:.3f} by the "
+        f"cosine of {messages.escape(backend.spec.title)}'s vectors on the same documents."
+    )
+    if vectors > joint:
+        text += " Reading together is not better here."
+    st.markdown(text)
+
+
+def _table(scored: _Scored, corpus: Corpus, chosen: float) -> pd.DataFrame:
+    order = np.argsort(-scored.scores, kind="stable")
+    rows = scored.rows[order]
+    own = {
+        "number": rows,
+        scored.unit: scored.scores[order].round(6),
+        "relevant": scored.relevant[order],
+        "accepted": scored.scores[order] >= chosen,
+        "cosine of vectors": scored.cosines[order].round(6),
+        "text": [corpus.texts[row] for row in rows],
+    }
+    return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, rows))

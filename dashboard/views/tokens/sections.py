@@ -67,7 +67,7 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         unknown_id=backend.tokenization.unknown_id,
         special_ids=frozenset(number for _, number in backend.tokenization.special_tokens.values()),
         scale=controls.scale(),
-        with_ids=True,
+        under=lambda token: (str(token.id),),
     )
     controls.chip_legend()
     messages.hint("pieces")

@@ -88,6 +88,40 @@ def test_pairs_are_cut_as_transformers_cuts_them(tokenizers):
         assert_same(ours, reference(tokenizer, text, pair, max_length), tokenization)
 
 
+def test_only_the_second_text_is_cut_as_transformers_cuts_it(tokenizers):
+    tokenization, tokenizer = tokenizers
+    randomness = random.Random(5)
+    least = tokenizer.num_special_tokens_to_add(pair=True) + 1
+    refused = 0
+    for _ in range(160):
+        text, pair = (random_text(randomness, randomness.randint(1, 6)) for _ in range(2))
+        max_length = randomness.randint(least, 30)
+        options = {"truncation": "only_second", "max_length": max_length}
+        whole = tokenizer(text, pair, truncation=False)
+        room = max_length - (whole.sequence_ids().count(0) + tokenizer.num_special_tokens_to_add(pair=True))
+        if room < 1 and len(whole["input_ids"]) > max_length:  # transformers raises, or leaves the pair too long
+            refused += 1
+            with pytest.raises(InputError, match="has room for"):
+                tokenization.tokenize(text, pair, **options)
+            with pytest.raises(InputError, match="has room for"):
+                tokenization.encode_pairs([text], [pair], max_length, "only_second")
+            continue
+        theirs = tokenizer(
+            text,
+            pair,
+            **options,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            return_token_type_ids=True,
+        )
+        ours = tokenization.tokenize(text, pair, **options)
+        assert_same(ours, theirs, tokenization)
+        assert not any(not part.of_pair for part in ours.dropped)
+        ((ids, _),) = tokenization.encode_pairs([text], [pair], max_length, "only_second")
+        assert ids == theirs["input_ids"]
+    assert 10 < refused < 120
+
+
 def test_many_pairs_at_once_are_the_same_as_each_alone(tokenizers):
     tokenization, tokenizer = tokenizers
     randomness = random.Random(7)

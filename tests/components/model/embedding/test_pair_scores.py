@@ -77,6 +77,20 @@ def test_pairs_are_truncated_as_sentence_transformers_truncates_them(scorers):
         ours.score_pairs(QUERIES, DOCUMENTS, max_length=10_000)
 
 
+def test_only_the_document_is_truncated_if_asked(scorers):
+    ours, _ = scorers
+    rows = ours.tokenize(["the cat"] * 2, ["walking " * 30, "a dog"], 12, "only_second")
+    kept = [
+        text if not row.dropped else text[: row.dropped[0].start]
+        for row, text in zip(rows, ["walking " * 30, "a dog"], strict=True)
+    ]
+    shorter = ours.pair_logits(["the cat"] * 2, kept)
+    logits = ours.pair_logits(["the cat"] * 2, ["walking " * 30, "a dog"], max_length=12, truncation="only_second")
+    np.testing.assert_allclose(logits, shorter, atol=1e-5)
+    with pytest.raises(InputError, match="has room for"):
+        ours.pair_logits(["walking " * 30], ["a dog"], max_length=12, truncation="only_second")
+
+
 def test_the_encoders_weights_are_shared_with_the_scorer(scorers):
     ours, _ = scorers
     shared = {parameter.data_ptr() for parameter in ours.encoder.parameters()}

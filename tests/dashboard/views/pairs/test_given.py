@@ -1,0 +1,160 @@
+"""Pairs, "One input": what is drawn is what the cross-encoder is given."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.model.backend import Backend
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.settings import DEFAULT_TRIPLE
+from dashboard.views.pairs import given
+from tests.components.model.embedding.test_pair_scores import save_cross_encoder
+from tests.components.model.test_next_sentence import save_with_head
+from tests.dashboard.conftest import Open, plain_table, setting, texts
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Backend:
+    """The included cross-encoder that the pages use."""
+    job = caching.models().request(parse_model(EMBEDDED_CROSS_ENCODER_KEY))
+    assert job.finished.wait(60)
+    return job.result
+
+
+def rows_of(app: AppTest) -> list[dict[str, Any]]:
+    """Both pairs' chips: each token's piece, lines below it, and colour."""
+    components = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_chips"]
+    (rows,) = zip(*(json.loads(item.proto.json)["rows"] for item in components), strict=True)
+    return [
+        [(token["piece"], token["under"], word["tint"]) for word in row["words"] for token in word["tokens"]]
+        for row in rows
+    ]
+
+
+def test_both_pairs_are_shown_as_transformers_tokenizes_them(open_page: Open, embedded_folder: Any) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
+    app = open_page("pairs")
+    assert not app.exception
+    rows = rows_of(app)
+    assert len(rows) == 2
+    query, *documents = DEFAULT_TRIPLE
+    for row, document in zip(rows, documents, strict=True):
+        encoding = tokenizer(query, document, truncation=False)
+        assert [piece for piece, _, _ in row] == tokenizer.convert_ids_to_tokens(encoding["input_ids"])
+        expected = [
+            [str(position), str(number), f"{kind} {'AB'[kind]}"]
+            for position, (number, kind) in enumerate(
+                zip(encoding["input_ids"], encoding["token_type_ids"], strict=True)
+            )
+        ]
+        assert [under for _, under, _ in row] == expected
+        sides = [{None: "x", 0: "0", 1: "1"}[side] for side in encoding.sequence_ids()]
+        assert [tint for _, _, tint in row] == sides
+
+
+def test_the_scores_are_those_of_score_pairs(open_page: Open, scorer: Backend) -> None:
+    app = open_page("pairs")
+    query, *documents = DEFAULT_TRIPLE
+    logits = scorer.score_pairs([query] * 2, documents)
+    shown = texts(app)
+    for logit in logits:
+        assert f"logit **{logit:.2f}**, sigmoid **{1 / (1 + np.exp(-logit)):.2f}**" in shown
+    assert "The **relevant document** gets the higher score" in shown
+    assert "was trained to score how similar two sentences are" in shown
+
+
+def test_a_wrong_score_is_called_wrong(open_page: Open) -> None:
+    app = open_page("pairs")
+    app.button_group(key="w_triple").set_value("A negation").run()
+    assert tuple(setting(app, name) for name in given.TEXTS) == given.TRIPLES["A negation"]
+    assert "Here the model is wrong" in texts(app)
+    assert app.query_params["pq"] in ("The bottle is not empty.", ["The bottle is not empty."])
+
+
+def test_truncation_removes_from_the_chosen_side(open_page: Open, scorer: Backend) -> None:
+    query, *documents = given.TRIPLES["A long document"]
+    address = {"pq": query, "pr": documents[0], "po": documents[1], "pl": "14"}
+    for cut in ("longest_first", "only_second"):
+        app = open_page("pairs", **address, cut=cut)
+        for row, document in zip(rows_of(app), documents, strict=True):
+            (expected,) = scorer.tokenize([query], [document], 14, cut)
+            assert [piece for piece, _, _ in row] == [token.piece for token in expected.tokens]
+            assert len(row) == 14
+        logits = scorer.pair_logits([query] * 2, documents, max_length=14, truncation=cut)[:, 0]
+        assert all(f"logit **{logit:.2f}**" in texts(app) for logit in logits)
+        table = plain_table(app)
+        assert list(table["from the query"]) == ["3: way home?", "3: way home?", "nothing", "nothing"]
+        assert all(text.split(":")[0].isdigit() for text in table["from the document"])
+
+
+def test_a_query_that_leaves_no_room_is_explained_and_the_page_goes_on(open_page: Open) -> None:
+    app = open_page("pairs", pl="7", cut="only_second")
+    assert not app.exception
+    assert not app.error
+    assert sum("room for" in item.value for item in app.warning) == 2
+    assert list(plain_table(app)["from the query"])[2:] == ["not possible"] * 2
+
+
+def test_the_length_control_ends_where_nothing_is_truncated(open_page: Open) -> None:
+    app = open_page("pairs", pl="4000")
+    slider = app.slider(key="w_pair_length")
+    assert (slider.min, slider.max, slider.value) == (5, 24, 24)
+    assert "Nothing: the longer pair has 24 tokens" in texts(app)
+    slider.set_value(12).run()
+    assert setting(app, "pair_length") == 12
+    app.slider(key="w_pair_length").set_value(24).run()
+    assert setting(app, "pair_length") is None
+
+
+def test_a_missing_text_is_asked_for(open_page: Open) -> None:
+    app = open_page("pairs", pr=" ")
+    assert "A text is missing" in texts(app)
+    app.text_area(key="w_pair_relevant").set_value("The hive is near.").run()
+    assert len(rows_of(app)) == 2
+
+
+def test_texts_of_the_corpus_are_a_query_its_sentence_and_another_of_its_topic(open_page: Open) -> None:
+    app = open_page("pairs")
+    seen = set()
+    for _ in range(3):
+        app.button_group(key="w_triple").set_value(given.FROM_CORPUS).run()
+        query, relevant, other = (setting(app, name) for name in given.TEXTS)
+        corpus = current.demo()
+        row = corpus.texts.index(relevant)
+        assert corpus.columns["compressed"][row] == query
+        assert other != relevant
+        assert corpus.columns["topic"][corpus.texts.index(other)] == corpus.columns["topic"][row]
+        seen.add(query)
+    assert len(seen) == 3
+
+
+def test_labels_are_shown_by_name(open_page: Open, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save_cross_encoder(tmp_path, "bert", outputs=3)
+    path = folder / "config.json"
+    names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"id2label": names}))
+    app = open_page("pairs", ce=str(folder))
+    assert not app.exception
+    assert "neutral: logit" in texts(app)
+    assert "softmax" in texts(app)
+    # This tokenizer gives no token types, so the model reads none.
+    assert "published without token types" in texts(app)
+
+
+def test_next_sentence_prediction_is_shown_for_a_model_that_has_it(open_page: Open, tmp_path: Any) -> None:
+    assert "BERT's own checkpoints have it" in texts(open_page("pairs"))
+    folder = save_with_head(tmp_path)
+    app = open_page("pairs", m=str(folder))
+    model = Backend.load(str(folder), device_name="cpu")
+    query, *documents = DEFAULT_TRIPLE
+    expected = model.next_sentence_probabilities([query] * 2, documents)
+    assert [item.value for item in app.metric] == [f"{100 * value:.1f} %" for value in expected]

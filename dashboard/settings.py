@@ -306,7 +306,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", SEARCH, DEFAULT_QUERY, 1_000),
     _number("k", "k", 10, 100, SEARCH, least=1, words="number of hits"),
-    _choice("similarity", "sim", SIMILARITIES, SEARCH),
+    _choice("similarity", "sim", SIMILARITIES, (*SEARCH, *EVALUATE)),
     _choice("compare_with", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH, words="comparison"),
     _number("layer2", "l2", None, 1_000, SEARCH, words="layer of the comparison"),
     replace(
@@ -315,17 +315,23 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH, words="similarity of the comparison"),
     _number("why", "why", None, 100_000_000, SEARCH, words="explained hit"),
     # Evaluate
-    _choice("evaluate_view", "view", ("grid", "compare", "graded", "similarity", "lab", "pairs"), EVALUATE),
+    _choice("evaluate_view", "view", ("grid", "compare", "kinds", "graded", "similarity", "lab", "pairs"), EVALUATE),
     _text("query_column", "col", EVALUATE, words="column with the queries"),
     _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
     Setting("runs", "r", None, _parse_runs, lambda value: list(value) or [""], EVALUATE),
     _text("reference", "ref", EVALUATE, words="run to compare with"),
-    _choice("compare_figure", "fig", ("curves", "precision", "cost"), EVALUATE, words="figure"),
+    _choice("compare_figure", "fig", ("curves", "precision", "cost", "similarities"), EVALUATE, words="figure"),
     _number("right_at", "at", 1, 50, EVALUATE, least=1, words="number of first hits"),
     _choice("query_filter", "f", ("all", "wrong", "disagree", "right"), EVALUATE, words="kind of queries"),
     _number("opened", "n", None, 100_000_000, EVALUATE, words="opened query"),
+    _choice("searched_kind", "kind", ("questions", "paraphrases"), EVALUATE, words="kind of search"),
     _choice("graded_source", "gs", ("demo", "file", "path"), EVALUATE, words="collection"),
     _choice("graded_measure", "gm", ("ndcg", "mrr", "p10", "r10", "r100", "map"), EVALUATE, words="measure"),
+    # None: the first that the files have, and all of a document's
+    replace(
+        _choice("graded_query_field", "gq", ("text", "title", "description", "narrative"), EVALUATE), default=None
+    ),
+    replace(_choice("graded_document_fields", "gd", ("all", "title", "text"), EVALUATE), default=None),
     _flag("all_measures", "am", False, EVALUATE, words="all measures"),
     _choice("sts_source", "src", ("demo", "file"), EVALUATE, words="pairs"),
     _choice("correlation", "cor", ("spearman", "pearson"), EVALUATE, words="agreement"),

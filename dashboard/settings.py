@@ -328,9 +328,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("graded_source", "gs", ("demo", "file", "path"), EVALUATE, words="collection"),
     _choice("graded_measure", "gm", ("ndcg", "mrr", "p10", "r10", "r100", "map"), EVALUATE, words="measure"),
     # None: the first that the files have, and all of a document's
-    replace(
-        _choice("graded_query_field", "gq", ("text", "title", "description", "narrative"), EVALUATE), default=None
-    ),
+    replace(_choice("graded_query_field", "gq", ("text", "title", "description", "narrative"), EVALUATE), default=None),
     replace(_choice("graded_document_fields", "gd", ("all", "title", "text"), EVALUATE), default=None),
     _flag("all_measures", "am", False, EVALUATE, words="all measures"),
     _choice("sts_source", "src", ("demo", "file"), EVALUATE, words="pairs"),

@@ -99,7 +99,9 @@ def _about(graded: GradedSet) -> None:
 
 def _searched(graded: GradedSet) -> str:
     """What is searched by what, in words."""
-    return f" Each query's {graded.query_field} is searched for in the documents' {' and '.join(graded.document_fields)}."
+    return (
+        f" Each query's {graded.query_field} is searched for in the documents' {' and '.join(graded.document_fields)}."
+    )
 
 
 def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str, is_complete: bool) -> None:

@@ -264,7 +264,11 @@ FIELDED_CORPUS = jsonl(
 )
 FIELDED_QUERIES = jsonl(
     [
-        {"_id": "q1", "text": "Which volcano erupted?", "metadata": {"query": "volcano", "narrative": "Only volcanoes."}},
+        {
+            "_id": "q1",
+            "text": "Which volcano erupted?",
+            "metadata": {"query": "volcano", "narrative": "Only volcanoes."},
+        },
         {"_id": "q2", "text": "Do rates rise?", "metadata": {"query": "rates", "narrative": ""}},
         {"_id": "q3", "text": "", "metadata": {"query": "cats", "url": "https://example.org"}},
     ]

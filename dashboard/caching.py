@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
-    from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabLayers, Pooled
     from components.retrieval.evaluation.run_record import Run
@@ -280,7 +280,8 @@ def _few(kind: str) -> Cache[Any]:
 corpora: Callable[[], Cache[Corpus]] = partial(_few, "corpora")  # that people chose, by key
 saved_runs: Callable[[], Cache[tuple[Run, ...]]] = partial(_few, "runs")  # loaded from files, by upload
 pair_sets: Callable[[], Cache[Pairs]] = partial(_few, "pairs")  # queries and documents, by corpus and column
-graded_sets: Callable[[], Cache[GradedSet]] = partial(_few, "graded sets")  # by upload or path
+graded_files: Callable[[], Cache[FieldedSet]] = partial(_few, "graded files")  # by upload or path
+graded_sets: Callable[[], Cache[GradedSet]] = partial(_few, "graded sets")  # by files and the chosen fields
 scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  # by upload
 static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vectors")  # by upload
 sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload

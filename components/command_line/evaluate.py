@@ -30,7 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "queries.jsonl and qrels/test.tsv as in BEIR, or documents, queries and qrels as in TREC",
     )
     parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
+    _add_fields(parser)
     shared.add_embedding(parser, precision="float32")
+
+
+def _add_fields(parser: argparse.ArgumentParser) -> None:
+    """The options that choose which fields of a folder's queries and documents are searched."""
+    parser.add_argument(
+        "--query-field",
+        default=None,
+        help="which field of a folder's queries asks: text, title, description or narrative (default: the text, else the "
+        "first of these that they have)",
+    )
+    parser.add_argument(
+        "--document-fields",
+        default=None,
+        help="which fields of a folder's documents are searched: title, text or title,text (default: all that they have)",
+    )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -38,11 +54,18 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
+    from components.errors import InputError
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.pair_runs import pairs_of_corpus
     from components.retrieval.evaluation.ranks import gold_ranks
 
+    if any(choice is not None for choice in _fields(options)):
+        raise InputError(
+            "--query-field and --document-fields were given with a file of pairs.",
+            "They choose the fields of a folder with graded relevance.",
+            "Leave them out, or name a folder.",
+        )
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
     pairs = pairs_of_corpus(corpus)
     shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
@@ -53,11 +76,11 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
-    from components.retrieval.evaluation.graded.collection import read_graded_folder
+    from components.retrieval.evaluation.graded.collection import read_folder_fields
     from components.retrieval.evaluation.graded.metrics import graded_summary
     from components.retrieval.evaluation.graded.ranks import vector_relevant_ranks
 
-    graded = read_graded_folder(options.pairs, options.split, limits=None)
+    graded = read_folder_fields(options.pairs, options.split, limits=None).chosen(*_fields(options))
     report = graded.report
     if report.left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
@@ -68,10 +91,18 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "file": str(options.pairs),
         "judgements": report.files["judgements"],
+        "query_field": graded.query_field,
+        "document_fields": list(graded.document_fields),
         "documents": len(graded.documents),
         "left_out": report.left_out,
         **result,
     }
+
+
+def _fields(options: argparse.Namespace) -> tuple[str | None, list[str] | None]:
+    """The chosen field of the queries and those of the documents; None for what is not chosen."""
+    names = options.document_fields
+    return options.query_field, None if names is None else [name.strip() for name in names.split(",")]
 
 
 def _measured(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from components.arrays import Int64
 from components.jobs import Stoppable
 from components.model.trace import Pooling
-from components.retrieval.evaluation import pair_runs, run_record
+from components.retrieval.evaluation import pair_runs, run_record, similarities
 from components.retrieval.evaluation.run_record import Run, RunData
 from components.retrieval.index.build import versions
 from components.retrieval.search import lexical
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
+    from components.retrieval.evaluation.similarities import Retrieved
     from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.exact import Similarity
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
@@ -92,6 +94,19 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
         where,
     )
     return PairIndexes(documents, queries, ranks)
+
+
+def retrieved(
+    documents: VectorIndex, queries: VectorIndex, layer: int, pooling: Pooling, name: str, where: str
+) -> Mapping[Similarity, Retrieved]:
+    """What cosine and dot product retrieve at one layer and pooling; `name` is the run's. Raises NoResult."""
+    by, of = documents.engine(layer, pooling), queries.engine(layer, pooling).vectors
+    return result(
+        ("similarities", documents.folder.name, queries.folder.name, layer, pooling),
+        f"{name}: ranking {len(of):,} queries by cosine and dot product",
+        lambda report_progress, is_cancelled: similarities.by_each_similarity(of, by, report_progress, is_cancelled),
+        where,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from components.model.trace import POOLING_NAMES
 
-__all__ = ["NUMBERS_EXPLAINED", "POOLINGS_EXPLAINED", "POOLING_NAMES", "counted", "duration", "size"]
+__all__ = [
+    "NUMBERS_EXPLAINED",
+    "POOLINGS_EXPLAINED",
+    "POOLING_NAMES",
+    "SIMILARITY_HELP",
+    "SIMILARITY_NAMES",
+    "counted",
+    "duration",
+    "size",
+]
 
 POOLINGS_EXPLAINED = {
     "mean": "Mean of all tokens",
@@ -12,6 +21,11 @@ POOLINGS_EXPLAINED = {
     "max": "Maximum in each dimension",
     "own": "The model's own vector",
 }
+SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
+SIMILARITY_HELP = (
+    "Cosine: how nearly two vectors point in the same direction, without their lengths. Dot product: the cosine times both "
+    "lengths."
+)
 NUMBERS_EXPLAINED = "A number is a sentence's place in the corpus, counted from 0."
 
 

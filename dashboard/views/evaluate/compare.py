@@ -17,7 +17,7 @@ from dashboard.jobs import evaluation, progress
 from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
-from dashboard.views.evaluate import choices, queries, run_table
+from dashboard.views.evaluate import choices, queries, run_table, similarities
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
 from dashboard.views.evaluate.queries import Entry
 from dashboard.views.evaluate.run_table import Compared
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
 
-FIGURES = {"curves": "Recall@k", "precision": "Precision and recall", "cost": "Quality and cost"}
+FIGURES = {
+    "curves": "Recall@k",
+    "precision": "Precision and recall",
+    "cost": "Quality and cost",
+    "similarities": "Cosine and dot product",
+}
 MOST_K = 100
 
 
@@ -65,7 +70,12 @@ def compare(backend: Backend) -> None:
         choices.about(pairs)
         time_note = st.container()
         run_table.exports(runs, table)
-    _figure(runs, [entry.short for entry in entries], measure)
+    kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
+    if kind == "similarities":
+        with contextlib.suppress(NoResult):
+            similarities.similarities(request, entries, pairs, indexes)
+    else:
+        _figure(kind, runs, [entry.short for entry in entries], measure)
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
@@ -167,8 +177,7 @@ def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None
     st.markdown(text)
 
 
-def _figure(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
-    kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
+def _figure(kind: str, runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
     most = min(MOST_K, min(run.data.documents for run in runs))
     ks = range(1, most + 1)
     recalls = [metrics.recall_curve(run.ranks, most) for run in runs]

@@ -9,7 +9,7 @@ from dashboard.corpora import current
 from dashboard.jobs import progress
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import messages, page_header
-from dashboard.views.evaluate import choices, compare, graded, grid, lab, sts
+from dashboard.views.evaluate import choices, compare, graded, grid, kinds, lab, sts
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -24,6 +24,11 @@ VIEWS = {
         "Compare runs",
         "Which run is better, and on which queries?",
         "Differences with intervals, and the queries on which runs disagree.",
+    ),
+    "kinds": navigation.View(
+        "Two kinds of search",
+        "Questions or paraphrases: what does a run find better?",
+        "Asymmetric search finds the answer to a question. Symmetric search finds another sentence with the same meaning.",
     ),
     "graded": navigation.View(
         "Graded relevance",
@@ -49,12 +54,17 @@ VIEWS = {
 DRAW = {
     "grid": grid.grid,
     "compare": compare.compare,
+    "kinds": kinds.kinds,
     "graded": graded.relevance,
     "similarity": sts.similarity,
     "lab": lab.lab,
     "pairs": choices.data,
 }
-OWN_DATA = {"graded", "similarity"}  # views that measure other data than the session's corpus, and name it themselves
+OWN_DATA = {
+    "kinds",
+    "graded",
+    "similarity",
+}  # views that measure other data than the session's corpus, and name it themselves
 
 
 def _view(backend: Backend, view: str) -> None:

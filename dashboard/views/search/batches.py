@@ -16,7 +16,8 @@ from dashboard import caching
 from dashboard.corpora import uploads
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, wording
-from dashboard.views.search.results import READY_QUERIES, SIMILARITY_NAMES, TIE
+from dashboard.ui.wording import SIMILARITY_NAMES
+from dashboard.views.search.results import READY_QUERIES, TIE
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile

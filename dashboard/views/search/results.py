@@ -19,7 +19,7 @@ from dashboard import caching, state
 from dashboard.corpora import marks
 from dashboard.jobs import rankers
 from dashboard.ui import controls, figures, messages, model_gate
-from dashboard.ui.wording import NUMBERS_EXPLAINED, POOLING_NAMES
+from dashboard.ui.wording import NUMBERS_EXPLAINED, POOLING_NAMES, SIMILARITY_HELP, SIMILARITY_NAMES
 from dashboard.views.search import judging, why
 from dashboard.views.search.hit_list import Hit, hit_list
 from dashboard.views.search.request import SearchRequest
@@ -39,11 +39,6 @@ READY_QUERIES = (
     "bridge collapses after storm",
     "local sports team wins championship",
     "actor wins award",
-)
-SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
-SIMILARITY_HELP = (
-    "Cosine: how nearly two vectors point in the same direction, without their lengths. Dot product: the cosine times both "
-    "lengths."
 )
 COMPARISONS = {
     "none": "Compare with …",

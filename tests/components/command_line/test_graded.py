@@ -65,9 +65,34 @@ def test_another_split_as_a_table_for_people(folder):
     assert line.split()[-1] == "100.00"
 
 
+def test_the_fields_of_queries_and_documents_are_chosen(tmp_path):
+    rows = [
+        {"_id": "a", "title": "volcano", "text": "Rates rise."},
+        {"_id": "b", "title": "rates", "text": "A volcano erupted."},
+    ]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    topics = "<top>\n<num> Number: {}\n<title> {}\n<desc> Description:\n{}\n</top>\n"
+    both = topics.format(1, "volcano", "interest rates") + topics.format(2, "interest rates", "volcano")
+    (tmp_path / "topics.1-2").write_text(both)
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n2 0 b 1\n")
+    right = {("title", "title"), ("description", "text")}
+    for query, document in [("title", "title"), ("title", "text"), ("description", "title"), ("description", "text")]:
+        done = run("evaluate", str(tmp_path), "--query-field", query, "--document-fields", document, "--json", "-")
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout)
+        assert (result["query_field"], result["document_fields"]) == (query, [document])
+        assert result["runs"][0]["mrr"] == (100.0 if (query, document) in right else 50.0)
+    done = run("evaluate", str(tmp_path), "--document-fields", "text, title", "--json", "-")
+    assert json.loads(done.stdout)["document_fields"] == ["title", "text"]
+    assert json.loads(done.stdout)["query_field"] == "title"
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
+        (("{}", "--query-field", "narrative"), "queries of these files have text"),
+        (("{}", "--document-fields", "title,text"), "documents of these files have text"),
+        (("{}/corpus.jsonl", "--query-field", "text"), "given with a file of pairs"),
         (("{}/qrels",), "the corpus cannot be found"),
         (("{}", "--split", "dev"), "another split than dev"),
         (("{}", "--layers", "8"), "layers 0 to 6"),
@@ -84,5 +109,5 @@ def test_bad_input_is_one_line_and_status_2(folder, arguments, word, capsys):
 def test_the_help_tells_of_folders():
     done = run("evaluate", "--help")
     assert done.returncode == 0
-    for word in ("--split", "BEIR", "TREC", "qrels/test.tsv", "graded"):
+    for word in ("--query-field", "--document-fields", "--split", "BEIR", "TREC", "qrels/test.tsv", "graded"):
         assert word in done.stdout

@@ -4,6 +4,9 @@ Where each query has one correct answer (components.retrieval.evaluation), anoth
 wrong. Here people have judged many documents per query, from 0 (not relevant) upwards, as at TREC (Voorhees and Harman
 2005) and in BEIR (Thakur et al. 2021). Documents that nobody judged count as not relevant, as in trec_eval.
 
+Documents can have a title and a text, and queries several fields; a `FieldedSet` holds them all, and `chosen` takes those
+that are searched.
+
 What is left out is counted: judgements of documents or queries that do not exist, and queries without a relevant
 document, for which the measures are not defined. Relevant documents that are not in the corpus do not count as missed,
 unlike in trec_eval: no ranking could find them.
@@ -15,9 +18,10 @@ methods of their time, so that a new method can be underrated (Buckley et al. 20
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from sys import getsizeof
 from types import MappingProxyType
@@ -26,8 +30,10 @@ from components.errors import InputError
 from components.jobs import IsCancelled
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits, browser_limits, never, unreadable
-from components.retrieval.corpora.texts import Texts, hash_of
+from components.retrieval.corpora.texts import Texts, hash_of, memory_of_texts
 from components.retrieval.evaluation.graded.files import (
+    DOCUMENT_FIELDS,
+    QUERY_FIELDS,
     Entries,
     Judgements,
     Part,
@@ -36,6 +42,7 @@ from components.retrieval.evaluation.graded.files import (
     read_entries,
     read_judgements,
 )
+from components.retrieval.evaluation.graded.ranks import Grades
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
 _COMMAND = "evaluate FOLDER"
@@ -85,6 +92,8 @@ class GradedSet:
     queries: tuple[str, ...]
     grades: tuple[Mapping[int, int], ...]
     report: GradedReport
+    query_field: str = ""  # of which the queries are; "" for the demo
+    document_fields: tuple[str, ...] = ()
 
     @cached_property
     def document_texts(self) -> Texts:
@@ -98,14 +107,85 @@ class GradedSet:
     @cached_property
     def nbytes(self) -> int:
         """Bytes of memory of the texts and the grades, about."""
-        grades = sum(map(getsizeof, map(dict, self.grades))) + _NUMBER_BYTES * sum(map(len, self.grades))
-        return self.document_texts.nbytes + self.query_texts.nbytes + grades
+        return self.document_texts.nbytes + self.query_texts.nbytes + _memory_of_grades(self.grades)
 
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of texts and grades with their number, order and boundaries, but not of the name."""
         grades = [sorted(each.items()) for each in self.grades]
         return hashlib.sha256(f"{hash_of(self.documents)} {hash_of(self.queries)} {grades}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class FieldedSet:
+    """What three files hold: documents and queries in all their fields, "" where one lacks a field, and the grades.
+
+    Fields come in the order of DOCUMENT_FIELDS and QUERY_FIELDS; grades[q] belongs to the queries' number q.
+    """
+
+    name: str
+    documents: Mapping[str, tuple[str, ...]]
+    queries: Mapping[str, tuple[str, ...]]
+    grades: tuple[Mapping[int, int], ...]
+    report: GradedReport
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of memory of the texts and the grades, about."""
+        columns = (*self.documents.values(), *self.queries.values())
+        return sum(map(memory_of_texts, columns)) + _memory_of_grades(self.grades)
+
+    def chosen(self, query_field: str | None = None, document_fields: Sequence[str] | None = None) -> GradedSet:
+        """The collection with one field of each query, and one or more of each document, joined in the files' order.
+
+        By default the queries' text, else their title, and all that documents have. Those that have nothing in these
+        fields are left out and counted. Raises InputError for fields that do not exist, and if no query is left.
+        """
+        query_field = next(iter(self.queries)) if query_field is None else query_field
+        names = tuple(self.documents) if document_fields is None else tuple(document_fields)
+        _check_fields((query_field,), self.queries, "queries", "--query-field")
+        _check_fields(names, self.documents, "documents", "--document-fields")
+        columns = [texts for field, texts in self.documents.items() if field in names]
+        documents = columns[0] if len(columns) == 1 else tuple(map(_joined, *columns))
+        queries, grades = self.queries[query_field], self.grades
+        if not all(documents):
+            numbers = dict(zip((number for number, text in enumerate(documents) if text), count(), strict=False))
+            grades = tuple({numbers[key]: grade for key, grade in each.items() if key in numbers} for each in grades)
+        kept = [number for number, text in enumerate(queries) if text and grades[number]]
+        if not kept:
+            raise InputError(
+                f"No query has a {query_field} and a relevant document with a {' or '.join(names)}.",
+                "At least one such query is needed.",
+                "Choose other fields.",
+            )
+        report = self._report_of(documents, queries, grades, kept)
+        return GradedSet(
+            self.name,
+            documents if all(documents) else tuple(filter(None, documents)),
+            tuple(queries[number] for number in kept),
+            tuple(MappingProxyType(grades[number]) for number in kept),
+            report,
+            query_field,
+            tuple(field for field in self.documents if field in names),
+        )
+
+    def _report_of(
+        self, documents: Sequence[str], queries: Sequence[str], grades: Grades, kept: Sequence[int]
+    ) -> GradedReport:
+        """The report with what the chosen fields leave out."""
+        report = self.report
+        relevant, with_document = sum(map(len, self.grades)), sum(map(len, grades))
+        of_kept = sum(len(grades[number]) for number in kept)
+        textless = sum(not text for text in queries)
+        return replace(
+            report,
+            relevant=of_kept,
+            unknown_documents=report.unknown_documents + relevant - with_document,
+            unknown_queries=report.unknown_queries + with_document - of_kept,
+            queries_without_relevant=report.queries_without_relevant + len(queries) - textless - len(kept),
+            bad_documents=report.bad_documents + sum(not text for text in documents),
+            bad_queries=report.bad_queries + textless,
+        )
 
 
 def read_graded(
@@ -119,6 +199,16 @@ def read_graded(
     With BROWSER_LIMITS the operator's limits apply to each file (`browser_limits`); with None there is no limit. Raises
     InputError for files that are missing, ambiguous, unreadable, too large, or do not belong together. Raises Cancelled.
     """
+    return read_fields(files, name, limits, is_cancelled).chosen()
+
+
+def read_fields(
+    files: Mapping[str, Source],
+    name: str = "Uploaded files",
+    limits: Limits | None = BROWSER_LIMITS,
+    is_cancelled: IsCancelled = never,
+) -> FieldedSet:
+    """As `read_graded`, with every field."""
     return _read(files, name, None, limits, is_cancelled)
 
 
@@ -130,6 +220,13 @@ def read_graded_folder(
     Of several files with judgements (or queries) the one with `split` in its name is read. Raises InputError and
     Cancelled as `read_graded` does.
     """
+    return read_folder_fields(path, split, limits, is_cancelled).chosen()
+
+
+def read_folder_fields(
+    path: Path, split: str = "test", limits: Limits | None = BROWSER_LIMITS, is_cancelled: IsCancelled = never
+) -> FieldedSet:
+    """As `read_graded_folder`, with every field."""
     try:
         if not path.is_dir():
             raise InputError(
@@ -179,13 +276,13 @@ def _read(
     split: str | None,
     limits: Limits | None,
     is_cancelled: IsCancelled = never,
-) -> GradedSet:
+) -> FieldedSet:
     if limits is not None:
         limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, command=_COMMAND)
     parts = find_parts(sources, split)
     judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits, is_cancelled)
-    queries = read_entries(sources[parts["queries"]], parts["queries"], limits, is_cancelled)
-    corpus = read_entries(sources[parts["corpus"]], parts["corpus"], limits, is_cancelled)
+    queries = read_entries(sources[parts["queries"]], parts["queries"], QUERY_FIELDS, limits, is_cancelled)
+    corpus = read_entries(sources[parts["corpus"]], parts["corpus"], DOCUMENT_FIELDS, limits, is_cancelled)
     return _matched(name, corpus, queries, judgements, parts)
 
 
@@ -195,20 +292,19 @@ def _matched(
     queries: Entries,
     judgements: Judgements,
     parts: Mapping[Part, str],
-) -> GradedSet:
+) -> FieldedSet:
     """The judgements, matched with the texts that they are about."""
-    numbers = {key: number for number, key in enumerate(corpus.texts)}
     grades: dict[str, dict[int, int]] = {}
     not_relevant = unknown_queries = unknown_documents = 0
     for (query, document), grade in judgements.grades.items():
-        if query not in queries.texts:
+        if query not in queries.ids:
             unknown_queries += 1
-        elif document not in numbers:
+        elif document not in corpus.ids:
             unknown_documents += 1
         elif grade <= 0:
             not_relevant += 1
         else:
-            grades.setdefault(query, {})[numbers[document]] = grade
+            grades.setdefault(query, {})[corpus.ids[document]] = grade
     if not grades:
         raise InputError(
             f"Of {len(judgements.grades):,} judgements in {parts['judgements']} {unknown_queries:,} name no query of "
@@ -216,7 +312,7 @@ def _matched(
             "At least one judgement of a relevant document is needed.",
             "Check that the three files belong together.",
         )
-    kept = [key for key in queries.texts if key in grades]
+    kept = [(key, number) for key, number in queries.ids.items() if key in grades]
     report = GradedReport(
         judgements.lines,
         sum(map(len, grades.values())),
@@ -225,15 +321,34 @@ def _matched(
         unknown_documents,
         judgements.duplicates,
         len(judgements.bad),
-        len(queries.texts) - len(kept),
+        len(queries.ids) - len(kept),
         len(corpus.bad),
         len(queries.bad),
         MappingProxyType(dict(parts)),
     )
-    return GradedSet(
+    in_fields = {field: tuple(texts[number] for _, number in kept) for field, texts in queries.fields.items()}
+    return FieldedSet(
         name,
-        tuple(corpus.texts.values()),
-        tuple(queries.texts[key] for key in kept),
-        tuple(MappingProxyType(grades[key]) for key in kept),
+        MappingProxyType(dict(corpus.fields)),
+        MappingProxyType({field: texts for field, texts in in_fields.items() if any(texts)}),
+        tuple(MappingProxyType(grades[key]) for key, _ in kept),
         report,
     )
+
+
+def _check_fields(names: Sequence[str], existing: Mapping[str, object], of: str, option: str) -> None:
+    """Raise InputError unless there is at least one field and all of them exist."""
+    if not names or any(name not in existing for name in names):
+        raise InputError(
+            f"{', '.join(name[:40] for name in names) or 'No field'} is not what the {of} can be searched by.",
+            f"The {of} of these files have {' and '.join(existing)}.",
+            f"Choose from these ({option} on the command line).",
+        )
+
+
+def _joined(*texts: str) -> str:
+    return " ".join(filter(None, texts))
+
+
+def _memory_of_grades(grades: Grades) -> int:
+    return sum(map(getsizeof, map(dict, grades))) + _NUMBER_BYTES * sum(map(len, grades))

@@ -2,16 +2,20 @@
 
 Two formats are read, recognised by the names of the files. BEIR (Thakur et al. 2021): corpus.jsonl and queries.jsonl of
 objects with _id, text and perhaps title, and a .tsv with the header query-id, corpus-id, score. TREC (Voorhees and Harman
-2005): judgements of four fields `query 0 document grade`, and texts in .tsv or .txt with lines of `id<TAB>text`, where the
-rest of the line is the text, with quotes and further tabs. The formats can be mixed; .gz is decompressed.
+2005): judgements of four fields `query 0 document grade`; topics (components.retrieval.evaluation.graded.topics); and texts
+in .tsv or .txt with lines of `id<TAB>text`, where the rest of the line is the text, with quotes and further tabs. The
+formats can be mixed; .gz is decompressed.
 
-What it does not read: TREC's documents and topics in SGML.
+A text can have several fields: a document a title and a text, a query also a description and a narrative, as columns or
+in BEIR's metadata, where TREC-COVID calls a topic's title "query". Which of them are searched is chosen later.
+
+What it does not read: TREC's documents in SGML.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
@@ -19,14 +23,17 @@ from typing import Any, Literal, get_args
 from components.errors import InputError
 from components.jobs import IsCancelled
 from components.retrieval.corpora.columns import as_text
-from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
+from components.retrieval.corpora.readers.encoding import Decoded, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table, read_text
 from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, memory_of, never
 from components.retrieval.corpora.readers.table import BadRows, Table
+from components.retrieval.evaluation.graded.topics import has_topics, read_topics
 
 Part = Literal["corpus", "queries", "judgements"]
 PARTS: tuple[Part, ...] = get_args(Part)
 Source = Path | bytes
+DOCUMENT_FIELDS = ("title", "text")
+QUERY_FIELDS = ("text", "title", "description", "narrative")  # the first that a file has is searched by default
 
 # The first pattern that matches a name decides: "corpus-queries.jsonl" contains queries.
 _NAMES: dict[Part, re.Pattern[str]] = {
@@ -41,9 +48,10 @@ _GRADE = re.compile(r"([+-]?\d{1,6})(\.0+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Entries:
-    """Texts by their ids, in the order of the file."""
+    """Texts by field, each aligned with the ids in the order of the file; "" where an entry lacks a field."""
 
-    texts: Mapping[str, str]
+    ids: Mapping[str, int]  # to their numbers, from 0
+    fields: Mapping[str, tuple[str, ...]]  # those that at least one entry has
     bad: BadRows
 
 
@@ -74,35 +82,57 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[
     return {part: names[0] for part, names in names_of.items()}
 
 
-def read_entries(source: Source, name: str, limits: Limits | None = None, is_cancelled: IsCancelled = never) -> Entries:
-    """The texts of a corpus or of queries. Raises InputError for a file without ids or texts, or with too
-    many, and Cancelled.
+def read_entries(
+    source: Source, name: str, fields: Sequence[str], limits: Limits | None = None, is_cancelled: IsCancelled = never
+) -> Entries:
+    """The texts of a corpus or of queries, in those of the `fields` that they have. An entry has at least one of them.
+
+    Raises InputError for a file without ids or texts, or with too many, and Cancelled.
     """
-    table = (_read_lines if _ending(name) in _LINES else _read_objects)(source, name, limits, is_cancelled)
+    table = _read_table(source, name, limits, is_cancelled)
     bad = BadRows()
-    texts: dict[str, str] = {}
+    ids: dict[str, int] = {}
+    texts: dict[str, list[str]] = {field: [] for field in fields}
+    readers = [_values_of(table, field) for field in fields]
     for row, number in enumerate(table.numbers):
-        parts = [table.columns[column][row] for column in ("title", "text") if column in table.columns]
-        text = " ".join(cleaned for part in parts if isinstance(part, str) and (cleaned := clean(part).text))
+        values = [read(row) for read in readers]
+        cleaned = [clean(value).text if isinstance(value, str) else "" for value in values]
         key = as_text(table.columns["_id"][row]).strip()
-        if not key or not text:
+        if not key or not any(cleaned):
             bad.add(number, "no text" if key else "no id")
-        elif table.has_broken_bytes and has_broken_bytes(key + text):
+        elif table.has_broken_bytes and has_broken_bytes("".join((key, *cleaned))):
             bad.add(number, "bytes that are not utf-8")
-        elif key in texts:
+        elif key in ids:
             bad.add(number, "repeated id")
-        elif limits is not None and len(texts) == limits.sentences:
+        elif limits is not None and len(ids) == limits.sentences:
             raise limits.exceeded(name, f"more than {limits.sentences:,} texts")
         else:
-            texts[key] = text
+            ids[key] = len(ids)
+            for column, text in zip(texts.values(), cleaned, strict=True):
+                column.append(text)
     bad = table.bad.joined(bad)
-    if not texts:
+    if not ids:
         raise InputError(
             f"{name} has no text with an id" + (f" (line {bad.first[0].row}: {bad.first[0].reason})." if bad else "."),
-            "Texts are objects with _id and text, or lines of an id, a tab and a text; at least one is needed.",
+            "Texts are objects with _id and text, lines of an id, a tab and a text, or TREC's topics; at least one is "
+            "needed.",
             "Check the file and its format.",
         )
-    return Entries(texts, bad)
+    return Entries(ids, {field: tuple(column) for field, column in texts.items() if any(column)}, bad)
+
+
+def _values_of(table: Table, field: str) -> Callable[[int], Any]:
+    """What a row has in a field: in the column of that name, else in BEIR's metadata."""
+    column, metadata = table.columns.get(field), table.columns.get("metadata")
+    names = (field, "query") if field == "title" else (field,)
+
+    def value(row: int) -> Any:
+        own = None if column is None else column[row]
+        if own or metadata is None or field == "text" or not isinstance(metadata[row], dict):
+            return own
+        return next((text for name in names if (text := metadata[row].get(name))), own)
+
+    return value
 
 
 def read_judgements(
@@ -146,15 +176,25 @@ def read_judgements(
     return Judgements(grades, lines, duplicates, bad)
 
 
+def _read_table(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
+    """The table of a file with texts. Raises InputError for a file in no format that is read."""
+    if _ending(name) == ".jsonl":
+        return _read_objects(source, name, limits, is_cancelled)
+    decoded = read_text(source, name, None, limits, is_cancelled)
+    if has_topics(decoded):  # their files have endings of many kinds, such as .301-350 or none
+        return read_topics(decoded, name, limits, is_cancelled)
+    if _ending(name) in _LINES:
+        return _read_lines(decoded, name, limits, is_cancelled)
+    raise InputError(
+        f"{name} is neither a .jsonl file nor one of {', '.join(_LINES)}.",
+        "Documents and queries are read as in BEIR (.jsonl of objects with _id and text), or as lines of an id, a tab and "
+        "a text (.tsv); queries also as TREC's topics.",
+        "Export it in one of these formats.",
+    )
+
+
 def _read_objects(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
-    """The table of a .jsonl file with _id and text. Raises InputError for any other file."""
-    if _ending(name) != ".jsonl":
-        raise InputError(
-            f"{name} is neither a .jsonl file nor one of {', '.join(_LINES)}.",
-            "Documents and queries are read as in BEIR (.jsonl of objects with _id and text), or as lines of an id, a tab and "
-            "a text (.tsv).",
-            "Export it in one of these formats.",
-        )
+    """The table of a .jsonl file with _id and text."""
     table = read_table(source, name, limits=limits, is_cancelled=is_cancelled)
     if table.columns and not {"_id", "text"} <= set(table.columns):
         raise InputError(
@@ -165,9 +205,8 @@ def _read_objects(source: Source, name: str, limits: Limits | None, is_cancelled
     return table
 
 
-def _read_lines(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
+def _read_lines(decoded: Decoded, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> Table:
     """The table of lines of an id, a tab and a text."""
-    decoded = read_text(source, name, None, limits, is_cancelled)
     count, bad = Count(name, limits, is_cancelled), BadRows()
     keys: list[str] = []
     texts: list[str] = []

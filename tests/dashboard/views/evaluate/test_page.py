@@ -650,13 +650,13 @@ def test_a_collection_of_ones_own_by_upload_and_by_folder(
     app = open_page("evaluate", view="graded", gs="path", r=["m.6.mean"])
     app.text_input(key="graded_path").set_value(str(tmp_path)).run()
     readers: list[str] = []
-    read = collection.read_graded_folder
+    read = collection.read_folder_fields
 
     def noted(*arguments: Any, **more: Any) -> Any:
         readers.append(threading.current_thread().name)
         return read(*arguments, **more)
 
-    monkeypatch.setattr(collection, "read_graded_folder", noted)
+    monkeypatch.setattr(collection, "read_folder_fields", noted)
     app.button(key="read_graded").click()
     ready(app.run())
     assert readers == ["jobs: preparation"]  # and not the session's own thread

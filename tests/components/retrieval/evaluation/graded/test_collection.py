@@ -10,7 +10,14 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.corpus import Limits, read_corpus
-from components.retrieval.evaluation.graded.collection import GradedSet, demo_graded, read_graded, read_graded_folder
+from components.retrieval.evaluation.graded.collection import (
+    GradedSet,
+    demo_graded,
+    read_fields,
+    read_folder_fields,
+    read_graded,
+    read_graded_folder,
+)
 from tests.places import ASSETS
 
 DEMO = ASSETS / "demo_corpus.jsonl"
@@ -244,3 +251,102 @@ def test_demo_rows_without_a_compressed_text_or_topic():
         demo_graded(read_corpus(b"sentence,compressed\na b,c\n", "x.csv", "sentence"))
     with pytest.raises(InputError, match="no compressed text"):
         demo_graded(read_corpus(b"sentence,compressed,topic\na b,,t\n", "x.csv", "sentence"))
+
+
+# --- Which fields are searched
+
+FIELDED_CORPUS = jsonl(
+    [
+        {"_id": "d1", "title": "Java", "text": "A volcano erupted."},
+        {"_id": "d2", "title": "", "text": "Rates rise."},
+        {"_id": "d3", "title": "Cats", "text": ""},
+    ]
+)
+FIELDED_QUERIES = jsonl(
+    [
+        {
+            "_id": "q1",
+            "text": "Which volcano erupted?",
+            "metadata": {"query": "volcano", "narrative": "Only volcanoes."},
+        },
+        {"_id": "q2", "text": "Do rates rise?", "metadata": {"query": "rates", "narrative": ""}},
+        {"_id": "q3", "text": "", "metadata": {"query": "cats", "url": "https://example.org"}},
+    ]
+)
+FIELDED_QRELS = b"query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\nq2\td2\t1\nq3\td3\t1\nq3\td1\t0\n"
+FIELDED = {"corpus.jsonl": FIELDED_CORPUS, "queries.jsonl": FIELDED_QUERIES, "qrels.tsv": FIELDED_QRELS}
+
+
+def adds_up(report) -> bool:
+    return report.judgements == (
+        report.relevant + report.not_relevant + report.unknown_queries + report.unknown_documents
+        + report.duplicate_judgements + report.bad_lines
+    )  # fmt: skip
+
+
+def test_only_fields_that_exist_are_offered_in_order():
+    found = read_fields(FIELDED)
+    assert {field: list(texts) for field, texts in found.documents.items()} == {
+        "title": ["Java", "", "Cats"],
+        "text": ["A volcano erupted.", "Rates rise.", ""],
+    }
+    assert list(found.queries) == ["text", "title", "narrative"]
+    assert found.queries["title"] == ("volcano", "rates", "cats")
+    plain = read_fields(TREC)
+    assert (list(plain.documents), list(plain.queries)) == (["text"], ["text"])
+    assert plain.chosen().documents is plain.documents["text"]  # not a second copy
+    assert found.nbytes > plain.chosen().nbytes > 0
+
+
+def test_the_default_is_the_queries_text_and_all_of_the_documents():
+    found = read_graded(FIELDED)
+    assert found.documents == ("Java A volcano erupted.", "Rates rise.", "Cats")
+    assert found.queries == ("Which volcano erupted?", "Do rates rise?")
+    assert [dict(grades) for grades in found.grades] == [{0: 2, 1: 1}, {1: 1}]
+    assert (found.query_field, found.document_fields) == ("text", ("title", "text"))
+    assert found.report.bad_queries == 1
+    assert adds_up(found.report)
+
+
+@pytest.mark.parametrize(
+    ("query_field", "document_fields", "documents", "queries", "grades"),
+    [
+        ("title", ("title", "text"), ["Java A volcano erupted.", "Rates rise.", "Cats"], ["volcano", "rates", "cats"],
+         [{0: 2, 1: 1}, {1: 1}, {2: 1}]),
+        ("title", ("text",), ["A volcano erupted.", "Rates rise."], ["volcano", "rates"], [{0: 2, 1: 1}, {1: 1}]),
+        ("title", ("title",), ["Java", "Cats"], ["volcano", "cats"], [{0: 2}, {1: 1}]),
+        ("narrative", ("text", "title"), ["Java A volcano erupted.", "Rates rise.", "Cats"], ["Only volcanoes."],
+         [{0: 2, 1: 1}]),
+    ],
+)  # fmt: skip
+def test_chosen_fields_leave_out_and_count_what_lacks_them(query_field, document_fields, documents, queries, grades):
+    found = read_fields(FIELDED).chosen(query_field, document_fields)
+    assert list(found.documents) == documents
+    assert list(found.queries) == queries
+    assert [dict(each) for each in found.grades] == grades
+    assert adds_up(found.report)
+    assert found.report.bad_documents == 3 - len(documents)
+    assert found.report.bad_queries + found.report.queries_without_relevant == 3 - len(queries)
+    assert found.report.relevant == sum(map(len, grades))
+
+
+def test_fields_that_do_not_exist_say_which_do():
+    found = read_fields(FIELDED)
+    with pytest.raises(InputError, match="description is not") as caught:
+        found.chosen("description")
+    assert "text and title and narrative" in caught.value.expected
+    for fields in (("body",), ()):
+        with pytest.raises(InputError, match="the documents can be searched by"):
+            found.chosen("text", fields)
+    only_title = {**FIELDED, "qrels.tsv": b"q2 0 d2 1\n"}
+    with pytest.raises(InputError, match="No query has a text and a relevant document with a title"):
+        read_fields(only_title).chosen("text", ("title",))
+
+
+def test_trec_topics_and_beir_documents_go_together(tmp_path):
+    topics = b"<top>\n<num> Number: 01\n<title> volcano\n<desc> Description:\nWhich one erupted?\n</top>\n"
+    write(tmp_path, {"corpus.jsonl": FIELDED_CORPUS, "topics.1-1": topics, "qrels.txt": b"1 0 d1 2\n"})
+    found = read_folder_fields(tmp_path)
+    assert list(found.queries) == ["title", "description"]
+    assert found.chosen().queries == ("volcano",)
+    assert found.chosen("description").queries == ("Which one erupted?",)

@@ -1,0 +1,222 @@
+"""The Evaluate page's two kinds of search: the same runs on questions with passages, and on sentences with paraphrases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+import pandas as pd
+import streamlit as st
+
+from components.charts import run_bars
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.search.lexical import TITLES
+from dashboard.jobs import evaluation
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.evaluation import NoResult
+from dashboard.ready_made import ASSETS
+from dashboard.ui import controls, figures, messages, model_gate, page_header
+from dashboard.ui.wording import SIMILARITY_HELP, SIMILARITY_NAMES, counted
+
+if TYPE_CHECKING:
+    from components.arrays import Int64
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.search.exact import Similarity
+
+CUTOFFS = (1, 5, 10)
+WORDS = "bm25"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of search, with the names of its collection's columns."""
+
+    title: str  # of its panel
+    query: str
+    document: str
+    found: str  # what is found, in a sentence
+
+
+KINDS = {
+    "questions": Kind(
+        "Questions → passages (asymmetric)", "question", "passage", "the passages that answer a question"
+    ),
+    "paraphrases": Kind(
+        "Sentences → paraphrases (symmetric)", "sentence", "paraphrase", "the paraphrases of a sentence"
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class KindRun:
+    """A run on both collections."""
+
+    name: str
+    ranks: Mapping[str, Int64]  # by kind, [query]
+    first_hits: Mapping[str, Int64]  # by kind, [query]; empty for a word ranking
+
+
+@cache
+def collection(kind: str) -> Pairs:
+    """One of the two collections that come with the dashboard."""
+    columns = KINDS[kind]
+    name = f"{kind}.jsonl"
+    return pairs_of_corpus(
+        read_corpus(ASSETS / "collections" / name, name, columns.document, limits=None), columns.query
+    )
+
+
+def kinds(backend: Backend) -> None:
+    """Recall of the models and of a word ranking on both collections, and the queries that a model misses."""
+    pairs = {kind: collection(kind) for kind in KINDS}
+    page_header.measures("Questions and paraphrases", counted(sum(map(len, pairs.values())), "pair"))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_kinds"):
+        similarity = cast("Similarity", controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP))
+        kind = controls.choice("searched_kind", "Queries in the table", {key: key.capitalize() for key in KINDS})
+    second = model_gate.second_model()
+    if second is not None:
+        messages.cross_encoder_note([second], after=[backend])
+    above = st.container()  # the progress of later runs is drawn below the finished ones
+    runs = _runs([backend] if second is None else [backend, second], pairs, similarity)
+    if not runs:
+        return
+    with above:
+        _figure(runs, similarity)
+        _about(pairs)
+    _missed(runs[0], kind, pairs[kind])
+
+
+def _runs(models: Sequence[Backend], pairs: Mapping[str, Pairs], similarity: Similarity) -> list[KindRun]:
+    """The finished runs: each model's last layer with its own pooling, then BM25."""
+    runs = []
+    try:
+        for number, model in enumerate(models):
+            runs.append(_model_run(model, pairs, similarity, f"kinds_{number}"))
+        ranks = {kind: evaluation.word_run(models[0], of_kind, WORDS).ranks for kind, of_kind in pairs.items()}
+        runs.append(KindRun(TITLES[WORDS], ranks, {}))
+    except NoResult:
+        pass  # its progress or the reason has been drawn
+    return runs
+
+
+def _model_run(model: Backend, pairs: Mapping[str, Pairs], similarity: Similarity, where: str) -> KindRun:
+    """A model's run. Raises NoResult."""
+    layer, pooling = model.facts.layers, model.own_pooling
+    request, retrieved = EmbedRequest.of_session(model, exact=True), {}
+    for kind, of_kind in pairs.items():
+        place = f"{where}_{kind}"
+        documents, queries = evaluation.both_indexes(request, of_kind.documents, of_kind.queries, place)
+        by_similarity = evaluation.retrieved(documents, queries, layer, pooling, model.spec.title, place)
+        retrieved[kind] = by_similarity[similarity]
+    return KindRun(
+        model.spec.title,
+        {kind: outcome.ranks for kind, outcome in retrieved.items()},
+        {kind: outcome.first_hits for kind, outcome in retrieved.items()},
+    )
+
+
+def _bar(ranks: Int64, k: int) -> run_bars.Bar:
+    estimate = metrics.interval(metrics.recall(ranks, k))
+    return run_bars.Bar(100 * estimate.value, 100 * estimate.low, 100 * estimate.high)
+
+
+def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
+    bars = [[[_bar(run.ranks[kind], k) for k in CUTOFFS] for run in runs] for kind in KINDS]
+    figures.figure(
+        run_bars.recall_panels(
+            bars,
+            [kind.title for kind in KINDS.values()],
+            [f"Recall@{k}" for k in CUTOFFS],
+            [run.name for run in runs],
+            f"Recall by kind of search, {SIMILARITY_NAMES[similarity].lower()}",
+        ),
+        key="kinds_figure",
+        alt=f"Recall@1, Recall@5 and Recall@10 of {len(runs)} runs on questions and on paraphrases",
+        message=_message(runs),
+        message_below=True,
+        read="Each bar is the share of queries whose correct answer is among the first hits, with its 95 % interval (Wilson): "
+        "where it may lie for other queries. A question and its passage are unlike: one asks, the other states, and it is "
+        "longer (asymmetric). A sentence and its paraphrase could change places (symmetric). A model learns from its training "
+        "pairs which texts belong together. Trained on questions with passages, it places a question near its answer. "
+        "Trained on sentences of equal meaning, it places a question near the same question in other words. The included "
+        "model was trained on pairs of both kinds.",
+        not_shown="How well a run does on other texts. These 200 pairs were written for this dashboard, and many texts are "
+        "near misses of others. The paraphrases share few words with their sentences on purpose, which is hard for BM25; in "
+        "other collections they share more. The two collections are not equally difficult: compare the runs within each, and "
+        "whether their order changes.",
+        table=lambda: _table(runs),
+    )
+
+
+def _message(runs: Sequence[KindRun]) -> str:
+    """Recall@1 of each run on both kinds, in words."""
+    asymmetric, symmetric = KINDS
+    parts = [
+        f"**{messages.escape(run.name)}** finds {_first(run, asymmetric)} of {KINDS[asymmetric].found} first, and "
+        f"{_first(run, symmetric)} of {KINDS[symmetric].found}"
+        if number == 0
+        else f"**{messages.escape(run.name)}** {_first(run, asymmetric)} and {_first(run, symmetric)}"
+        for number, run in enumerate(runs)
+    ]
+    return "; ".join(parts) + "."
+
+
+def _first(run: KindRun, kind: str) -> str:
+    return f"{100 * float(metrics.recall(run.ranks[kind], 1).mean()):.0f} %"
+
+
+def _about(pairs: Mapping[str, Pairs]) -> None:
+    sizes = " and ".join(f"{len(of_kind)} {kind}" for kind, of_kind in pairs.items())
+    st.caption(
+        f"{sizes}, each with one correct answer among as many texts. A model's last layer with its own pooling is used; "
+        "choose a second model in the sidebar to compare two."
+    )
+
+
+def _missed(run: KindRun, kind: str, pairs: Pairs) -> None:
+    """The queries whose correct answer the model does not put first."""
+    ranks, first_hits = run.ranks[kind], run.first_hits[kind]
+    rows = [row for row in range(len(pairs)) if ranks[row] > 1]
+    if not rows:
+        st.caption(f"{messages.escape(run.name)} finds the correct answer of every query first.")
+        return
+    st.markdown(
+        f"**{counted(len(rows), 'query', 'queries')}** whose correct answer {messages.escape(run.name)} misses first"
+    )
+    table = pd.DataFrame(
+        [
+            {
+                "query": pairs.queries.texts[row],
+                "rank": int(ranks[row]),
+                "correct answer": pairs.documents.texts[row],
+                "first hit": pairs.documents.texts[first_hits[row]],
+            }
+            for row in rows
+        ]
+    )
+    figures.whole_texts(table, key="missed_queries")
+
+
+def _table(runs: Sequence[KindRun]) -> pd.DataFrame:
+    """Recall with its interval, a line per run, kind and cut-off."""
+    lines = []
+    for run in runs:
+        for kind, ranks in run.ranks.items():
+            for k in CUTOFFS:
+                bar = _bar(ranks, k)
+                lines.append(
+                    {
+                        "run": run.name,
+                        "queries": kind,
+                        "measure": f"Recall@{k}",
+                        "per cent": round(bar.value, 2),
+                        "low": round(bar.low, 2),
+                        "high": round(bar.high, 2),
+                    }
+                )
+    return pd.DataFrame(lines)

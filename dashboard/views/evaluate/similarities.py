@@ -1,0 +1,154 @@
+"""The comparison's figure of cosine and dot product: what each retrieves, and how long that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import run_bars
+from components.retrieval.evaluation import metrics
+from components.retrieval.search.exact import SIMILARITIES
+from dashboard.jobs import embedding, evaluation
+from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard.ui import figures, messages
+from dashboard.ui.wording import SIMILARITY_NAMES
+from dashboard.views.evaluate import choices
+
+if TYPE_CHECKING:
+    from components.arrays import Float32, Int64
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.similarities import Retrieved
+    from components.retrieval.search.exact import Similarity
+    from dashboard.views.evaluate.choices import RunRequest
+    from dashboard.views.evaluate.queries import Entry
+
+SAME_LENGTH = 1e-4  # relative difference of norms up to which vectors count as equally long
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One run: what each similarity retrieves, and the lengths of all documents, which are the correct answers."""
+
+    name: str
+    by_similarity: Mapping[Similarity, Retrieved]
+    norms: Float32  # [document]
+    tokens: Int64  # [document], before truncation
+
+    def recall(self, similarity: Similarity) -> metrics.Interval:
+        """Recall@1 with its interval."""
+        return metrics.interval(metrics.recall(self.by_similarity[similarity].ranks, 1))
+
+    def excess(self, similarity: Similarity, values: Int64 | Float32) -> float:
+        """By how many per cent the first hits exceed the correct answers in the mean of `values` [document]."""
+        of_hits = self.by_similarity[similarity].mean_of_first_hits(values)
+        return 100 * (of_hits / float(values.mean(dtype=np.float64)) - 1)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether all vectors are equally long, so that both similarities give one ranking."""
+        return float(np.ptp(self.norms)) <= SAME_LENGTH * float(self.norms.max(initial=0))
+
+
+def similarities(
+    request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
+) -> None:
+    """Recall@1 of each run with vectors by both similarities, and how long the first hits are. Raises NoResult."""
+    rows = [
+        row for entry in entries if entry.live and (row := _row(request, entry, pairs, indexes)) is not None
+    ]  # in the order of the table
+    if not rows:
+        st.info(
+            "**No run with vectors.** Cosine and dot product compare vectors: add a layer and pooling under “Choose runs”.",
+            icon=":material/add:",
+        )
+        return
+    figures.figure(
+        run_bars.first_hit_panels(
+            [row.name for row in rows],
+            [(SIMILARITY_NAMES[name].lower(), [_first_hits(row, name) for row in rows]) for name in SIMILARITIES],
+            "Cosine and dot product over the same vectors",
+        ),
+        key="compare_similarities",
+        alt=f"Recall@1 of {len(rows)} runs by cosine and by dot product, and by how many per cent the first hits' vectors "
+        "and texts are longer than those of the correct answers",
+        message=_message(rows[0]),
+        message_below=True,
+        read="A dot product is the cosine times the lengths of both vectors, and a query's length is the same for every "
+        "sentence: of two sentences in the same direction, the one with the longer vector wins. If the first hits were as "
+        "long as the correct answers, a bar would be at 0. The number of tokens shows whether long vectors belong to long "
+        "sentences, which depends on the pooling: a maximum over many tokens is long, a mean rather short.",
+        not_shown="Models trained with dot products, such as MS MARCO BERT base (dot), use the length on purpose: it can "
+        "express how relevant a sentence is. A model with a last step that scales vectors to length 1 has no difference "
+        "between the two; here vectors are compared before that step. Word rankings have no vectors, and a query whose "
+        "first hit shares its score with another sentence counts only in Recall@1.",
+        table=lambda: _table(rows),
+    )
+
+
+def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, PairIndexes]) -> Row | None:
+    """A run by both similarities; None for one without vectors. Raises NoResult."""
+    code = choices.parsed(entry.code)
+    if code is None or code.model not in indexes:
+        return None
+    of_model = indexes[code.model]
+    where = f"similarities_{code.model}"
+    tokens = embedding.token_counts(request.models[code.model].backend, pairs.documents, where)
+    if tokens is None:
+        raise NoResult
+    by_similarity = evaluation.retrieved(
+        of_model.documents, of_model.queries, code.layer, code.pooling, entry.short, f"similarities_{entry.code}"
+    )
+    return Row(entry.short, by_similarity, of_model.documents.engine(code.layer, code.pooling).norms, tokens)
+
+
+def _first_hits(row: Row, similarity: Similarity) -> run_bars.FirstHits:
+    recall = row.recall(similarity)
+    return run_bars.FirstHits(
+        run_bars.Bar(100 * recall.value, 100 * recall.low, 100 * recall.high),
+        row.excess(similarity, row.norms),
+        row.excess(similarity, row.tokens),
+    )
+
+
+def _message(row: Row) -> str:
+    """What the figure shows of the first run, in words."""
+    name = f"**{messages.escape(row.name)}**"
+    if row.is_scaled:
+        return f"All vectors of {name} are equally long, so that both similarities give the same ranking."
+    cosine, dot = (100 * row.recall(similarity).value for similarity in SIMILARITIES)
+    norms, tokens = ([row.excess(name, values) for name in SIMILARITIES] for values in (row.norms, row.tokens))
+    return (
+        f"{name}: Recall@1 is {cosine:.1f} % by cosine and {dot:.1f} % by dot product. By dot product, the vectors of the "
+        f"first hits are on average {_against(norms[1], 'longer', 'shorter')} than those of the correct answers (by cosine "
+        f"{_against(norms[0], 'longer', 'shorter')}), and their texts have {_against(tokens[1], 'more', 'fewer')} tokens "
+        f"(by cosine {_against(tokens[0], 'more', 'fewer')})."
+    )
+
+
+def _against(per_cent: float, more: str, less: str) -> str:
+    return f"{abs(per_cent):.1f} % {more if per_cent >= 0 else less}"
+
+
+def _table(rows: Sequence[Row]) -> pd.DataFrame:
+    """One line per run and similarity; means over the queries with a single first hit."""
+    return pd.DataFrame(
+        [
+            {
+                "run": row.name,
+                "similarity": SIMILARITY_NAMES[similarity].lower(),
+                "Recall@1": round(100 * row.recall(similarity).value, 2),
+                "norm of the first hits": round(row.by_similarity[similarity].mean_of_first_hits(row.norms), 4),
+                "norm of the correct answers": round(float(row.norms.mean(dtype=np.float64)), 4),
+                "tokens of the first hits": round(row.by_similarity[similarity].mean_of_first_hits(row.tokens), 2),
+                "tokens of the correct answers": round(float(row.tokens.mean()), 2),
+                "queries with a single first hit": int(row.by_similarity[similarity].is_single.sum()),
+            }
+            for row in rows
+            for similarity in SIMILARITIES
+        ]
+    )

@@ -37,6 +37,7 @@ EXAMPLES = {
     "show_baseline": False,
     "sentence_a": 1,
     "sentence_b": 0,
+    "reading": "together",
     "heatmaps_view": "sentences",
     "first_block": 3,
     "second_block": 0,

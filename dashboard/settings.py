@@ -227,6 +227,7 @@ SETTINGS: tuple[Setting, ...] = (
     replace(
         _text("vocabulary_query", "q", TOKENS, words="vocabulary search"), default=None
     ),  # None: the chosen token's piece or id
+    _number("joint_token", "jt", None, 100_000, TOKENS, words="chosen token of the pair"),
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS, words="kind of vocabulary search"),
     replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model

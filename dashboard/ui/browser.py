@@ -32,11 +32,14 @@ _THEME_BUTTON = (
 
 @dataclass(frozen=True)
 class ChipRow:
-    """One sentence's chips."""
+    """One sentence's chips, or some of them."""
 
     index: int  # reported after a click
     sentence: TokenizedSentence
     picked: tuple[int, ...] = ()
+    label: str = ""  # before the chips; by default the sentence's number
+    positions: range | None = None  # of the tokens to draw; None: all
+    with_types: bool = False  # write each token's type (segment) after its id
 
 
 @cache
@@ -109,7 +112,8 @@ def chips(
 def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> dict[str, Any]:
     words: list[dict[str, Any]] = []
     previous_word: tuple[bool, int] | None = None
-    for token in row.sentence.tokens:
+    drawn = row.sentence.tokens if row.positions is None else [row.sentence.tokens[place] for place in row.positions]
+    for token in drawn:
         word = None if token.word is None else (token.in_pair, token.word)
         if word is None or word != previous_word:
             tint = "x" if word is None else str(sum(item["tint"] != "x" for item in words) % TINTS)
@@ -129,7 +133,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
         words[-1]["tokens"].append(
             {
                 "piece": token.piece,
-                "id": token.id,
+                "id": f"{token.id} · {token.segment}" if row.with_types else token.id,
                 "position": token.position,
                 "hint": hint,
                 "marks": [name for name, is_set in marks.items() if is_set],
@@ -138,7 +142,7 @@ def _row(row: ChipRow, unknown_id: int | None, special_ids: frozenset[int]) -> d
         )
     return {
         "index": row.index,
-        "number": row.index + 1,
+        "number": row.label or row.index + 1,
         "direction": _direction(row.sentence.text),
         "words": words,
     }

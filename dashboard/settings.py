@@ -213,6 +213,7 @@ SEARCH, MAP, EVALUATE, PAIRS, TRAINING = ("search",), ("map",), ("evaluate",), (
 WITH_SENTENCES = tuple(
     page for page in PAGES if page not in {"search", "evaluate", "pairs", "training"}
 )  # these use a corpus or rows
+WITH_PAIRS = (*TOKENS, *HEATMAPS, *ATTENTION, *MAP)  # these show two sentences that the model reads as one input
 WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
 
 SETTINGS: tuple[Setting, ...] = (
@@ -240,6 +241,7 @@ SETTINGS: tuple[Setting, ...] = (
     replace(
         _text("vocabulary_query", "q", TOKENS, words="vocabulary search"), default=None
     ),  # None: the chosen token's piece or id
+    _number("joint_token", "jt", None, 100_000, TOKENS, words="chosen token of the pair"),
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS, words="kind of vocabulary search"),
     replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model
@@ -256,9 +258,11 @@ SETTINGS: tuple[Setting, ...] = (
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP), words="special tokens"),
     _flag("centred", "c", False, LAYERS, words="centred vectors"),
     _flag("show_baseline", "b", True, LAYERS, words="baseline"),
-    # Heatmaps and Attention: sentences A and B (A counts from 0; B counts from 1, and 0 stands for none)
-    _number("sentence_a", "sa", 0, MAX_SENTENCES - 1, (*HEATMAPS, *ATTENTION), words="sentence A"),
-    _number("sentence_b", "sb", None, MAX_SENTENCES, (*HEATMAPS, *ATTENTION), words="sentence B"),
+    # Sentences A and B of a pair (A counts from 0; B counts from 1, and 0 stands for none). Heatmaps and Attention read
+    # them as one input as soon as there is a B; Tokens and Map show all sentences too, so that they need `reading`.
+    replace(_number("sentence_a", "sa", 0, MAX_SENTENCES - 1, WITH_PAIRS, words="sentence A"), shared=True),
+    replace(_number("sentence_b", "sb", None, MAX_SENTENCES, WITH_PAIRS, words="sentence B"), shared=True),
+    replace(_choice("reading", "rd", ("alone", "together"), (*TOKENS, *MAP)), shared=True),
     # Heatmaps
     _choice("heatmaps_view", "view", ("blocks", "inside", "tokens", "layers", "sentences"), HEATMAPS),
     _number("first_block", "b1", None, 1_000, HEATMAPS, words="left block"),

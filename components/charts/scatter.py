@@ -38,6 +38,7 @@ class Colours:
     groups: Sequence[str] | None = None
     numbers: np.ndarray | None = None
     hues: Sequence[str] = HUES  # one per group, in the order of the legend
+    order: Sequence[str] = ()  # of the groups in the legend; by default by frequency
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +299,8 @@ def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.nd
     named = [name for name, _ in counted.most_common(GROUPS if len(counted) <= GROUPS else GROUPS - 1)]
     if all(name.isascii() and name.isdigit() for name in named):
         named.sort(key=int)
+    if colours.order:
+        named.sort(key=list(colours.order).index)
     group_of = {name: group for group, name in enumerate(named)}
     groups = np.array([group_of.get(name, len(named)) for name in colours.groups])
     result = [

@@ -32,12 +32,14 @@ _THEME_BUTTON = (
 
 @dataclass(frozen=True)
 class ChipRow:
-    """One sentence's chips."""
+    """One sentence's chips, or some of them."""
 
     index: int  # reported after a click
     sentence: TokenizedSentence
     picked: tuple[int, ...] = ()
+    number: str = ""  # before the chips; empty: its number as a sentence
     label: str = ""  # for screen readers; empty: its number as a sentence
+    positions: range | None = None  # of the tokens to draw; None: all
 
 
 @cache
@@ -117,7 +119,8 @@ def _row(
 ) -> dict[str, Any]:
     words: list[dict[str, Any]] = []
     previous_word: tuple[bool, int] | None = None
-    for token in row.sentence.tokens:
+    drawn = row.sentence.tokens if row.positions is None else [row.sentence.tokens[place] for place in row.positions]
+    for token in drawn:
         word = None if token.word is None else (token.in_pair, token.word)
         if word is None or word != previous_word:
             number = int(token.in_pair) if by_text else sum(item["tint"] != "x" for item in words)
@@ -147,7 +150,7 @@ def _row(
         )
     return {
         "index": row.index,
-        "number": row.index + 1,
+        "number": row.number or row.index + 1,
         "label": row.label or f"Sentence {row.index + 1}",
         "direction": _direction(row.sentence.text),
         "words": words,

@@ -365,12 +365,17 @@ def several(setting: str, label: str, count: int) -> tuple[int, ...]:
     return selected or tuple(range(count))
 
 
-def sentence_of(texts: Sequence[str], setting: str, label: str, default: int, none: str = "") -> int:
-    """The index of one of the session's texts, from 0; with `none`, 0 stands for no text and texts count from 1."""
-    shift = 1 if none else 0
+def sentence_of(
+    texts: Sequence[str], setting: str, label: str, default: int, none: str = "", from_one: bool = False
+) -> int:
+    """The index of one of the session's texts, from 0; with `none`, 0 stands for no text and texts count from 1.
+
+    `from_one`: texts count from 1 though there is no choice of none.
+    """
+    shift = 1 if none or from_one else 0
     names = {row + shift: f"{row + 1}  {text[:70]}" for row, text in enumerate(texts)}
     options = {0: none, **names} if none else names
-    default = min(default, len(options) - 1)
+    default = min(default, max(options))
     return int(
         bind(
             setting,

@@ -158,12 +158,18 @@ def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = Non
         st.caption(text)
 
 
-def truncation(sentences: Sequence[TokenizedSentence], model: str = "") -> None:
-    """Say in a line what did not reach the model, with the text in a popover; `model` is its name if there are two."""
+def truncation(
+    sentences: Sequence[TokenizedSentence], model: str = "", names: Sequence[tuple[str, str]] | None = None
+) -> None:
+    """Say in a line what did not reach the model, with the text in a popover; `model` is its name if there are two.
+
+    `names` are those of each sentence and of the second text that was read with it.
+    """
     whose = f"{escape(model)}'s" if model else "the chosen" if state.get("max_length") else "the model's"
     for number, sentence in enumerate(sentences, start=1):
         for item in sentence.dropped:
-            text_name = "the second text" if item.of_pair else f"sentence {number}"
+            text_names = (f"sentence {number}", "the second text") if names is None else names[number - 1]
+            text_name = text_names[item.of_pair]
             verb = " is" if item.tokens == 1 else "s are"
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(

@@ -1,16 +1,18 @@
-"""The pickers of sentence A and an optional sentence B, on Heatmaps and Attention."""
+"""The pickers of sentence A and an optional sentence B, on every page that shows two texts that are read together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dashboard import ready_made, state
-from dashboard.ui import controls
+from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.model.trace import Trace
+    from components.model.trace import TokenizedSentence, Trace
+
+NONE = "none: A alone"
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,13 @@ class Pair:
 
     first: str
     second: str | None
+    rows: tuple[int, int] = field(compare=False)  # of A and B among the session's sentences; of A twice without B
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What messages call the two texts."""
+        first, second = (f"sentence {row + 1}" for row in self.rows)
+        return first, second
 
     def trace(self, backend: Backend, attentions: bool = False) -> Trace:
         """One forward pass over this input alone."""
@@ -26,11 +35,41 @@ class Pair:
             [self.first], [self.second], attentions=attentions, max_length=controls.length_for(backend)
         )
 
+    def tokens(self, backend: Backend) -> TokenizedSentence:
+        """The tokens of this input, without a forward pass."""
+        return backend.tokenize([self.first], [self.second], controls.length_for(backend))[0]
 
-def choose() -> Pair:
-    """Draw two pickers. B starts as none, or as the second sentence if the ready-made set is a pair."""
+    def tell_truncation(self, sentence: TokenizedSentence) -> None:
+        """Say which of the two texts was truncated, if one was."""
+        messages.truncation([sentence], names=[self.names])
+
+
+def choose(always: bool = False) -> Pair:
+    """Draw two pickers. B starts as none, or as the second sentence if the ready-made set is a pair.
+
+    With `always` there is a B: unless one was chosen, it is the first sentence other than A, on the other pages too.
+    """
     texts = state.get("sentences")
-    first = controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
-    default = 2 if ready_made.is_pair(texts) else 0
-    second = controls.sentence_of(texts, "sentence_b", "Sentence B", default, none="none: A alone")
-    return Pair(texts[first], texts[second - 1] if second else None)
+    controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
+    default = _default_b(always)
+    if always and not state.get("sentence_b"):
+        state.put("sentence_b", default)
+    none = "" if always else NONE
+    controls.sentence_of(texts, "sentence_b", "Sentence B", default, none=none, from_one=True)
+    return chosen(always)
+
+
+def chosen(always: bool = False) -> Pair:
+    """The pair that the pickers show, once they are drawn; `always` as it was for them."""
+    texts = state.get("sentences")
+    first, second = state.get("sentence_a"), state.get("sentence_b")
+    second = _default_b(always) if second is None else second
+    return Pair(texts[first], texts[second - 1] if second else None, (first, second - 1 if second else first))
+
+
+def _default_b(always: bool) -> int:
+    """Sentence B before a person chooses, from 1; 0 for none."""
+    texts = state.get("sentences")
+    if always:
+        return 2 if state.get("sentence_a") == 0 and len(texts) > 1 else 1
+    return 2 if ready_made.is_pair(texts) else 0

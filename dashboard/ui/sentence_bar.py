@@ -8,9 +8,10 @@ import streamlit as st
 
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from dashboard import ready_made, settings, state
-from dashboard.ui import browser, controls, messages
+from dashboard.ui import browser, controls, messages, wording
 
 EDITOR = "sentence_editor"
+_KEPT, _PUT = "_own_sentences", "_put_sentences"  # session keys: what `replace` took away, and what it put there
 MOST_TYPED = 2 * MAX_CHARACTERS  # what the editor may send; the pages say what they cannot show
 
 
@@ -35,6 +36,33 @@ def take_edits() -> None:
     state.put("sentences", settings.clean_sentences(text.splitlines()))
 
 
+def replace(sentences: tuple[str, ...]) -> None:
+    """Put other sentences in the place of the session's. A person's own are kept, and a message says how to get them back.
+
+    Ready-made sentences are not kept, because the bar offers them anyway.
+    """
+    take_edits()  # what was typed before must not come after
+    current: tuple[str, ...] = state.get("sentences")
+    if current == sentences:
+        return
+    is_own = current and ready_made.set_of(current) is None and current != st.session_state.get(_PUT)
+    if is_own:
+        st.session_state[_KEPT] = current
+        state.notice(
+            f"This pair is now in place of your {wording.counted(len(current), 'sentence')}. To get them back, open "
+            "“Sentences” at the top and press “Bring back my sentences”."
+        )
+    st.session_state[_PUT] = sentences
+    state.put("sentences", sentences)
+
+
+def _bring_back() -> None:
+    take_edits()
+    kept = st.session_state.pop(_KEPT, None)
+    if kept is not None:
+        state.put("sentences", kept)
+
+
 def draw(page: str) -> None:
     """Draw the bar of a page: folded when the page opens, whether or not it was open on the page before."""
     sentences: tuple[str, ...] = state.get("sentences")
@@ -57,6 +85,14 @@ def draw(page: str) -> None:
                 on_click="ignore",
                 help="Download the sentences as a text file",
             )
+            if st.session_state.get(_KEPT) not in (None, sentences):
+                st.button(
+                    "Bring back my sentences",
+                    key="bring_back",
+                    icon=":material/undo:",
+                    on_click=_bring_back,
+                    help="The sentences that a pair replaced",
+                )
         _editor(sentences)
 
 

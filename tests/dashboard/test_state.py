@@ -49,6 +49,8 @@ EXAMPLES = {
     "show_baseline": False,
     "sentence_a": 1,
     "sentence_b": 0,
+    "reading": "together",
+    "joint_token": 4,
     "heatmaps_view": "sentences",
     "first_block": 3,
     "second_block": 0,

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from components.analysis.attention.weights import second_text
 from components.arrays import Float32, read_only
 
 if TYPE_CHECKING:
     from components.model.embedding.token_vectors import TokenVectors
     from components.model.trace import Trace
 
+PAIR_LABEL = "Text A or B"  # the label of a jointly read pair's tokens, and its values
+PAIR_GROUPS = ("A", "B", "special tokens")
 NUMBERS = ("position", "frequency")  # colourings by a number; all others are by category
 
 
@@ -122,6 +125,43 @@ def of_trace(trace: Trace, special: bool = True) -> TokenSet:
     content = hashlib.sha256("\n".join(texts).encode() + trace.input_ids.tobytes()).hexdigest()
     key = (trace.model, trace.revision, "sentences", str(special), content)
     return TokenSet(key, texts, tuple(tokens), tuple(range(trace.n_layers + 1)), read_only(vectors), len(tokens))
+
+
+def of_pair(trace: Trace, texts: Sequence[str], rows: tuple[int, int], special: bool = True) -> TokenSet:
+    """The tokens of two texts that the model read as one input: the first sentence of a trace.
+
+    `texts` are the session's sentences, and `rows` those of the two texts in it. A token belongs to the sentence of its
+    text, and its position is that in the common input. The label PAIR_LABEL says which of the two texts it belongs to;
+    [CLS] and both [SEP] belong to neither. With `special` False they are left out.
+    """
+    sentence = trace.sentences[0]
+    in_second = second_text(sentence)  # [token]; the last [SEP] belongs to the second text there
+    kept = [token for token in sentence.tokens if special or not token.special]
+    tokens = tuple(
+        MapToken(
+            rows[int(in_second[token.position])],
+            token.position,
+            token.piece if token.special else sentence.surface(token.position),
+            sentence.word_text(token.position),
+            token.start,
+            token.end,
+            token.special,
+        )
+        for token in kept
+    )
+    labels = tuple(PAIR_GROUPS[2 if token.special else int(token.in_pair)] for token in kept)
+    vectors = np.ascontiguousarray(trace.hidden_states[:, 0, [token.position for token in kept]])
+    written = "\n".join((*texts, str(rows), sentence.text, sentence.pair or ""))
+    content = hashlib.sha256(written.encode() + trace.input_ids.tobytes()).hexdigest()
+    return TokenSet(
+        (trace.model, trace.revision, "pair", str(special), content),
+        tuple(texts),
+        tokens,
+        tuple(range(trace.n_layers + 1)),
+        read_only(vectors),
+        len(tokens),
+        {PAIR_LABEL: labels},
+    )
 
 
 def of_corpus(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from components.analysis.attention.weights import of_sentence
 from dashboard import navigation
-from dashboard.ui import controls, messages, pair_choice
+from dashboard.ui import controls, pair_choice
 from dashboard.views.attention import flow, single_heads, summaries
 from dashboard.views.attention.head_choice import AttentionInput
 
@@ -70,7 +70,7 @@ def _view(backend: Backend, view: str) -> None:
     with row:
         pair = pair_choice.choose()
     trace = pair.trace(backend, attentions=True)
-    messages.truncation(trace.sentences)
+    pair.tell_truncation(trace.sentences[0])
     model_input = AttentionInput(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0))
     if view in {"head", "model", "neuron"}:
         single_heads.bertviz(model_input, cast("View", view), row)

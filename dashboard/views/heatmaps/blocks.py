@@ -30,7 +30,8 @@ MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes
 def input_and_output(backend: Backend) -> None:
     """A block's input tokens against its output tokens, for two blocks; then the diagonals of all blocks."""
     with controls.row():
-        trace = pair_choice.choose().trace(backend)
+        pair = pair_choice.choose()
+        trace = pair.trace(backend)
         last = trace.n_layers - 1
         first = controls.stepped("first_block", "Left: block", 0, last, 0, caching.glossary()["block"])
         second = controls.stepped("second_block", "Right: block", 0, last, last, caching.glossary()["block"])
@@ -39,7 +40,7 @@ def input_and_output(backend: Backend) -> None:
             own = controls.switch(
                 "own_scale", "Separate colour scales", "Each picture uses its own range instead of a shared one."
             )
-    messages.truncation(trace.sentences)
+    pair.tell_truncation(trace.sentences[0])
     changes = [block_change.block_change(trace, 0, block, include_special=special) for block in (first, second)]
     if not changes[0].positions:
         _no_tokens()
@@ -144,7 +145,7 @@ def inside(backend: Backend) -> None:
         pair = pair_choice.choose()
         record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend), attentions=False)
         block = controls.stepped("first_block", "Block", 0, record.n_blocks - 1, 0, caching.glossary()["block"])
-    messages.truncation([record.sentence])
+    pair.tell_truncation(record.sentence)
     before, after = record.hidden_states[block], record.after_attention[block]
     pieces = [token.piece for token in record.sentence.tokens]
     turns = {

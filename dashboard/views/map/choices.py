@@ -10,12 +10,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.analysis.maps import numba_work
 from components.analysis.maps.projection import FEW, MapOptions, Method, Metric, check_count
-from components.analysis.maps.token_set import NUMBERS, of_corpus, of_trace
+from components.analysis.maps.token_set import NUMBERS, PAIR_GROUPS, PAIR_LABEL, of_corpus, of_pair, of_trace
 from components.charts.scatter import Colours
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import progress
-from dashboard.ui import controls, messages
+from dashboard.ui import controls, messages, pair_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,13 +54,17 @@ def row() -> Row:
 def tokens(backend: Backend, place: Row) -> TokenSet | None:
     """The chosen tokens; None while those of a corpus are being read (progress is drawn)."""
     with place.main:
-        source = controls.choice("map_source", "Tokens of", {"sentences": "Sentences", "corpus": "Corpus"})
-    if source == "sentences":
+        source = _source()
+    if source != "corpus":
         with place.panel:
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
         if messages.no_sentences():
             return None
-        return of_trace(controls.current_trace(backend), special)
+        if source == "sentences":
+            return of_trace(controls.current_trace(backend), special)
+        with place.panel:
+            pair = pair_choice.choose(always=True)
+        return of_pair(pair.trace(backend), state.get("sentences"), pair.rows, special)
     corpus = current.corpus()
     with place.panel:
         count = _sample_size()
@@ -70,8 +74,47 @@ def tokens(backend: Backend, place: Row) -> TokenSet | None:
     return corpus_tokens(job, corpus.texts, label_columns(corpus))
 
 
+def _source() -> str:
+    """Draw the choice of tokens: of all sentences, of two that the model reads together, or of the corpus.
+
+    Two settings say it, since Tokens reads the sentences alone or together as well.
+    """
+    sources = {"sentences": "Sentences", "pair": "A + B", "corpus": "Corpus"}
+    chosen = "corpus" if state.get("map_source") == "corpus" else "pair" if _reads_pair() else "sentences"
+
+    def choose(source: str) -> None:
+        state.put("map_source", "corpus" if source == "corpus" else "sentences")
+        if source != "corpus":
+            state.put("reading", "together" if source == "pair" else "alone")
+
+    st.session_state["w_map_source"] = chosen
+    controls.checked(
+        st.segmented_control,
+        "Tokens of",
+        options=sources,
+        format_func=sources.__getitem__,
+        key="w_map_source",
+        on_choice=choose,
+        required=True,
+        help="A + B: two of the sentences, which the model reads together as one input. Choose them under “Options”.",
+    )
+    return chosen
+
+
+def _reads_pair() -> bool:
+    return bool(state.get("reading") == "together")
+
+
 def about(backend: Backend, token_set: TokenSet) -> None:
     """Which tokens the map shows, and what is missing; drawn below the figure."""
+    if state.get("map_source") == "sentences" and _reads_pair():
+        pair = pair_choice.chosen(always=True)
+        pair.tell_truncation(pair.trace(backend).sentences[0])
+        st.caption(
+            f"The model read both as one input. **A**: {messages.escape(pair.first[:80])} · "
+            f"**B**: {messages.escape((pair.second or '')[:80])}"
+        )
+        return
     if state.get("map_source") == "sentences":
         messages.truncation(controls.current_trace(backend).sentences)
         return
@@ -258,4 +301,9 @@ def coloured(token_set: TokenSet, by: str) -> Colours:
     """The colours of a set's tokens."""
     if by in NUMBERS and by not in token_set.labels:
         return Colours(by, numbers=token_set.number(by))
-    return Colours(by, groups=token_set.category(by))
+    return Colours(by, groups=token_set.category(by), order=PAIR_GROUPS if _is_pair(token_set, by) else ())
+
+
+def _is_pair(token_set: TokenSet, by: str) -> bool:
+    """Whether colours show the two texts of a pair (and not a column of a corpus that has this name)."""
+    return by == PAIR_LABEL and set(token_set.labels.get(by, ())) <= set(PAIR_GROUPS)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
-FIRST_WIDTH, SECOND_WIDTH = 100, 132  # of the sliders, in pixels; the second has a help sign
+FIRST_WIDTH, SECOND_WIDTH = 92, 124  # of the sliders, in pixels; the second has a help sign
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
     "to list its token; to select several, use the lasso or the box of the figure's toolbar."
@@ -309,11 +309,10 @@ def _shared_words(token_set: TokenSet) -> frozenset[str]:
 
 
 def _part(colours: scatter.Colours, rows: np.ndarray) -> scatter.Colours:
-    return scatter.Colours(
-        colours.title,
-        None if colours.groups is None else [colours.groups[row] for row in rows],
-        None if colours.numbers is None else colours.numbers[rows],
-        colours.hues,
+    return replace(
+        colours,
+        groups=None if colours.groups is None else [colours.groups[row] for row in rows],
+        numbers=None if colours.numbers is None else colours.numbers[rows],
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard import navigation
 from dashboard.ui import controls, messages
-from dashboard.views.tokens import sections
+from dashboard.views.tokens import sections, together
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -45,6 +45,9 @@ def _view(backend: Backend, view: str) -> None:
         sections.vocabulary(backend)
         return
     if messages.no_sentences():
+        return
+    if view in together.DRAW and together.is_chosen():
+        together.DRAW[view](backend)
         return
     sentences = controls.current_tokens(backend)
     if view == "pieces":

@@ -71,17 +71,21 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     )
     controls.chip_legend()
     messages.hint("pieces")
-    token = sentences[row].tokens[chosen[row]]
-    surface = sentences[row].surface(chosen[row])
+    facts(backend, sentences[row], chosen[row], str(row + 1))
+
+
+def facts(backend: Backend, sentence: TokenizedSentence, position: int, sentence_name: str) -> None:
+    """What is known of the token that was clicked."""
+    token, surface = sentence.tokens[position], sentence.surface(position)
     with st.container(border=True, key="token_facts"):
-        word = "none: the tokenizer added it" if token.word is None else sentences[row].word_text(token.position)
+        word = "none: the tokenizer added it" if token.word is None else sentence.word_text(position)
         cells = {
             "Piece": token.piece,
             "Id": str(token.id),
             "Position (from 0)": str(token.position),
             "Characters (from 0)": f"{token.start} to {token.end - 1}" if token.end > token.start else "–",
             "Stands for": surface or "none of your text",
-            "Sentence": str(row + 1),
+            "Sentence": sentence_name,
             "Word": word,
             "Token type (segment)": str(token.segment) if backend.facts.segments else "this model has none",
             "Attention mask": "1",
@@ -101,9 +105,11 @@ def _special(backend: Backend, token: Token) -> str:
     return "yes, typed by you" if token.id in special_ids else "no"
 
 
-def unusual_characters(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """Say which characters the model will not see as typed."""
-    for number, sentence in enumerate(sentences, start=1):
+def unusual_characters(
+    backend: Backend, sentences: Sequence[TokenizedSentence], numbers: Sequence[int] | None = None
+) -> None:
+    """Say which characters the model will not see as typed; `numbers` are those of the sentences if not 1, 2, ..."""
+    for number, sentence in zip(numbers or range(1, len(sentences) + 1), sentences, strict=True):
         unknown = [
             sentence.surface(token.position)
             for token in sentence.tokens
@@ -136,8 +142,11 @@ def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None
     columns[4].metric("Unknown pieces", f"{100 * counts.unknown_share:.1f} %")
 
 
-def tensors(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """input_ids, token_type_ids and attention_mask of all sentences, as the model gets them."""
+def tensors(backend: Backend, sentences: Sequence[TokenizedSentence], names: Sequence[str] | None = None) -> None:
+    """input_ids, token_type_ids and attention_mask of all sentences, as the model gets them.
+
+    `names` stand before the rows in place of the sentences' numbers.
+    """
     ids, mask, segments = backend.tokenization.arrays(sentences)
     grids = [("input_ids", ids), ("attention_mask", mask)]
     if segments is not None:
@@ -156,6 +165,7 @@ def tensors(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
             mask[rows],
             start,
             len(sentences),
+            None if names is None else list(names)[rows],
         )
     )
     if segments is None:
@@ -165,27 +175,32 @@ def tensors(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         "up to the length of the longest. The attention mask is 0 there, so that no token attends to it.",
         "What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
     )
-    figures.data("tensors", lambda: _tensor_table(sentences, ids, mask, segments))
+    figures.data("tensors", lambda: _tensor_table(sentences, ids, mask, segments, names))
 
 
 def _tensor_table(
-    sentences: Sequence[TokenizedSentence], ids: np.ndarray, mask: np.ndarray, segments: np.ndarray | None
+    sentences: Sequence[TokenizedSentence],
+    ids: np.ndarray,
+    mask: np.ndarray,
+    segments: np.ndarray | None,
+    names: Sequence[str] | None,
 ) -> pd.DataFrame:
     rows, columns = np.indices(ids.shape)
     pieces = [
         sentences[row].tokens[column].piece if column < len(sentences[row]) else "(padding)"
         for row, column in zip(rows.ravel().tolist(), columns.ravel().tolist(), strict=True)
     ]
-    frame = {"sentence": rows.ravel() + 1, "position": columns.ravel(), "piece": pieces, "input_ids": ids.ravel()}
+    sentence = rows.ravel() + 1 if names is None else [names[row] for row in rows.ravel().tolist()]
+    frame = {"sentence": sentence, "position": columns.ravel(), "piece": pieces, "input_ids": ids.ravel()}
     if segments is not None:
         frame["token_type_ids"] = segments.ravel()
     return pd.DataFrame({**frame, "attention_mask": mask.ravel()})
 
 
-def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """The ids decoded to text, and what was lost."""
+def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Sequence[str] | None = None) -> None:
+    """The ids decoded to text, and what was lost; `names` are those of the rows if not the sentences' numbers."""
     rows, lost_words = [], []
-    for number, sentence in enumerate(sentences, start=1):
+    for number, sentence in zip(names or range(1, len(sentences) + 1), sentences, strict=True):
         ids = [token.id for token in sentence.tokens]
         plain = backend.tokenization.decode(ids, skip_special=True)
         lost = token_analysis.losses(sentence, plain, backend.tokenization.unknown_id)
@@ -193,7 +208,7 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
         rows.append(
             {
                 "sentence": number,
-                "typed": sentence.text,
+                "typed": sentence.text if sentence.pair is None else f"{sentence.text} {sentence.pair}",
                 "lost or changed": ", ".join(lost_words[-1]) or "nothing",
                 "decoded": backend.tokenization.decode(ids),
             }

@@ -390,3 +390,39 @@ def test_bad_values_of_a_link_are_said(open_page: Open) -> None:
     said = texts(app)
     assert "by" in said
     assert "Second layer 99" in said
+
+
+def test_the_tokens_of_a_pair_are_mapped_and_coloured_by_text(open_page: Open) -> None:
+    trace = backend().trace([BANK[2]], [BANK[0]])
+    pair_tokens = token_set.of_pair(trace, BANK, (2, 0))
+    app = open_page("map", by="pca", rd="together", sa="2", sb="1")
+    assert not app.error
+    options = MapOptions("pca")
+    start = start_map(pair_tokens.vectors, options)
+    for figure, layer in zip(figures(app), (0, 6), strict=True):
+        np.testing.assert_allclose(places(figure), layer_map(pair_tokens.at(layer), options, start), atol=1e-5)
+        assert [item["name"] for item in figure["data"]] == ["A", "B", "special tokens"]
+        assert [len(item["x"]) for item in figure["data"]] == [7, 8, 3]
+    assert "**A**: I put money in the bank" in texts(app)
+
+
+def test_reading_a_pair_together_is_one_click_and_layers_cost_no_pass(open_page: Open) -> None:
+    app = open_page("map", by="pca")
+    app.segmented_control(key="w_map_source").set_value("pair").run()
+    assert app.query_params["rd"] == "together"
+    assert sum(len(item["x"]) for item in figures(app)[0]["data"]) == len(backend().tokenize([BANK[0]], [BANK[1]])[0])
+    before = backend().forward_passes
+    app.slider(key="w_map_first").set_value(2).run()
+    app.toggle(key="w_include_special").set_value(False).run()
+    app.segmented_control(key="w_map_view").set_value("through").run()
+    assert backend().forward_passes == before
+    assert not app.error
+    app.segmented_control(key="w_map_source").set_value("sentences").run()
+    assert "rd" not in app.query_params
+
+
+def test_a_colour_chosen_for_a_pair_does_not_stay_for_all_sentences(open_page: Open) -> None:
+    app = open_page("map", by="pca", rd="together", col=token_set.PAIR_LABEL)
+    assert [item["name"] for item in figures(app)[0]["data"]] == ["A", "B", "special tokens"]
+    app.segmented_control(key="w_map_source").set_value("sentences").run()
+    assert [item["name"] for item in figures(app)[0]["data"]] == ["1", "2", "3"]

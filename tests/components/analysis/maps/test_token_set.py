@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
 
 from components.analysis.maps import token_set
-from components.analysis.maps.token_set import of_corpus, of_trace, word_around
+from components.analysis.maps.token_set import PAIR_LABEL, of_corpus, of_pair, of_trace, word_around
 
 TEXTS = ["The bank by the river.", "Unputdownable banks!"]
 
@@ -87,3 +89,49 @@ def test_tokens_of_a_corpus_carry_their_sentences_labels(embedded):
 @pytest.mark.parametrize(("start", "end", "word"), [(2, 4, "naïve"), (0, 1, "("), (1, 6, "naïve"), (6, 7, ")")])
 def test_the_word_around(start, end, word):
     assert word_around("(naïve)", start, end) == word
+
+
+PAIR = ("The bank by the river.", "A bank lends money.")
+
+
+@pytest.fixture(scope="module")
+def pair_trace(embedded):
+    return embedded.trace([PAIR[1]], [PAIR[0]])
+
+
+def test_the_tokens_of_a_pair_have_the_vectors_of_plain_transformers(pair_trace, embedded_folder):
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
+    model = AutoModel.from_pretrained(embedded_folder, attn_implementation="sdpa").eval()
+    inputs = tokenizer(PAIR[1], PAIR[0], return_tensors="pt")
+    with torch.inference_mode():
+        states = torch.stack(model(**inputs, output_hidden_states=True).hidden_states)[
+            :, 0
+        ].numpy()  # [layer, token, dim]
+    found = of_pair(pair_trace, ("first", *PAIR), (2, 1))
+    np.testing.assert_allclose(found.vectors, states, atol=1e-5)
+    assert [token.position for token in found.tokens] == list(range(states.shape[1]))
+
+
+def test_the_tokens_of_a_pair_belong_to_the_sentence_of_their_text(pair_trace):
+    texts = ("first", *PAIR)
+    found = of_pair(pair_trace, texts, (2, 1))
+    for token, label in zip(found.tokens, found.labels[PAIR_LABEL], strict=True):
+        if token.special:
+            assert label == "special tokens"
+            continue
+        assert texts[token.sentence][token.start : token.end] == token.text
+        assert label == ("A" if token.sentence == 2 else "B")
+    assert [token.sentence for token in found.tokens if token.special] == [2, 2, 1]  # [CLS], [SEP], [SEP]
+    banks = found.matching("bank")
+    assert [found.in_context(row).before for row in banks] == ["A ", "The "]
+
+
+def test_a_pairs_key_tells_what_it_was_made_of(pair_trace, embedded):
+    key = of_pair(pair_trace, PAIR, (1, 0)).key
+    assert of_pair(pair_trace, PAIR, (1, 0)).key == key
+    assert of_pair(pair_trace, PAIR, (1, 0), special=False).key != key
+    assert of_pair(pair_trace, (PAIR[0], PAIR[0], PAIR[1]), (2, 0)).key != key
+    assert of_pair(embedded.trace([PAIR[0]], [PAIR[1]]), PAIR, (0, 1)).key != key
+    without = of_pair(pair_trace, PAIR, (1, 0), special=False)
+    assert {*without.labels[PAIR_LABEL]} == {"A", "B"}
+    assert not any(token.special for token in without.tokens)

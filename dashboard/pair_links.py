@@ -1,0 +1,66 @@
+"""Links from a pair of texts to the pages that show how a model reads the two as one input."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.model.catalog import spec_of
+from components.model.tokenization import MAX_CHARACTERS
+from dashboard import navigation, settings, state
+from dashboard.ui import messages, sentence_bar
+
+PAGES = ("tokens", "heatmaps", "attention", "map")
+# For each page: the setting that must have one of these values so that it shows the pair; else it gets the first.
+_VIEWS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "tokens": (("tokens_view", ("pieces", "tensors", "decoding")),),
+    "heatmaps": (("heatmaps_view", ("blocks", "inside", "pairs")),),
+    "attention": (),
+    "map": (("map_view", ("ends", "through")), ("map_source", ("sentences",))),
+}
+
+
+def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
+    """Draw a row of links to the pages that show this pair, read together as [CLS] first [SEP] second [SEP].
+
+    A click makes the two texts the session's sentences A and B; a person's own sentences can be brought back. `key`
+    tells several rows of one page apart. `model` is the key of the model that then reads the pair, such as a
+    cross-encoder; the session's model by default.
+    """
+    texts = settings.clean_sentences([" ".join(text.splitlines()) for text in (first, second)])
+    problem = ""
+    if len(texts) < 2:
+        problem = "One of the two texts is empty."
+    elif sum(map(len, texts)) > MAX_CHARACTERS:
+        problem = f"The two texts have more than {MAX_CHARACTERS:,} characters, which these pages cannot show."
+    icons = {page: (title, icon) for page, title, icon, _ in navigation.PATH}
+    reader = f" (read by {messages.escape(spec_of(model).title)})" if model not in ("", state.get("model")) else ""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"pair_links{key}"):
+        st.markdown(f"Look at this pair{reader} in", width="content")
+        for page in PAGES:
+            title, icon = icons[page]
+            if st.button(
+                title, icon=icon, key=f"pair_in_{page}{key}", disabled=bool(problem), help=problem or None
+            ):  # not by a callback, which cannot go to another page
+                choose(texts[0], texts[1], page, model)
+                st.switch_page(navigation.page_of(page))
+
+
+def choose(first: str, second: str, page: str, model: str = "") -> None:
+    """Make two texts the session's sentences A and B, and open a page's view that shows them as one input.
+
+    The session's sentences stay if both texts are among them.
+    """
+    sentences: tuple[str, ...] = state.get("sentences")
+    if not {first, second} <= set(sentences):
+        sentence_bar.replace((first, second))
+        sentences = (first, second)
+    position = sentences.index(first)
+    others = [row for row, text in enumerate(sentences) if text == second and row != position]
+    state.put("sentence_a", position)
+    state.put("sentence_b", (others[0] if others else position) + 1)  # B counts from 1
+    state.put("reading", "together")
+    for name, values in _VIEWS[page]:
+        if state.get(name) not in values:
+            state.put(name, values[0])
+    if model:
+        state.put("model", model)

@@ -1,0 +1,94 @@
+"""The links from a pair of texts to the pages that show how a model reads them together."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.model.tokenization import MAX_CHARACTERS
+from dashboard import pair_links
+from dashboard.ready_made import ready_made_sets
+from dashboard.views.pairs import given
+from tests.dashboard.conftest import Open, setting, texts, type_sentences
+
+QUERY, DOCUMENT = "volcano erupted", "Lava ran down\nthe mountain."
+READ = (QUERY, "Lava ran down the mountain.")
+
+
+@pytest.fixture
+def pair_page(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Opens Pairs with a row of links to this pair (or another one) as its view."""
+
+    def opened(first: str = QUERY, second: str = DOCUMENT, model: str = "") -> AppTest:
+        monkeypatch.setattr(given, "given", lambda backend: pair_links.draw(first, second, model=model))
+        return open_page("pairs")
+
+    return opened
+
+
+@pytest.mark.parametrize("page", pair_links.PAGES)
+def test_each_page_opens_with_the_pair_as_its_two_sentences(pair_page: Open, page: str) -> None:
+    app = pair_page()
+    app.button(key=f"pair_in_{page}").click().run()
+    assert not app.exception
+    assert not app.error
+    assert setting(app, "sentences") == READ  # one line each
+    assert (setting(app, "sentence_a"), setting(app, "sentence_b"), setting(app, "reading")) == (0, 2, "together")
+    assert app.title[0].value != "What is a cross-encoder given?"
+
+
+def test_a_view_that_shows_no_pair_gives_way_to_one_that_does(pair_page: Open) -> None:
+    app = pair_page()
+    for name, value in (("tokens_view", "vocabulary"), ("heatmaps_view", "inside"), ("map_source", "corpus")):
+        app.session_state[name] = value
+    app.button(key="pair_in_tokens").click().run()
+    assert setting(app, "tokens_view") == "pieces"
+    pages = {"heatmaps": ("heatmaps_view", "inside"), "map": ("map_source", "sentences")}
+    for page, (name, value) in pages.items():
+        app.switch_page("views/pairs/page.py").run()
+        app.button(key=f"pair_in_{page}").click().run()
+        assert setting(app, name) == value
+
+
+def test_sentences_that_hold_both_texts_stay(pair_page: Open) -> None:
+    app = pair_page("b two", "a one")
+    app.session_state["sentences"] = ("a one", "between", "b two")
+    app.button(key="pair_in_attention").click().run()
+    assert setting(app, "sentences") == ("a one", "between", "b two")
+    assert (setting(app, "sentence_a"), setting(app, "sentence_b")) == (2, 1)
+
+
+def test_own_sentences_are_kept_until_they_are_wanted_back(pair_page: Open) -> None:
+    app = pair_page()
+    app.switch_page("views/tokens/page.py").run()
+    own = ("My first sentence.", "My second sentence.")
+    type_sentences(app, "\n".join(own))
+    app.switch_page("views/pairs/page.py").run()
+    app.button(key="pair_in_tokens").click().run()
+    assert "in place of your 2 sentences" in texts(app)
+    app.switch_page("views/pairs/page.py").run()
+    app.button(key="pair_in_heatmaps").click().run()  # a pair in place of itself
+    app.button(key="bring_back").click().run()
+    assert setting(app, "sentences") == own
+    assert "bring_back" not in [button.key for button in app.button]
+
+
+def test_ready_made_sentences_are_replaced_without_a_message(pair_page: Open) -> None:
+    app = pair_page()
+    assert setting(app, "sentences") in (None, ready_made_sets()["bank"].sentences)
+    app.button(key="pair_in_tokens").click().run()
+    assert "in place of" not in texts(app)
+    assert "bring_back" not in [button.key for button in app.button]
+
+
+@pytest.mark.parametrize("second", ["  ", "x" * MAX_CHARACTERS])
+def test_a_pair_that_the_pages_cannot_show_has_no_links(pair_page: Open, second: str) -> None:
+    app = pair_page(second=second)
+    assert all(app.button(key=f"pair_in_{page}").disabled for page in pair_links.PAGES)
+
+
+def test_a_row_of_links_can_name_the_model_that_reads_the_pair(pair_page: Open) -> None:
+    app = pair_page(model="embedded-cross-encoder")
+    assert "read by" in texts(app)
+    app.button(key="pair_in_tokens").click().run()
+    assert setting(app, "model") == "embedded-cross-encoder"

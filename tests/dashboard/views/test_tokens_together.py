@@ -24,7 +24,7 @@ def test_the_chips_are_the_tokenizers_pieces_ids_and_token_types_of_the_pair(ope
     expected = tokenizer(BANK[0], BANK[2])
     assert [token["piece"] for token in drawn(app)] == tokenizer.convert_ids_to_tokens(expected["input_ids"])
     numbers = zip(expected["input_ids"], expected["token_type_ids"], strict=True)
-    assert [token["id"] for token in drawn(app)] == [f"{number} · {kind}" for number, kind in numbers]
+    assert [token["under"] for token in drawn(app)] == [[f"{number} · {kind}"] for number, kind in numbers]
     first, second = chips(app)["rows"]
     assert (first["number"], second["number"]) == ("A", "B")
     assert second["words"][0]["tokens"][0]["piece"] == "i"
@@ -57,7 +57,7 @@ def test_the_tensors_are_one_row_for_both(open_page: Open, tokenizer) -> None:
 def test_a_truncated_pair_says_which_sentence_lost_its_end(open_page: Open, tokenizer) -> None:
     app = open_page("tokens", rd="together", len="12", sb="2")
     expected = tokenizer(BANK[0], BANK[1], truncation="longest_first", max_length=12)["input_ids"]
-    assert [int(token["id"].split()[0]) for token in drawn(app)] == expected
+    assert [int(token["under"][0].split()[0]) for token in drawn(app)] == expected
     assert "of sentence 2**" in texts(app).replace(" truncated** of sentence 2", " truncated of sentence 2**")
     assert "the second text" not in texts(app)
 

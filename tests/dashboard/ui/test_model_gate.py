@@ -52,3 +52,20 @@ def test_loading_can_be_stopped_and_started_again(
     app.button(key="retry_model").click().run()
     assert "Stopped" not in texts(app)
     assert len(figures(app)) == 1
+
+
+def test_a_page_waits_for_two_models_in_one_run(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, tiny_folder: Callable[[str], Path]
+) -> None:
+    load = Backend.load
+    caching.models().jobs.drop(caching.models().jobs.finished())
+
+    def slow(spec: Any, store: Any, **arguments: Any) -> Backend:
+        time.sleep(0.3)  # longer than a page waits before it shows the progress
+        return load(spec, store, **arguments)
+
+    monkeypatch.setattr(Backend, "load", slow)
+    app = open_page("layers", m=str(tiny_folder("bert")), m2=str(tiny_folder("distilbert")))
+    assert not app.exception
+    assert "Something went wrong" not in texts(app)
+    assert len(figures(app)) == 2

@@ -12,6 +12,7 @@ from sklearn import metrics
 from streamlit.testing.v1 import AppTest
 
 from components.model.backend import Backend
+from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching
 from dashboard.corpora import current
@@ -208,3 +209,19 @@ def test_a_query_of_the_corpus_brings_its_own_sentence(open_page: Open) -> None:
     app = settled(app)
     assert setting(app, "query") in current.demo().columns["compressed"]
     assert figures(app)[0]["data"][1]["name"] == "relevant (1)"
+
+
+def test_a_corpus_without_topics_and_queries_offers_only_marks(open_page: Open) -> None:
+    corpus = Corpus("three lines", ("a cat sat", "the dog ran", "money in the bank"))
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    app = settled(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    assert app.selectbox(key="w_relevant_by").options == ["Marks on Search"]
+    assert "None of the 3 scored documents is relevant" in texts(app)
+    app.session_state["_judgements"] = {corpus.content_hash: Judgements().mark("a cat", 0, True)}
+    app.run()
+    assert not app.exception
+    assert [int(np.sum(trace["y"])) for trace in figures(app)[0]["data"]] == [2, 1]
+    app.segmented_control(key="w_pairs_view").set_value("given").run()
+    app.button_group(key="w_triple").set_value("From the corpus").run()
+    assert "has no column with a query for each sentence" in texts(app)

@@ -24,9 +24,9 @@ def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dar
     page = visit("/pairs?view=scores", dark=dark)
     expect(page.locator(".st-key-confusion td")).to_have_count(6, timeout=120_000)
     figure(page)
-    assert page.evaluate(COUNTS) == [["not relevant (620)", 620], ["relevant (10)", 10]]
+    assert page.evaluate(COUNTS) == [["not relevant (190)", 190], ["relevant (10)", 10]]
     before, point = matrix(page), page.evaluate(POINT)
-    assert sum(int(text) for text in before if text.isdigit()) == 630
+    assert sum(int(text) for text in before if text.isdigit()) == 200
     handle = page.locator(".st-key-w_threshold [role=slider]")
     handle.focus()
     handle.press("Home")  # accepts everything
@@ -36,7 +36,7 @@ def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dar
     page.wait_for_function(f"(old) => JSON.stringify(({POINT})()) !== JSON.stringify(old)", arg=point)
     recall, precision = page.evaluate(POINT)
     assert recall == 1
-    assert precision == pytest.approx(10 / 630)
+    assert precision == pytest.approx(10 / 200)
     page.wait_for_url("**th=-*")
 
 

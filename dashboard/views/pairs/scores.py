@@ -91,6 +91,8 @@ def scores(backend: Backend) -> None:
     values = pair_scales.on_scale(logits, scale)[:, label]
     labels = scorer.pair_labels()
     unit = f"{SCALE_NAMES[scale].lower()}{'' if len(labels) == 1 else f' of {labels[label]}'}"
+    if left_out := int(relevant.sum() - relevant[rows].sum()):
+        meaning += f" {counted(left_out, 'other relevant sentence')} {'was' if left_out == 1 else 'were'} not scored."
     scored = _Scored(rows, cosines[rows], values, relevant[rows], unit)
     if not scored.relevant.any():
         st.info(f"**None of the {len(rows):,} scored documents is relevant.** {meaning}", icon=":material/rule:")
@@ -133,7 +135,7 @@ def _documents_options(corpus: Corpus) -> None:
             "scored_documents",
             st.slider,
             "Documents",
-            default=most,
+            default=min(200, most),
             min_value=least,
             max_value=most,
             to_widget=lambda value: min(max(value, least), most),

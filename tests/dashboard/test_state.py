@@ -22,7 +22,7 @@ EXAMPLES = {
     "pair_length": 24,
     "score_scale": "sigmoid",
     "score_label": "entailment",
-    "scored_documents": 200,
+    "scored_documents": 400,
     "relevant_by": "marks",
     "relevant_topic": "storm",
     "sample_seed": 7,

@@ -91,6 +91,8 @@ def scores(backend: Backend) -> None:
     values = pair_scales.on_scale(logits, scale)[:, label]
     labels = scorer.pair_labels()
     unit = f"{SCALE_NAMES[scale].lower()}{'' if len(labels) == 1 else f' of {labels[label]}'}"
+    if left_out := int(relevant.sum() - relevant[rows].sum()):
+        meaning += f" {counted(left_out, 'other relevant sentence')} {'was' if left_out == 1 else 'were'} not scored."
     scored = _Scored(rows, cosines[rows], values, relevant[rows], unit)
     if not scored.relevant.any():
         st.info(f"**None of the {len(rows):,} scored documents is relevant.** {meaning}", icon=":material/rule:")
@@ -98,7 +100,7 @@ def scores(backend: Backend) -> None:
     analysis = threshold.analyse(scored.scores, scored.relevant)
     with slot:
         chosen = _threshold(scored, analysis, scale)
-    _drawn(scored, corpus, analysis, chosen, scale)
+    _drawn(scored, corpus, analysis, chosen, scale, meaning)
     own = threshold.analyse(scored.cosines, scored.relevant).average_precision
     _averages(analysis.average_precision, own, scorer, backend)
     if scale != "logit":
@@ -109,10 +111,10 @@ def scores(backend: Backend) -> None:
         )
     figures.reading(
         "Orange bars count relevant documents, blue bars all others; each grid line means ten times as many. What lies right "
-        "of the dashed line is accepted. The point on the curve is the same threshold: moving it right trades recall for "
-        "precision.",
-        f"{meaning} Such labels are coarse, and the threshold that is best here was chosen on the same documents: on other "
-        "queries it does worse. Recall counts only the scored documents.",
+        "of the dashed line is accepted. The point on the curve is the same threshold: a higher threshold accepts fewer "
+        "documents, which lowers recall and usually raises precision.",
+        "How the threshold does on other queries: the best one here was chosen on the same documents, and is too good. "
+        "Labels such as a topic are coarse. Recall counts only the scored documents.",
     )
 
 
@@ -133,7 +135,7 @@ def _documents_options(corpus: Corpus) -> None:
             "scored_documents",
             st.slider,
             "Documents",
-            default=most,
+            default=min(200, most),
             min_value=least,
             max_value=most,
             to_widget=lambda value: min(max(value, least), most),
@@ -287,7 +289,9 @@ def _logits(scorer: Backend, corpus: Corpus, query: str, rows: Int64) -> Float32
     return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 
-def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen: float, scale: Scale) -> None:
+def _drawn(
+    scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen: float, scale: Scale, meaning: str
+) -> None:
     """Both figures and the confusion matrix at the chosen threshold."""
     confusion = analysis.at(chosen)
     relevant = int(scored.relevant.sum())
@@ -328,7 +332,8 @@ def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen:
             ),
         )
     st.markdown(
-        f":material/insights: At {chosen:.{_digits(scale)}f} the cross-encoder accepts {counted(accepted, 'document')}, of "
+        f":material/insights: {meaning} At {chosen:.{_digits(scale)}f} the cross-encoder accepts "
+        f"{counted(accepted, 'document')}, of "
         f"which {confusion.true_positives} {'is' if confusion.true_positives == 1 else 'are'} relevant; it misses "
         f"{confusion.false_negatives} of {counted(relevant, 'relevant document')}."
     )

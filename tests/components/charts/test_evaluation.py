@@ -18,6 +18,7 @@ from components.charts.evaluation import (
     precision_recall,
     predicted_against_people,
     quality_and_cost,
+    threshold_curve,
 )
 
 VALUES = np.array([[10.0, 20.5, 30.0], [40.0, np.nan, 61.24]])
@@ -271,3 +272,15 @@ def test_axes_of_curves_that_are_all_100_per_cent_show_per_cents():
     low, high = quality_and_cost(costs, "Cost", "Recall@1").layout.yaxis.range
     assert low < 99
     assert 100 < high < 105
+
+
+def test_the_curve_of_a_threshold_has_steps_its_point_and_chance():
+    recall, precision = np.array([1.0, 0.5, 0.0]), np.array([0.5, 1.0, 1.0])
+    figure = threshold_curve(recall, precision, np.array([0.1, 0.9]), (0.5, 1.0), 0.25, "Curve")
+    curve, chance, point = figure.data
+    assert curve.line.shape == "hv"
+    np.testing.assert_array_equal(curve.x, recall.astype(np.float32))
+    np.testing.assert_array_equal(curve.y, precision.astype(np.float32))
+    assert list(curve.customdata) == ["0.100", "0.900", "above all scores"]
+    assert set(chance.y) == {0.25}
+    assert (point.x, point.y) == ((0.5,), (1.0,))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from components.charts.bars import count_bars
-from components.charts.histogram import BINS, score_histogram
+from components.charts.histogram import BINS, score_histogram, two_histograms
 
 
 def test_only_counts_travel_and_the_chosen_are_marked():
@@ -28,3 +28,19 @@ def test_lengths_as_bars():
     figure = count_bars(np.array([1.0, 3.0, 5.0]), np.array([4, 6]), "Lengths")
     np.testing.assert_array_equal(figure.data[0].x, [2, 4])
     np.testing.assert_array_equal(figure.data[0].y, [4, 6])
+
+
+def test_two_histograms_share_their_bins_and_hide_nothing():
+    randomness = np.random.default_rng(0)
+    scores = np.append(randomness.normal(size=300), [4.5, 5.0])
+    relevant = np.arange(302) % 30 == 0
+    figure = two_histograms(scores, relevant, "Scores", value="logit", threshold=6.0)
+    others, hits = figure.data
+    np.testing.assert_array_equal(others.x, hits.x)
+    assert (sum(others.y), sum(hits.y)) == (291, 11)
+    assert (others.name, hits.name) == ("not relevant (291)", "relevant (11)")
+    assert others.marker.color != hits.marker.color
+    (line,) = figure.layout.shapes
+    assert line.x0 == line.x1 == 6.0
+    assert others.x[-1] < 6.0 < others.x[-1] + others.width[-1]  # the axis reaches a threshold above all scores
+    assert figure.layout.yaxis.type == "log"

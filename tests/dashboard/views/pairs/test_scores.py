@@ -12,6 +12,7 @@ from sklearn import metrics
 from streamlit.testing.v1 import AppTest
 
 from components.model.backend import Backend
+from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching
 from dashboard.corpora import current
@@ -58,7 +59,7 @@ def matrix(app: AppTest) -> list[list[int]]:
 def test_the_figures_are_those_of_the_models_scores(
     open_page: Open, demo_scores: np.ndarray, about_volcanoes: np.ndarray
 ) -> None:
-    app = settled(open_page("pairs", view="scores"))
+    app = settled(open_page("pairs", view="scores", n="630"))
     assert not app.exception
     assert not app.warning
     bars, curve = figures(app)[:2]
@@ -75,7 +76,7 @@ def test_the_figures_are_those_of_the_models_scores(
 def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
     open_page: Open, scorer: Backend, demo_scores: np.ndarray, about_volcanoes: np.ndarray
 ) -> None:
-    app = settled(open_page("pairs", view="scores"))
+    app = settled(open_page("pairs", view="scores", n="630"))
     passes = scorer.forward_passes
     best = app.slider(key="w_threshold").value
     every = [metrics.f1_score(about_volcanoes, demo_scores >= value) for value in np.unique(demo_scores)]
@@ -101,7 +102,7 @@ def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
 def test_the_sigmoid_keeps_the_order_and_is_not_called_a_probability(
     open_page: Open, demo_scores: np.ndarray, about_volcanoes: np.ndarray
 ) -> None:
-    app = settled(open_page("pairs", view="scores", sc="sigmoid", th="500"))
+    app = settled(open_page("pairs", view="scores", n="630", sc="sigmoid", th="500"))
     assert app.slider(key="w_threshold").value == 0.5
     accepted = demo_scores >= 0
     assert matrix(app) == metrics.confusion_matrix(about_volcanoes, accepted, labels=[True, False]).tolist()
@@ -114,7 +115,7 @@ def test_the_sigmoid_keeps_the_order_and_is_not_called_a_probability(
 def test_relevant_is_the_own_sentence_or_what_was_marked(open_page: Open) -> None:
     corpus = current.demo()
     headline = corpus.columns["compressed"][3]
-    app = settled(open_page("pairs", view="scores", q=headline, rel="own"))
+    app = settled(open_page("pairs", view="scores", n="630", q=headline, rel="own"))
     assert figures(app)[0]["data"][1]["name"] == "relevant (1)"
     app.selectbox(key="w_relevant_by").set_value("marks").run()
     assert "None of the 630 scored documents is relevant" in texts(app)
@@ -176,7 +177,7 @@ def setting_topic(app: AppTest) -> str:
 def test_scoring_is_a_job_with_progress_and_stop(
     open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled(open_page("pairs", view="scores"))  # the index is made
+    settled(open_page("pairs", view="scores", n="630"))  # the index is made
     started, gate, plain = threading.Event(), threading.Event(), scorer.pair_logits
 
     def slow(*arguments: Any, **options: Any) -> np.ndarray:
@@ -186,7 +187,7 @@ def test_scoring_is_a_job_with_progress_and_stop(
         return plain(*arguments, **options)
 
     monkeypatch.setattr(scorer, "pair_logits", slow)
-    app = open_page("pairs", view="scores", q="a query that nobody had before")
+    app = open_page("pairs", view="scores", n="630", q="a query that nobody had before")
     try:
         assert started.wait(30)
         app.run()
@@ -197,14 +198,36 @@ def test_scoring_is_a_job_with_progress_and_stop(
     assert app.button(key="again_pair_scores")
 
 
+def test_at_first_few_documents_are_scored_all_that_are_relevant_among_them(open_page: Open) -> None:
+    app = settled(open_page("pairs", view="scores"))
+    assert [trace["name"] for trace in figures(app)[0]["data"]] == ["not relevant (190)", "relevant (10)"]
+    assert "n" not in app.query_params
+
+
 def test_an_empty_query_is_asked_for(open_page: Open) -> None:
     assert "No query yet" in texts(open_page("pairs", view="scores", q=" "))
 
 
 def test_a_query_of_the_corpus_brings_its_own_sentence(open_page: Open) -> None:
-    app = settled(open_page("pairs", view="scores", rel="own"))
+    app = settled(open_page("pairs", view="scores", n="630", rel="own"))
     assert "None of the 630" in texts(app)
     app.button(key="corpus_query").click().run()
     app = settled(app)
     assert setting(app, "query") in current.demo().columns["compressed"]
     assert figures(app)[0]["data"][1]["name"] == "relevant (1)"
+
+
+def test_a_corpus_without_topics_and_queries_offers_only_marks(open_page: Open) -> None:
+    corpus = Corpus("three lines", ("a cat sat", "the dog ran", "money in the bank"))
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    app = settled(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    assert app.selectbox(key="w_relevant_by").options == ["Marks on Search"]
+    assert "None of the 3 scored documents is relevant" in texts(app)
+    app.session_state["_judgements"] = {corpus.content_hash: Judgements().mark("a cat", 0, True)}
+    app.run()
+    assert not app.exception
+    assert [int(np.sum(trace["y"])) for trace in figures(app)[0]["data"]] == [2, 1]
+    app.segmented_control(key="w_pairs_view").set_value("given").run()
+    app.button_group(key="w_triple").set_value("From the corpus").run()
+    assert "has no column with a query for each sentence" in texts(app)

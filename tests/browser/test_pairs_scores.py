@@ -1,0 +1,65 @@
+"""Pairs as drawn: two histograms, a threshold that moves the matrix, chips of both pairs."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visit, figure, settle
+
+COUNTS = """() => [...document.querySelectorAll('.st-key-pair_histogram .js-plotly-plot')].map((plot) =>
+    plot._fullData.map((trace) => [trace.name, trace.y.reduce((sum, count) => sum + count, 0)]))[0]"""
+POINT = """() => {
+    const point = document.querySelector('.st-key-pair_curve .js-plotly-plot')._fullData[2];
+    return [point.x[0], point.y[0]];
+}"""
+
+
+def matrix(page: Page) -> list[str]:
+    return page.locator(".st-key-confusion td").all_inner_texts()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dark: bool) -> None:
+    page = visit("/pairs?view=scores", dark=dark)
+    expect(page.locator(".st-key-confusion td")).to_have_count(6, timeout=120_000)
+    figure(page)
+    assert page.evaluate(COUNTS) == [["not relevant (190)", 190], ["relevant (10)", 10]]
+    before, point = matrix(page), page.evaluate(POINT)
+    assert sum(int(text) for text in before if text.isdigit()) == 200
+    handle = page.locator(".st-key-w_threshold [role=slider]")
+    handle.focus()
+    handle.press("Home")  # accepts everything
+    expect(page.locator(".st-key-confusion td").nth(5)).to_have_text("0", timeout=30_000)
+    settle(page)
+    assert matrix(page) != before
+    page.wait_for_function(f"(old) => JSON.stringify(({POINT})()) !== JSON.stringify(old)", arg=point)
+    recall, precision = page.evaluate(POINT)
+    assert recall == 1
+    assert precision == pytest.approx(10 / 200)
+    page.wait_for_url("**th=-*")
+
+
+def test_both_pairs_are_chips_and_truncation_takes_some_away(visit: Visit) -> None:
+    page = visit("/pairs")
+    chips = page.locator(".st-key-chips_relevant .chip, [class*=st-key-chips_relevant] .chip")
+    expect(chips).to_have_count(24, timeout=120_000)
+    expect(chips.nth(1)).to_contain_text("how")
+    expect(chips.nth(1)).to_contain_text("2129")
+    expect(chips.nth(1)).to_contain_text("0 A")
+    expect(chips.nth(10)).to_contain_text("1 B")
+    expect(page.get_by_text("1 · relevant document")).to_be_visible()
+    handle = page.locator(".st-key-w_pair_length [role=slider]")
+    handle.focus()
+    for _ in range(4):
+        handle.press("ArrowLeft")
+    expect(chips).to_have_count(20, timeout=30_000)
+    expect(page.locator("[data-testid=stTable] td", has_text="4: ").first).to_be_visible()
+
+
+def test_a_phone_shows_all_of_both_views(visit: Visit) -> None:
+    for path, first in (("/pairs", ".row"), ("/pairs?view=scores", ".js-plotly-plot")):
+        page = visit(path, phone=True)
+        expect(page.locator(first).first).to_be_visible(timeout=120_000)
+        settle(page)
+        assert page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth") <= 390

@@ -73,7 +73,9 @@ def test_no_text_occurs_twice_or_in_another_collection() -> None:
     others = [*texts_of_file("demo_corpus.jsonl"), *texts_of_file("sts_pairs.jsonl"), *texts_of_file("senses.jsonl")]
     assert set(ours).isdisjoint(map(normalised, others))
     # Nor nearly: six words of ours in a row occur in no text of the demo corpus.
-    runs = {tuple(words[at : at + 6]) for text in ours if len(words := text.split()) >= 6 for at in range(len(words) - 5)}
+    runs = {
+        tuple(words[at : at + 6]) for text in ours if len(words := text.split()) >= 6 for at in range(len(words) - 5)
+    }
     for text in texts_of_file("demo_corpus.jsonl"):
         words = normalised(text).split()
         assert runs.isdisjoint(tuple(words[at : at + 6]) for at in range(len(words) - 5))
@@ -84,7 +86,9 @@ def test_the_included_model_finds_most_but_not_all(embedded, kind: str, least: f
     query, document = COLUMNS[kind]
     rows = rows_of(kind)
     options = embedded.embed_options(precision="float32")
-    queries, documents = (embedded.embed([row[name] for row in rows], options=options)[0, 0] for name in (query, document))
+    queries, documents = (
+        embedded.embed([row[name] for row in rows], options=options)[0, 0] for name in (query, document)
+    )
     ranks = gold_ranks(queries, documents)
     assert least <= np.mean(ranks == 1) <= most
     assert np.mean(ranks <= 10) >= 0.97

@@ -134,13 +134,13 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
         alt=f"Recall@1, Recall@5 and Recall@10 of {len(runs)} runs on questions and on paraphrases",
         message=_message(runs),
         message_below=True,
-        read="Each bar is the share of queries whose correct answer is among the first hits, with its 95 % interval (Wilson): "
-        "where it may lie for other queries. A question and its passage differ: the one is short and asks, the "
-        "other is long and states (asymmetric). A sentence and its paraphrase could change places (symmetric). A model learns from its training "
-        "pairs which texts should have similar vectors. If these are questions with passages, the vector of a question becomes "
-        "similar to that of its answer. If they are sentences with the same meaning, it becomes similar to that of the same "
-        "question in other words. So a model trained on one kind is weaker at the other. The included model was trained on "
-        "pairs of both kinds.",
+        read="Each bar is the share of queries whose correct answer is among the first k hits, with its 95 % interval "
+        "(Wilson): where it may lie for other queries. A question and its passage differ: the one is short and asks, the "
+        "other is long and states (asymmetric). A sentence and its paraphrase could change places (symmetric). A model "
+        "learns from its training pairs which texts should have similar vectors. If these are questions with passages, the "
+        "vector of a question becomes similar to that of its answer. If they are sentences with the same meaning, it becomes "
+        "similar to that of the same question in other words. So a model trained on one kind is weaker at the other. The "
+        "included model was trained on pairs of both kinds.",
         not_shown="How well a run does on other texts. These 200 pairs were written for this dashboard, and many texts are "
         "near misses of others. The paraphrases share few words with their sentences on purpose, which is hard for BM25; in "
         "other collections they share more. The two collections are not equally difficult: compare the runs within each, and "

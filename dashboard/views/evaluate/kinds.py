@@ -151,7 +151,7 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
 
 def _message(runs: Sequence[KindRun]) -> str:
     """Recall@1 of each run on both kinds, in words."""
-    parts = []
+    parts: list[str] = []
     for run in runs:
         questions, sentences = (
             f"{_first(run, kind)} of the {columns.query}s" if not parts else _first(run, kind)

@@ -13,6 +13,9 @@ from components.charts import theme
 
 SIMILARITY_COLOURS = {"cosine": theme.BLUE, "dot product": theme.ORANGE}
 _NAME_WIDTH = 12  # characters of a run's name on a line
+_PANEL_WIDTH = 14  # of a panel's title, which has half of a phone's width
+_WHISKERS = "#70757E"  # of intervals: seen on both pages and on bars, which are pale for that
+_PALE = 0.75
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,11 @@ class FirstHits:
 def recall_panels(
     bars: Sequence[Sequence[Sequence[Bar]]],
     panels: Sequence[str],
-    groups: Sequence[str],
+    cutoffs: Sequence[int],
     runs: Sequence[str],
     title: str,
 ) -> go.Figure:
-    """Bars [panel, run, group] in per cent: a panel for each collection, a group for each cut-off, a colour for each run.
+    """Recall@k in per cent, [panel, run, cutoff]: a panel for each collection, a group for each k, a colour for each run.
 
     All panels have one scale from 0 to 100, and each bar its interval.
     """
@@ -49,29 +52,30 @@ def recall_panels(
         cols=len(panels),
         shared_yaxes=True,
         horizontal_spacing=0.06,
-        subplot_titles=[theme.wrapped(name, 24) for name in panels],
     )
     for column, (panel, of_panel) in enumerate(zip(panels, bars, strict=True), start=1):
         for number, (run, of_run) in enumerate(zip(runs, of_panel, strict=True)):
             figure.add_bar(
-                x=list(groups),
+                x=[str(k) for k in cutoffs],
                 y=[bar.value for bar in of_run],
                 error_y=_error(of_run),
                 name=theme.plain(run, 44),
                 legendgroup=str(number),
                 showlegend=column == 1,
-                marker_color=theme.PALETTE[number % len(theme.PALETTE)],
+                marker={"color": theme.PALETTE[number % len(theme.PALETTE)], "opacity": _PALE},
                 customdata=[[bar.low, bar.high] for bar in of_run],
-                hovertemplate=f"{theme.plain(panel)}<br>{theme.plain(run)}<br>%{{x}}: %{{y:.1f}} %"
+                hovertemplate=f"{theme.plain(panel)}<br>{theme.plain(run)}<br>Recall@%{{x}}: %{{y:.1f}} %"
                 " (%{customdata[0]:.1f}–%{customdata[1]:.1f})<extra></extra>",
                 row=1,
                 col=column,
             )
     figure.update_layout(barmode="group", bargap=0.25)
     figure.update_yaxes(range=(0, 102), zeroline=False)
-    figure.update_yaxes(title="recall (%)", col=1)
-    figure.update_xaxes(showgrid=False)
-    return _finished(figure, title, 420)
+    figure.update_yaxes(title="Recall@k (%)", col=1)
+    figure.update_xaxes(type="category", showgrid=False)
+    for column, panel in enumerate(panels, start=1):
+        figure.update_xaxes(title=f"k<br>{theme.wrapped(panel, _PANEL_WIDTH)}", col=column)
+    return _finished(figure, title, 440)
 
 
 def first_hit_panels(
@@ -85,12 +89,7 @@ def first_hit_panels(
         rows=3,
         cols=1,
         shared_xaxes=True,
-        vertical_spacing=0.11,
-        subplot_titles=(
-            "Recall@1 (%)",
-            "Vectors of the first hits: longer than the correct answers' by (%)",
-            "Tokens of the first hits: more than the correct answers' by (%)",
-        ),
+        vertical_spacing=0.06,
     )
     x = [theme.wrapped(run, _NAME_WIDTH) for run in runs]
     for name, hits in by_similarity:
@@ -109,7 +108,7 @@ def first_hit_panels(
                 name=name,
                 legendgroup=name,
                 showlegend=row == 1,
-                marker_color=SIMILARITY_COLOURS[name],
+                marker={"color": SIMILARITY_COLOURS[name], "opacity": _PALE},
                 hovertemplate=f"%{{x}}<br>{name}: %{{y:.1f}} %<extra></extra>",
                 row=row,
                 col=1,
@@ -117,7 +116,9 @@ def first_hit_panels(
     figure.update_layout(barmode="group", bargap=0.3)
     figure.update_xaxes(showgrid=False)
     figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(range=(0, 102), row=1)
+    figure.update_yaxes(title="Recall@1 (%)", range=(0, 102), row=1)
+    figure.update_yaxes(title="longer vectors (%)", row=2)
+    figure.update_yaxes(title="more tokens (%)", row=3)
     return _finished(figure, title, 560)
 
 
@@ -128,16 +129,12 @@ def _error(bars: Sequence[Bar]) -> dict[str, object]:
         "symmetric": False,
         "array": [bar.high - bar.value for bar in bars],
         "arrayminus": [bar.value - bar.low for bar in bars],
-        "thickness": 1.5,
+        "thickness": 2,
         "width": 3,
-        "color": theme.GREY,
+        "color": _WHISKERS,
     }
 
 
 def _finished(figure: go.Figure, title: str, height: int) -> go.Figure:
     theme.legend_below(figure, shown=True)
-    figure = theme.finish(figure, title, height)
-    # The panels' titles stand above the plots: without room of their own they would cover the figure's title.
-    lines = max(str(note.text).count("<br>") for note in figure.layout.annotations)
-    figure.update_layout(margin_t=int(figure.layout.margin.t) + 22 + 16 * lines)
-    return figure.update_annotations(font_size=theme.FONT_SIZE * 0.95)
+    return theme.finish(figure, title, height)

@@ -61,7 +61,9 @@ DEMO: Mapping[str, Path] = {
     "demo:nli": ASSETS / "training" / "nli.jsonl",
 }
 DEMO_SCORED = ASSETS / "sts_pairs.jsonl"
-MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", DEMO_SCORED)  # by Evaluate's demo: never trained on
+COLLECTIONS = (ASSETS / "collections" / "questions.jsonl", ASSETS / "collections" / "paraphrases.jsonl")
+MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", DEMO_SCORED, *COLLECTIONS)  # by Evaluate's demo: never trained on
+_MEASURED_COLUMNS = ("sentence", "compressed", "sentence1", "sentence2", "question", "passage", "paraphrase")
 
 LEAST_ROWS = 4  # two to learn from and two to test
 MOST_CLASSES = 100
@@ -488,8 +490,7 @@ def joint_lengths(lengths: Mapping[str, Int64], tokenization: CountsTokens) -> d
 def _measured_texts() -> frozenset[str]:
     """The texts of Evaluate's demo, normalised."""
     rows = [json.loads(line) for path in MEASURED_WITH for line in path.read_text(encoding="utf-8").splitlines()]
-    names = ("sentence", "compressed", "sentence1", "sentence2")
-    return frozenset(normalised(row[name]) for row in rows for name in names if name in row)
+    return frozenset(normalised(row[name]) for row in rows for name in _MEASURED_COLUMNS if name in row)
 
 
 def _texts_of(data: TrainingData, rows: Iterable[int]) -> set[str]:

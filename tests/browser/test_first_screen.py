@@ -42,6 +42,7 @@ VIEWS = {
     "/search": ".hits",
     "/evaluate": ".js-plotly-plot",
     "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+    "/evaluate?view=kinds": ".js-plotly-plot",
     "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
     "/pairs": ".row",
     "/pairs?view=scores": ".js-plotly-plot",

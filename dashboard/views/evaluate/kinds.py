@@ -39,16 +39,11 @@ class Kind:
     title: str  # of its panel
     query: str
     document: str
-    found: str  # what is found, in a sentence
 
 
 KINDS = {
-    "questions": Kind(
-        "Questions → passages (asymmetric)", "question", "passage", "the passages that answer a question"
-    ),
-    "paraphrases": Kind(
-        "Sentences → paraphrases (symmetric)", "sentence", "paraphrase", "the paraphrases of a sentence"
-    ),
+    "questions": Kind("Questions → passages (asymmetric)", "question", "passage"),
+    "paraphrases": Kind("Sentences → paraphrases (symmetric)", "sentence", "paraphrase"),
 }
 
 
@@ -131,7 +126,7 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
         run_bars.recall_panels(
             bars,
             [kind.title for kind in KINDS.values()],
-            [f"Recall@{k}" for k in CUTOFFS],
+            CUTOFFS,
             [run.name for run in runs],
             f"Recall by kind of search, {SIMILARITY_NAMES[similarity].lower()}",
         ),
@@ -139,12 +134,13 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
         alt=f"Recall@1, Recall@5 and Recall@10 of {len(runs)} runs on questions and on paraphrases",
         message=_message(runs),
         message_below=True,
-        read="Each bar is the share of queries whose correct answer is among the first hits, with its 95 % interval (Wilson): "
-        "where it may lie for other queries. A question and its passage are unlike: one asks, the other states, and it is "
-        "longer (asymmetric). A sentence and its paraphrase could change places (symmetric). A model learns from its training "
-        "pairs which texts belong together. Trained on questions with passages, it places a question near its answer. "
-        "Trained on sentences of equal meaning, it places a question near the same question in other words. The included "
-        "model was trained on pairs of both kinds.",
+        read="Each bar is the share of queries whose correct answer is among the first k hits, with its 95 % interval "
+        "(Wilson): where it may lie for other queries. A question and its passage differ: the one is short and asks, the "
+        "other is long and states (asymmetric). A sentence and its paraphrase could change places (symmetric). A model "
+        "learns from its training pairs which texts should have similar vectors. If these are questions with passages, the "
+        "vector of a question becomes similar to that of its answer. If they are sentences with the same meaning, it becomes "
+        "similar to that of the same question in other words. So a model trained on one kind is weaker at the other. The "
+        "included model was trained on pairs of both kinds.",
         not_shown="How well a run does on other texts. These 200 pairs were written for this dashboard, and many texts are "
         "near misses of others. The paraphrases share few words with their sentences on purpose, which is hard for BM25; in "
         "other collections they share more. The two collections are not equally difficult: compare the runs within each, and "
@@ -155,14 +151,19 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
 
 def _message(runs: Sequence[KindRun]) -> str:
     """Recall@1 of each run on both kinds, in words."""
-    asymmetric, symmetric = KINDS
-    parts = [
-        f"**{messages.escape(run.name)}** finds {_first(run, asymmetric)} of {KINDS[asymmetric].found} first, and "
-        f"{_first(run, symmetric)} of {KINDS[symmetric].found}"
-        if number == 0
-        else f"**{messages.escape(run.name)}** {_first(run, asymmetric)} and {_first(run, symmetric)}"
-        for number, run in enumerate(runs)
-    ]
+    parts: list[str] = []
+    for run in runs:
+        questions, sentences = (
+            f"{_first(run, kind)} of the {columns.query}s" if not parts else _first(run, kind)
+            for kind, columns in KINDS.items()
+        )
+        if parts:
+            parts.append(f"**{messages.escape(run.name)}** for {questions} and {sentences}")
+        else:
+            parts.append(
+                f"**{messages.escape(run.name)}** puts the correct passage first for {questions}, and the correct paraphrase "
+                f"for {sentences}"
+            )
     return "; ".join(parts) + "."
 
 
@@ -186,7 +187,8 @@ def _missed(run: KindRun, kind: str, pairs: Pairs) -> None:
         st.caption(f"{messages.escape(run.name)} finds the correct answer of every query first.")
         return
     st.markdown(
-        f"**{counted(len(rows), 'query', 'queries')}** whose correct answer {messages.escape(run.name)} misses first"
+        f"**{counted(len(rows), 'query', 'queries')}** whose correct answer is not the first hit of "
+        f"{messages.escape(run.name)}"
     )
     table = pd.DataFrame(
         [

@@ -21,7 +21,7 @@ def texts_of(path: Path) -> list[str]:
     if path.suffix == ".txt":
         return path.read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    names = ("sentence", "compressed", "sentence1", "sentence2")
+    names = ("sentence", "compressed", "sentence1", "sentence2", "question", "passage", "paraphrase")
     return [row[name] for row in rows for name in names if name in row]
 
 
@@ -76,7 +76,17 @@ def test_scores_cover_the_scale():
 
 
 @pytest.mark.parametrize("key", DEMO)
-@pytest.mark.parametrize("measured", ["demo_corpus.jsonl", "sts_pairs.jsonl", "senses.jsonl", "demo_sentences.txt"])
+@pytest.mark.parametrize(
+    "measured",
+    [
+        "demo_corpus.jsonl",
+        "sts_pairs.jsonl",
+        "senses.jsonl",
+        "demo_sentences.txt",
+        "collections/questions.jsonl",
+        "collections/paraphrases.jsonl",
+    ],
+)
 def test_nothing_that_is_measured_with_is_trained_on(key, measured):
     evaluation = texts_of(ASSETS / measured)
     ours = [text for column in load(key).columns.values() for text in column]

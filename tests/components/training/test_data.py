@@ -169,7 +169,7 @@ def test_what_the_demo_is_measured_with_is_never_trained_on(path):
     with pytest.raises(InputError, match="Evaluate's demo measures with"):
         load(path)
     row = json.loads(path.read_text(encoding="utf-8").splitlines()[3])
-    text = row.get("compressed") or row["sentence2"]
+    text = row.get("compressed") or list(row.values())[1]
     data = from_columns({"query": [*FIRST, text.upper()], "positive": [*SECOND, "Another answer."]}, "file")
     assert data.dropped == {MEASURED: 1}
 

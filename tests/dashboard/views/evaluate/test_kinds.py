@@ -1,0 +1,153 @@
+"""Evaluate's two kinds of search, its figure of cosine and dot product, and the fields of graded collections."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import AutoTokenizer
+
+from dashboard.corpora import current
+from dashboard.views.evaluate import kinds
+from tests.components.retrieval.evaluation.graded.test_collection import FIELDED
+from tests.dashboard.conftest import Open, figures, plain_table, texts, traces
+from tests.dashboard.views.evaluate.test_page import cosines, frame, plain_vectors, ranks_by, ready
+from tests.places import ASSETS
+from tests.tiny import save_tiny
+
+COLUMNS = {"questions": ("question", "passage"), "paraphrases": ("sentence", "paraphrase")}
+
+
+@pytest.fixture(scope="module")
+def scores(embedded_folder: Path) -> dict[tuple[str, str], np.ndarray]:
+    """Cosines and dot products of both collections by plain transformers, [query, document]."""
+    found = {}
+    for kind, (query, document) in COLUMNS.items():
+        lines = (ASSETS / "collections" / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines]
+        texts_of_both = [row[query] for row in rows] + [row[document] for row in rows]
+        vectors = plain_vectors(embedded_folder, texts_of_both, 256)[6, 0]
+        found[kind, "cosine"] = cosines(vectors[:100], vectors[100:])
+        found[kind, "dot"] = vectors[:100].astype(np.float64) @ vectors[100:].astype(np.float64).T
+    return found
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_both_kinds_are_measured_with_the_same_runs(
+    open_page: Open, scores: dict[tuple[str, str], np.ndarray], similarity: str
+) -> None:
+    app = ready(open_page("evaluate", view="kinds", sim=similarity))
+    assert not app.error
+    (drawn,) = figures(app)
+    bars = drawn["data"]
+    assert [trace["name"] for trace in bars] == ["all-MiniLM-L6-v2", "BM25"] * 2
+    for trace, kind in ((bars[0], "questions"), (bars[2], "paraphrases")):
+        ranks = ranks_by(scores[kind, similarity])
+        assert trace["y"] == pytest.approx([100 * (ranks <= k).mean() for k in (1, 5, 10)], abs=1.01)
+    first = [bars[number]["y"][0] for number in range(4)]
+    assert (
+        f"**all-MiniLM-L6-v2** puts the correct passage first for {first[0]:.0f} % of the questions, and the correct "
+        f"paraphrase for {first[2]:.0f} % of the sentences; **BM25** for {first[1]:.0f} % and {first[3]:.0f} %."
+    ) in texts(app)
+    assert first[1] > 5 * first[3]  # words find passages, but hardly any paraphrase
+    high, low = bars[0]["error_y"]["array"][0], bars[0]["error_y"]["arrayminus"][0]
+    share, n, z = first[0] / 100, 100, 1.96
+    centre, spread = (share + z**2 / (2 * n)) / (1 + z**2 / n), z / (1 + z**2 / n)
+    half = spread * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    assert (high, low) == pytest.approx((100 * (centre + half) - first[0], first[0] - 100 * (centre - half)), abs=0.01)
+
+
+def test_the_table_has_the_queries_that_the_model_misses(
+    open_page: Open, scores: dict[tuple[str, str], np.ndarray]
+) -> None:
+    app = ready(open_page("evaluate", view="kinds"))
+    app.segmented_control(key="w_searched_kind").set_value("paraphrases")
+    ready(app.run())
+    assert app.query_params["kind"] == "paraphrases"
+    pairs, by_cosine = kinds.collection("paraphrases"), scores["paraphrases", "cosine"]
+    missed = np.flatnonzero(by_cosine.argmax(axis=1) != np.arange(100))
+    table = plain_table(app)
+    assert table["query"].tolist() == [pairs.queries.texts[row] for row in missed]
+    assert table["first hit"].tolist() == [pairs.documents.texts[by_cosine[row].argmax()] for row in missed]
+    assert f"**{len(missed)} queries** whose correct answer is not the first hit of" in texts(app)
+
+
+def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> None:
+    save_tiny(tmp_path / "tiny")
+    app = ready(open_page("evaluate", view="kinds", m2=str(tmp_path / "tiny")))
+    assert not app.error
+    assert [trace["name"] for trace in figures(app)[0]["data"]][:3] == ["all-MiniLM-L6-v2", "tiny", "BM25"]
+    assert "**tiny** for" in texts(app)
+
+
+def test_cosine_and_dot_product_with_the_lengths_of_the_first_hits(open_page: Open, embedded_folder: Path) -> None:
+    app = ready(open_page("evaluate", view="compare", fig="similarities", r=["m.6.mean", "m.3.max", "bm25"]))
+    assert not app.error
+    (drawn,) = figures(app)
+    demo = current.demo()
+    vectors = plain_vectors(embedded_folder, [*demo.texts, *demo.columns["compressed"]], 256)
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
+    tokens = np.array([len(tokenizer(text)["input_ids"]) for text in demo.texts])
+    found = {(trace["name"], trace["yaxis"]): np.asarray(trace["y"], float) for trace in drawn["data"]}
+    for number, (layer, pooling) in enumerate(((6, 0), (3, 2))):
+        documents, queries = vectors[layer, pooling, :630], vectors[layer, pooling, 630:]
+        norms = np.linalg.norm(documents.astype(np.float64), axis=1)
+        products = queries.astype(np.float64) @ documents.astype(np.float64).T
+        for name, table in (("cosine", products / norms), ("dot product", products)):
+            first = table.argmax(axis=1)
+            assert found[name, "y"][number] == pytest.approx(100 * (ranks_by(table) == 1).mean(), abs=0.35)
+            assert found[name, "y2"][number] == pytest.approx(100 * (norms[first].mean() / norms.mean() - 1), abs=0.1)
+            assert found[name, "y3"][number] == pytest.approx(100 * (tokens[first].mean() / tokens.mean() - 1), abs=0.2)
+    assert len(found["cosine", "y"]) == 2  # BM25 has no vectors
+    assert "By dot product, the vectors of the first hits are on average" in texts(app)
+    app.session_state["data_compare_similarities"] = True
+    app.run()
+    lengths = frame(app, "tokens of the first hits")
+    assert lengths["tokens of the correct answers"].tolist() == pytest.approx([tokens.mean()] * 4, abs=0.01)
+    assert lengths["queries with a single first hit"].max() <= 630
+
+
+def test_without_vectors_the_figure_says_what_to_add(open_page: Open) -> None:
+    app = ready(open_page("evaluate", view="compare", fig="similarities", r=["bm25"]))
+    assert "No run with vectors" in texts(app)
+    assert not figures(app)
+
+
+def test_a_collections_fields_are_chosen_from_those_it_has(open_page: Open) -> None:
+    app = open_page("evaluate", view="graded", gs="file", r=["bm25"], gm="mrr")
+    assert "w_graded_query_field" not in app.session_state
+    files = [(name, content, "text/plain") for name, content in FIELDED.items()]
+    app.file_uploader(key="graded_files").set_value(files)
+    ready(app.run())
+    assert not app.error
+    query, documents = app.selectbox(key="w_graded_query_field"), app.selectbox(key="w_graded_document_fields")
+    assert (query.options, documents.options) == (["Text", "Title", "Narrative"], ["Title and text", "Title", "Text"])
+    assert (query.value, documents.value) == ("text", "all")
+    assert "2 queries, 3 documents" in texts(app)
+    assert "Each query's text is searched for in the documents' title and text." in texts(app)
+    query.set_value("title")
+    ready(app.run())
+    app.selectbox(key="w_graded_document_fields").set_value("title")
+    ready(app.run())
+    assert (app.query_params["gq"], app.query_params["gd"]) == ("title", "title")
+    assert "2 queries, 2 documents, 2 relevant pairs" in texts(app)
+    assert frame(app, "p to the best (Holm)")["MRR"].tolist() == [75]  # cats is found, and volcano is not Java
+    assert traces(app)
+
+
+def test_a_field_of_a_link_that_the_files_lack_is_said(open_page: Open, tmp_path: Path) -> None:
+    topics = b"<top>\n<num> Number: 01\n<title> volcano\n<desc> Description:\nWhich one erupted?\n</top>\n"
+    corpus = b'{"_id": "d1", "text": "A volcano erupted."}\n{"_id": "d2", "text": "Rates rise."}\n'
+    for name, content in (("corpus.jsonl", corpus), ("topics.1", topics), ("qrels", b"1 0 d1 1\n")):
+        (tmp_path / name).write_bytes(content)
+    app = open_page("evaluate", view="graded", gs="path", gq="narrative", gd="title", r=["bm25"])
+    app.text_input(key="graded_path").set_value(str(tmp_path)).run()
+    app.button(key="read_graded").click()
+    ready(app.run())
+    assert "Field of the queries narrative is not available here." in texts(app)
+    assert "Fields of the documents title is not available here." in texts(app)
+    assert app.selectbox(key="w_graded_query_field").options == ["Title", "Description"]
+    assert app.selectbox(key="w_graded_document_fields").options == ["Text"]
+    assert "Each query's title is searched for in the documents' text." in texts(app)

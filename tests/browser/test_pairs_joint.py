@@ -42,12 +42,16 @@ def test_four_pairs_stand_side_by_side_with_lines_between_their_texts(visit: Vis
     for number in range(4):
         plot = page.locator(".js-plotly-plot").nth(number)
         assert plot.locator(".shapelayer path").count() == 3
-        frame = plot.locator(".shapelayer path").nth(2).bounding_box()
-        cells = plot.locator(".heatmaplayer image").bounding_box()
-        assert frame is not None
-        assert cells is not None
-        assert abs(frame["y"] - cells["y"]) < 4  # the frame is the picture's upper right corner
-        assert abs(frame["x"] + frame["width"] - cells["x"] - cells["width"]) < 4
+        # The frame is the picture's upper right corner; a figure is laid out again when its labels are measured.
+        page.wait_for_function(
+            """(number) => {
+                const plot = document.querySelectorAll('.js-plotly-plot')[number];
+                const frame = plot.querySelectorAll('.shapelayer path')[2].getBoundingClientRect();
+                const cells = plot.querySelector('.heatmaplayer image').getBoundingClientRect();
+                return Math.abs(frame.top - cells.top) < 4 && Math.abs(frame.right - cells.right) < 4;
+            }""",
+            arg=number,
+        )
         labels = plot.locator(".xtick text").evaluate_all(
             "(all) => all.map((one) => one.getBoundingClientRect()).map(({left, right}) => [left, right])"
         )

@@ -264,11 +264,12 @@ SETTINGS: tuple[Setting, ...] = (
     replace(_number("sentence_b", "sb", None, MAX_SENTENCES, WITH_PAIRS, words="sentence B"), shared=True),
     replace(_choice("reading", "rd", ("alone", "together"), (*TOKENS, *MAP)), shared=True),
     # Heatmaps
-    _choice("heatmaps_view", "view", ("blocks", "inside", "tokens", "layers", "sentences"), HEATMAPS),
+    _choice("heatmaps_view", "view", ("blocks", "inside", "tokens", "pairs", "layers", "sentences"), HEATMAPS),
     _number("first_block", "b1", None, 1_000, HEATMAPS, words="left block"),
     _number("second_block", "b2", None, 1_000, HEATMAPS, words="right block"),
     _number("against", "ag", None, MAX_SENTENCES, HEATMAPS, words="sentence to compare with"),
     _number("also_against", "ag2", None, MAX_SENTENCES, HEATMAPS, words="second sentence to compare with"),
+    _positions("partners", "pb", HEATMAPS, unique=True, words="sentences read with A"),
     _flag("own_scale", "own", False, HEATMAPS, words="separate colour scales"),
     _choice("one_side", "side", ("left", "right"), HEATMAPS, words="picture shown"),
     _flag("clustered", "clu", False, HEATMAPS, words="clustered order"),

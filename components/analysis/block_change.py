@@ -67,6 +67,23 @@ def token_similarity(
     return _cosines(trace, (sentence, sentence if other is None else other), (layer, layer), include_special)
 
 
+def between_texts(trace: Trace, layer: int, sentence: int) -> TokenSimilarity:
+    """The text's own tokens of a pair's first text (rows) against those of its second (columns), read as one input.
+
+    Raises ValueError for a layer, or IndexError for a sentence, that does not exist.
+    """
+    similarity = token_similarity(trace, layer, sentence, include_special=False)
+    in_second = np.array(
+        [trace.sentences[sentence].tokens[position].in_pair for position in similarity.positions], bool
+    )
+    positions = np.array(similarity.positions, np.int64)
+    return TokenSimilarity(
+        read_only(similarity.matrix[~in_second][:, in_second]),
+        tuple(positions[~in_second].tolist()),
+        tuple(positions[in_second].tolist()),
+    )
+
+
 def positions_of(trace: Trace, sentence: int, include_special: bool = True) -> tuple[int, ...]:
     """Positions of a sentence's tokens, all or only those of its text; never padding."""
     if not 0 <= sentence < len(trace.sentences):

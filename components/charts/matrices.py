@@ -18,6 +18,7 @@ SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
 _PLOT = 380  # pixels: height of a large matrix; with its labels it ends within the first screen
 _LABEL = 14  # characters of a token on an axis; the hover shows more
 _LETTER = 7.4  # pixels
+_NARROW_TICKS, _NARROW_LABEL, _NARROW_PLOT = 9, 9, 190  # the same for a quarter of a page
 
 
 def axis_labels(tokens: Sequence[str], positions: Sequence[int] | None = None) -> list[str]:
@@ -40,12 +41,17 @@ def token_matrix(
     show_values: bool = False,
     colour_bar: bool = True,
     upright: bool = True,
+    second_text: int | None = None,
+    narrow: bool = False,
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it.
-    Column labels stand `upright`, or beside each other if they are short.
+    Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
+    the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
+    second's columns. `narrow`: for
+    a quarter of a page, with square cells, few and short labels, and no names of the axes.
     """
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
@@ -63,35 +69,53 @@ def token_matrix(
         )
     )
     n_rows, n_columns = len(row_labels), len(column_labels)
+    if second_text is not None and 0 < second_text < min(n_rows, n_columns):
+        _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
     most = max(n_rows, n_columns)
-    is_square = most >= SQUARE_FROM
+    is_square = narrow or most >= SQUARE_FROM
     angle = {} if upright else {"tickangle": 0}
     figure.update_xaxes(
-        title=columns, type="category", showgrid=False, **_ticks(column_labels) | angle, constrain="domain"
+        title=None if narrow else columns,
+        type="category",
+        showgrid=False,
+        **_ticks(column_labels, narrow) | angle,
+        constrain="domain",
     )
     figure.update_yaxes(
-        title=rows,
+        title=None if narrow else rows,
         type="category",
         showgrid=False,
         autorange="reversed",
-        **_ticks(row_labels) | {"tickangle": 0},
+        **_ticks(row_labels, narrow) | {"tickangle": 0},
         constrain="domain",
+        constraintoward="top",  # where the page is narrower than the figure is high, the room left is below
         scaleanchor="x" if is_square else None,
     )
-    plot = _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
-    longest = max((min(len(label), _LABEL) for label in column_labels), default=0)
+    plot = _NARROW_PLOT if narrow else _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
+    longest = max((min(len(label), _NARROW_LABEL if narrow else _LABEL) for label in column_labels), default=0)
     # Never so low that the numbers of the colour scale overlap.
-    height = max(330, 46 + plot + _LETTER * longest + 34)
+    height = max(240 if narrow else 330, 46 + plot + _LETTER * longest + (10 if narrow else 34))
     return theme.finish(figure, title, round(height))
 
 
-def _ticks(labels: Sequence[str]) -> dict[str, object]:
+def _part(figure: go.Figure, between: float, last_row: float, last_column: float) -> None:
+    """Lines between two texts; numbers on an axis of categories count them from 0, and a cell ends halfway."""
+    line = {"color": "#FFFFFF", "width": 1.5}
+    figure.add_shape(type="line", x0=between, x1=between, y0=-0.5, y1=last_row, line=line)
+    figure.add_shape(type="line", x0=-0.5, x1=last_column, y0=between, y1=between, line=line)
+    figure.add_shape(
+        type="rect", x0=between, x1=last_column, y0=-0.5, y1=between, line={"color": theme.ORANGE, "width": 3}
+    )
+
+
+def _ticks(labels: Sequence[str], narrow: bool = False) -> dict[str, object]:
     """Upright labels, thinned and truncated; `tickvals` are the whole labels as they are drawn."""
-    shown = labels[:: -(-len(labels) // MAX_TICKS)]
+    shown = labels[:: -(-len(labels) // (_NARROW_TICKS if narrow else MAX_TICKS))]
+    length = _NARROW_LABEL if narrow else _LABEL
     return {
         "tickmode": "array",
         "tickvals": [theme.plain(label, 26) for label in shown],
-        "ticktext": [theme.plain(label, _LABEL) for label in shown],
+        "ticktext": [theme.plain(label, length) for label in shown],
         "tickangle": -90,
     }
 

@@ -56,6 +56,7 @@ EXAMPLES = {
     "second_block": 0,
     "against": 0,
     "also_against": 2,
+    "partners": (2, 0),
     "own_scale": True,
     "one_side": "right",
     "clustered": True,

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import block_change
+from components.analysis.attention import weights
 from components.analysis.similarity import cosines
 from components.charts import curves, matrices
 from dashboard import caching, state
@@ -43,7 +44,7 @@ def input_and_output(backend: Backend) -> None:
     pair.tell_truncation(trace.sentences[0])
     changes = [block_change.block_change(trace, 0, block, include_special=special) for block in (first, second)]
     if not changes[0].positions:
-        _no_tokens()
+        no_tokens()
         return
     # One scale for all blocks, not only the two that are drawn: another block must not change a colour's meaning.
     by_block = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
@@ -54,9 +55,9 @@ def input_and_output(backend: Backend) -> None:
     drawn = _pictures_that_fit([change.matrix for change in changes])
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         change, side, block = changes[index], ("left", "right")[index], (first, second)[index]
-        labels = _labels(trace.sentences[0], change.positions)
+        labels = token_labels(trace.sentences[0], change.positions)
         with column:
-            _cosines(
+            cosine_picture(
                 change.matrix,
                 labels,
                 labels,
@@ -65,6 +66,7 @@ def input_and_output(backend: Backend) -> None:
                 columns=f"token at layer {block + 1}",
                 limits=limits,
                 colour_bar=own,
+                second_text=second_text(trace.sentences[0], change.positions),
                 key=f"block_{side}",
             )
             notes.append((st.empty(), block))
@@ -95,17 +97,26 @@ def _pictures_that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
     return [list(sides).index(chosen)]
 
 
-def _no_tokens() -> None:
+def no_tokens() -> None:
+    """Say that there is nothing to draw without special tokens."""
     st.info("This text has no tokens of its own. Switch the special tokens on, or type more text.")
 
 
-def _labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
+def token_labels(sentence: TokenizedSentence, positions: Sequence[int]) -> list[str]:
+    """The labels of some of a sentence's tokens on an axis."""
     return matrices.axis_labels([token.piece for token in sentence.tokens], positions)
 
 
-def _cosines(
+def second_text(sentence: TokenizedSentence, positions: Sequence[int]) -> int | None:
+    """The number of the first of these tokens that belongs to the second text of a pair; None without one."""
+    in_second = weights.second_text(sentence)  # [token]
+    return next((number for number, position in enumerate(positions) if in_second[position]), None)
+
+
+def cosine_picture(
     cosines: np.ndarray, row_labels: Sequence[str], column_labels: Sequence[str], title: str, **options: Any
 ) -> None:
+    """A figure of tokens against tokens; the `options` are those of `figures.matrix`."""
     figures.matrix(
         cosines,
         row_labels,
@@ -121,7 +132,7 @@ def _cosines(
 
 def _diagonal(trace: Trace, special: bool) -> None:
     diagonal = block_change.diagonal(trace, 0, include_special=special)
-    labels = _labels(trace.sentences[0], diagonal.positions)
+    labels = token_labels(trace.sentences[0], diagonal.positions)
     values = diagonal.values.T  # [token, block]
     names = [f"block {block}" for block in range(values.shape[1])]
     means = np.nanmean(values, axis=0)
@@ -204,7 +215,7 @@ def tokens(backend: Backend) -> None:
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
     messages.truncation(trace.sentences)
     if not block_change.positions_of(trace, query, special):
-        _no_tokens()
+        no_tokens()
         return
     others = [query if first == 0 else first - 1] + ([second - 1] if second else [])
     similarities = [
@@ -216,10 +227,10 @@ def tokens(backend: Backend) -> None:
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
         with column:
-            _cosines(
+            cosine_picture(
                 item.matrix,
-                _labels(trace.sentences[query], item.positions),
-                _labels(trace.sentences[other], item.column_positions),
+                token_labels(trace.sentences[query], item.positions),
+                token_labels(trace.sentences[other], item.column_positions),
                 f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
                 rows=f"sentence {query + 1}",
                 columns=f"sentence {other + 1}",

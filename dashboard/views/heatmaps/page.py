@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard import navigation
 from dashboard.ui import model_gate
-from dashboard.views.heatmaps import blocks, similarity
+from dashboard.views.heatmaps import blocks, similarity, together
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -27,6 +27,11 @@ VIEWS = {
         "Which tokens are similar at this layer?",
         "Bright cells: two vectors point in similar directions (cosine similarity).",
     ),
+    "pairs": navigation.View(
+        "Pairs read together",
+        "Which tokens are similar in a pair that is read together?",
+        "Each picture is one input of two sentences. Orange frame: the tokens of A with those of the other sentence.",
+    ),
     "layers": navigation.View(
         "Pairs of layers",
         "Which layers give similar vectors?",
@@ -38,7 +43,12 @@ VIEWS = {
         "Bright cells: two sentence vectors point in similar directions (cosine similarity).",
     ),
 }
-OF_TOKENS = {"blocks": blocks.input_and_output, "inside": blocks.inside, "tokens": blocks.tokens}
+OF_TOKENS = {
+    "blocks": blocks.input_and_output,
+    "inside": blocks.inside,
+    "tokens": blocks.tokens,
+    "pairs": together.pairs,
+}
 OF_MODELS = {"layers": similarity.layers, "sentences": similarity.sentences}
 
 

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cosine_similarity
+from transformers import AutoModel, AutoTokenizer
 
-from components.analysis.block_change import block_change, diagonal, positions_of, token_similarity
+from components.analysis.block_change import between_texts, block_change, diagonal, positions_of, token_similarity
+from components.arrays import cosine
 from tests.components.analysis.handmade import trace, words
 
 TEXTS = ("the cat sat on the bank", "a dog")
@@ -161,3 +163,23 @@ def test_a_sentence_without_text_has_empty_results(embedded):
 def test_the_arrays_cannot_be_changed(run):
     for array in (block_change(run, 0, 0).matrix, diagonal(run, 0).values, token_similarity(run, 0, 0).matrix):
         assert not array.flags.writeable
+
+
+def test_between_texts_equals_plain_transformers_on_the_tokenizers_pair(embedded, embedded_folder):
+    first, second = "The bank by the river.", "A bank lends money."
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
+    model = AutoModel.from_pretrained(embedded_folder).eval()
+    inputs = tokenizer(first, second, return_tensors="pt")
+    with torch.inference_mode():
+        states = model(**inputs, output_hidden_states=True).hidden_states[4][0].numpy()
+    kinds = inputs.sequence_ids(0)
+    rows, columns = ([place for place, kind in enumerate(kinds) if kind == text] for text in (0, 1))
+    found = between_texts(embedded.trace([first, "x"], [second, "y"]), 4, 0)
+    assert (list(found.positions), list(found.column_positions)) == (rows, columns)
+    np.testing.assert_allclose(found.matrix, cosine(states[rows][:, None], states[columns][None]), atol=1e-5)
+
+
+def test_between_texts_of_a_text_without_a_pair_is_empty(embedded):
+    assert between_texts(embedded.trace(["The bank."]), 1, 0).matrix.shape == (3, 0)
+    with pytest.raises(ValueError, match="layer 9"):
+        between_texts(embedded.trace(["The bank."]), 9, 0)

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
 
 from components.analysis.pooling import pool
 from components.arrays import cosine
 from dashboard import caching, ready_made
+from dashboard.views.heatmaps import blocks
 from tests.dashboard.conftest import Open, figures, texts
 from tests.dashboard.test_pages import BANK, backend
 from tests.tiny import save_tiny
@@ -42,7 +45,7 @@ def test_colours_mean_the_same_whatever_blocks_are_shown(open_page: Open) -> Non
     assert (before["zmin"], before["zmax"]) == (after["zmin"], after["zmax"])
 
 
-@pytest.mark.parametrize("view", ["blocks", "tokens"])
+@pytest.mark.parametrize("view", ["blocks", "tokens", "pairs"])
 def test_a_text_without_tokens_is_no_fault(open_page: Open, view: str) -> None:
     app = open_page("heatmaps", s=["\u200b"], sp="0", view=view)
     assert "has no tokens of its own" in texts(app)
@@ -110,6 +113,74 @@ def test_a_query_beside_two_documents(open_page: Open) -> None:
     np.testing.assert_allclose(first["data"][0]["z"], cosine(hidden[0, :10, None], hidden[1, None, :13]), atol=1e-5)
     np.testing.assert_allclose(second["data"][0]["z"], cosine(hidden[0, :10, None], hidden[2, None, :9]), atol=1e-5)
     assert first["data"][0]["zmax"] == second["data"][0]["zmax"]
+
+
+FIVE = (*BANK, "A river bank floods.", "The bank lends money.", "Robbers ran to the bank.")
+
+
+def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Open, embedded_folder: Path) -> None:
+    app = open_page("heatmaps", view="pairs", s=list(FIVE), l="4", sp="1")
+    assert not app.error
+    drawn = figures(app)
+    assert [item["layout"]["title"]["text"] for item in drawn] == [f"1 + {number}, layer 4" for number in (2, 3, 4, 5)]
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
+    model = AutoModel.from_pretrained(embedded_folder).eval()
+    for item, text in zip(drawn, FIVE[1:], strict=False):
+        inputs = tokenizer(FIVE[0], text, return_tensors="pt")
+        with torch.inference_mode():
+            states = model(**inputs, output_hidden_states=True).hidden_states[4][0].numpy()
+        heat = item["data"][0]
+        np.testing.assert_allclose(heat["z"], cosine(states[:, None], states[None]), atol=1e-5)
+        second = inputs["token_type_ids"][0].tolist().index(1)
+        assert item["layout"]["shapes"][2]["x0"] == second - 0.5  # the frame: A's rows in the other's columns
+        assert item["layout"]["shapes"][2]["y1"] == second - 0.5
+        assert list(heat["y"])[second].split()[0] == str(second)
+        kinds = inputs.sequence_ids(0)
+        rows, columns = ([place for place, kind in enumerate(kinds) if kind == half] for half in (0, 1))
+        mean = float(cosine(states[rows][:, None], states[columns][None]).mean())
+        assert f"**{mean:.2f}** on average" in texts(app)
+    assert len({(item["data"][0]["zmin"], item["data"][0]["zmax"]) for item in drawn}) == 1
+
+
+def test_pairs_read_together_cost_one_pass_and_no_more_for_layers(open_page: Open) -> None:
+    before = backend().forward_passes
+    app = open_page("heatmaps", view="pairs", s=["One pass for", "all of", "these four", "pairs of this", "test."])
+    assert backend().forward_passes == before + 1
+    limits = figures(app)[0]["data"][0]["zmin"]
+    app.number_input(key="w_layer").set_value(2).run()
+    app.toggle(key="w_include_special").set_value(False).run()
+    assert backend().forward_passes == before + 1
+    app.toggle(key="w_include_special").set_value(True).run()
+    assert figures(app)[0]["data"][0]["zmin"] == limits  # one scale for all layers
+
+
+def test_the_sentences_that_a_is_read_with_can_be_chosen(open_page: Open) -> None:
+    app = open_page("heatmaps", view="pairs", s=list(FIVE), sa="1", sb="1", pb=["5", "2"])
+    titles = [item["layout"]["title"]["text"] for item in figures(app)]
+    assert titles == ["2 + 6, layer 6", "2 + 3, layer 6"]
+    app.multiselect(key="w_partners").set_value([]).run()  # the sentence chosen as B is among the next four already
+    titles = [item["layout"]["title"]["text"] for item in figures(app)]
+    assert titles == ["2 + 1, layer 6", "2 + 3, layer 6", "2 + 4, layer 6", "2 + 5, layer 6"]
+    app = open_page("heatmaps", view="pairs", s=["a bank"])
+    assert [item["layout"]["title"]["text"] for item in figures(app)] == ["1 + 1, layer 6"]
+
+
+def test_as_many_pairs_are_drawn_as_the_page_has_room_for(open_page: Open) -> None:
+    app = open_page("heatmaps", view="pairs", s=[f"bank {'river ' * 180}{number}" for number in range(5)])
+    sizes = [len(item["data"][0]["y"]) for item in figures(app)]
+    assert sum(size**2 for size in sizes) <= blocks.MOST_CELLS < (len(sizes) + 1) * sizes[0] ** 2
+    assert f"Only {len(sizes)} pairs of 4" in texts(app)
+    app = open_page("heatmaps", view="pairs", s=["bank " * 1_200, "river " * 1_200, "money"])
+    assert not app.error
+    assert "of sentence 1: it is longer" in texts(app)
+    assert "1 + 2" in figures(app)[0]["layout"]["title"]["text"]
+
+
+def test_a_block_of_a_pair_has_the_lines_between_its_texts(open_page: Open) -> None:
+    app = open_page("heatmaps", sb="2")
+    second = backend().tokenize([BANK[0]])[0]
+    assert figures(app)[0]["layout"]["shapes"][0]["x0"] == len(second) - 0.5
+    assert "shapes" not in figures(open_page("heatmaps"))[0]["layout"]
 
 
 def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tmp_path: Path) -> None:

@@ -1,0 +1,146 @@
+"""The view of the Heatmaps page on pairs that the model reads as one input: up to four side by side on one scale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from components.analysis import block_change
+from components.charts import matrices
+from components.model.tokenization import MAX_CHARACTERS
+from dashboard import caching, state
+from dashboard.ui import controls, figures, messages, wording
+from dashboard.views.heatmaps.blocks import MOST_CELLS, cosine_picture, no_tokens, second_text, token_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.analysis.block_change import TokenSimilarity
+    from components.model.backend import Backend
+    from components.model.trace import Trace
+
+MOST_PAIRS = 4
+NOT_SHOWN = (
+    "Whether the second sentence answers or repeats the first: a cross-encoder reads this from [CLS]. Tokens of one input "
+    "are often more similar to each other than tokens of two inputs, because each has attended to the others."
+)
+
+
+def pairs(backend: Backend) -> None:
+    """Sentence A read together with each of up to four others: the tokens of each input against each other, at a layer."""
+    texts: tuple[str, ...] = state.get("sentences")
+    with controls.row():
+        first = controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
+        last = backend.facts.layers
+        layer = controls.stepped("layer", "Layer", 0, last, last, caching.glossary()["layer"])
+        with controls.options():
+            partners = _partners(texts, first)
+            special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
+    kept = _that_can_be_read(texts, first, partners)
+    trace = backend.trace(
+        [texts[first]] * len(kept), [texts[row] for row in kept], max_length=controls.length_for(backend)
+    )
+    names = [(f"sentence {first + 1}", f"sentence {row + 1}") for row in kept]
+    kept = kept[: _that_can_be_drawn(trace)]
+    if not block_change.positions_of(trace, 0, special):
+        no_tokens()
+        return
+    # One scale for all layers, so that another layer does not change a colour's meaning.
+    limits = matrices.side_by_side_limits(
+        *(
+            block_change.token_similarity(trace, number, row, include_special=special).matrix
+            for number in range(last + 1)
+            for row in range(len(kept))
+        )
+    )
+    figures.colour_bar("cosine", limits)
+    between = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
+    for row, column in enumerate(st.columns(len(kept))):
+        sentence = trace.sentences[row]
+        similarity = block_change.token_similarity(trace, layer, row, include_special=special)
+        labels = token_labels(sentence, similarity.positions)
+        with column:
+            cosine_picture(
+                similarity.matrix,
+                labels,
+                labels,
+                f"{first + 1} + {kept[row] + 1}, layer {layer}",
+                rows="token",
+                columns="token",
+                limits=limits,
+                colour_bar=False,
+                second_text=second_text(sentence, similarity.positions),
+                narrow=len(kept) > 2,
+                key=f"together_{row}",
+                message=_most_similar(trace, row, between[row]),
+                message_below=True,
+            )
+    if len(kept) < len(partners):
+        st.caption(
+            f":material/info: Only {wording.counted(len(kept), 'pair')} of {len(partners)} fit here: the texts are long."
+        )
+    messages.truncation(trace.sentences[: len(kept)], names=names)
+    figures.reading(
+        "Each picture has the tokens of both sentences as rows and as columns, in the order in which the model reads them. "
+        "White lines part the two sentences. A bright cell in the orange frame is a token of A whose vector points in a "
+        "similar direction as that of a token of the other sentence.",
+        NOT_SHOWN,
+    )
+
+
+def _partners(texts: Sequence[str], first: int) -> tuple[int, ...]:
+    """Draw the choice of the sentences that A is read with; by default the next four, and sentence B if one was chosen."""
+    following = [(first + step) % len(texts) for step in range(1, len(texts))] or [first]
+    chosen_b = state.get("sentence_b")
+    if chosen_b and chosen_b - 1 in following[MOST_PAIRS:]:
+        following.insert(0, chosen_b - 1)
+    default = tuple(following[:MOST_PAIRS])
+    partners: tuple[int, ...] = controls.bind(
+        "partners",
+        st.multiselect,
+        "Read together with",
+        options={row: f"{row + 1}  {text[:40]}" for row, text in enumerate(texts)},
+        to_widget=lambda rows: rows or default,
+        max_selections=MOST_PAIRS,
+        describe=lambda rows: ", ".join(str(row + 1) for row in rows),
+        offers=f"Choose up to {MOST_PAIRS} of the {len(texts)} sentences.",
+    )
+    return partners
+
+
+def _that_can_be_read(texts: Sequence[str], first: int, partners: Sequence[int]) -> list[int]:
+    """The first of these sentences whose pairs with A have no more characters together than one trace may have."""
+    sizes = np.cumsum([len(texts[first]) + len(texts[row]) for row in partners])
+    return list(partners[: max(1, int(np.searchsorted(sizes, MAX_CHARACTERS, side="right")))])
+
+
+def _that_can_be_drawn(trace: Trace) -> int:
+    """The number of first pairs whose pictures have no more cells together than a page may have; at least 1."""
+    cells = np.cumsum([len(sentence) ** 2 for sentence in trace.sentences])
+    return max(1, int(np.searchsorted(cells, MOST_CELLS, side="right")))
+
+
+def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> str:
+    """The mean cosine of the two texts' tokens and their most similar words; empty if a text has no words."""
+    sentence = trace.sentences[row]
+    # Not punctuation marks, which are similar to each other in most pairs.
+    words_of = [
+        [number for number, position in enumerate(positions) if any(map(str.isalnum, sentence.surface(position)))]
+        for positions in (between.positions, between.column_positions)
+    ]
+    if not all(words_of):
+        return ""
+    of_words = between.matrix[np.ix_(*words_of)]
+    best = np.unravel_index(int(of_words.argmax()), of_words.shape)
+    words = [
+        messages.escape(sentence.word_text(positions[numbers[number]]))
+        for positions, numbers, number in zip(
+            (between.positions, between.column_positions), words_of, best, strict=True
+        )
+    ]
+    return (
+        f"Across the two sentences: **{between.matrix.mean():.2f}** on average; most similar are “{words[0]}” and "
+        f"“{words[1]}” ({of_words[best]:.2f})."
+    )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 
 from components.retrieval.corpora import corpus as reading
-from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.index.build import columns_hash
 from dashboard import caching, state
 from dashboard.ready_made import ASSETS
@@ -62,6 +62,17 @@ def choose(corpus: Corpus | None) -> None:
     state.put("query_column", "")
     if corpus is not None:
         caching.corpora().put(key, corpus)
+
+
+def query_column(corpus: Corpus) -> str | None:
+    """The column with the queries: the chosen one, else "compressed", else the only one. None if it is not clear."""
+    names = list(corpus.columns)
+    chosen = state.get("query_column")
+    if chosen and chosen not in names:
+        state.refuse("query_column", "", f"The corpus has no column “{chosen}”.")
+    elif chosen:
+        return str(chosen)
+    return PAIR_COLUMN if PAIR_COLUMN in names else names[0] if len(names) == 1 else None
 
 
 def key_of(corpus: Corpus) -> str:

@@ -120,7 +120,7 @@ def _consent_screen(setting: str) -> None:
 
 def _while_loading(key: str) -> None:
     st.caption("Loading takes a moment the first time; after that the model stays in memory.")
-    with st.container(key="preload"):
+    with st.container(key=f"preload_box_{key}"):
         # Hidden: the browser loads plotly's code (5 MB) now, while it has nothing else to do.
         st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{key}", alt="An empty figure")
 

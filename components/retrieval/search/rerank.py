@@ -19,7 +19,7 @@ from components.analysis.similarity.late_interaction import max_sim
 from components.arrays import Float32, Int64
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
 
 PairScore = Callable[[Sequence[str], Sequence[str]], Float32]  # queries, documents -> [pair]
@@ -65,14 +65,17 @@ def late_interaction_scores(
     documents: Sequence[str],
     layer: int,
     max_length: int | None = None,
+    progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Float32:
     """The MaxSim of a query with each document, float32 [document], from the texts' own tokens at one layer.
 
-    Each text goes through the model once, truncated to `max_length` tokens (the model's own by default). Raises
-    InputError for a layer or a length that the model does not have, Cancelled.
+    Each text goes through the model once, truncated to `max_length` tokens (the model's own by default), and
+    `progress(done, total)` counts these texts. Raises InputError for a layer or a length that the
+    model does not have, Cancelled.
     """
-    own, *others = backend.own_token_vectors([query, *documents], layer, max_length, is_cancelled=is_cancelled)
+    texts = [query, *documents]
+    own, *others = backend.own_token_vectors(texts, layer, max_length, progress, is_cancelled)
     return max_sim_scores(own, others)
 
 

@@ -126,7 +126,7 @@ def current_pairs() -> Pairs:
     Raises NoResult after asking for the column with the queries if that is not clear; InputError for a single pair.
     """
     corpus = current.corpus()
-    column = query_column(corpus)
+    column = current.query_column(corpus)
     if column is None and not corpus.columns:
         st.info(
             f"**{messages.escape(corpus.name)} has only sentences.** To measure retrieval, each sentence needs a query: "
@@ -148,17 +148,6 @@ def current_pairs() -> Pairs:
             "Choose another corpus under “Data”.",
         )
     return pairs
-
-
-def query_column(corpus: Corpus) -> str | None:
-    """The column with the queries: the chosen one, else "compressed", else the only one. None if it is not clear."""
-    names = list(corpus.columns)
-    chosen = state.get("query_column")
-    if chosen and chosen not in names:
-        state.refuse("query_column", "", f"The corpus has no column “{chosen}”.")
-    elif chosen:
-        return str(chosen)
-    return QUERY_COLUMN if QUERY_COLUMN in names else names[0] if len(names) == 1 else None
 
 
 def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
@@ -200,7 +189,7 @@ def data(backend: Backend) -> None:
             icon=":material/table:",
         )
         return
-    column = query_column(corpus)
+    column = current.query_column(corpus)
     if column is not None:
         _column_choice(corpus, column)
     pairs = current_pairs()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from components.retrieval.search.relevance import Judgements
 from dashboard import caching
+from dashboard.corpora import marks
 from dashboard.ui import figures
 
 if TYPE_CHECKING:
@@ -17,23 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.search.relevance import Judgements
     from dashboard.views.search.request import SearchRequest
-
-
-def judgements(corpus: Corpus) -> Judgements:
-    """The session's marks on sentences of this corpus."""
-    return st.session_state.get("_judgements", {}).get(corpus.content_hash) or Judgements()
-
-
-def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> None:
-    kept = st.session_state.setdefault("_judgements", {})
-    kept[corpus_hash] = kept.get(corpus_hash, Judgements()).mark(query, index, relevant)
 
 
 def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest) -> None:
     """P@5 and P@10 of every judged query. `rankings` are those on screen: title and first ten hits."""
     corpus, query = request.corpus, request.query
-    judged = judgements(corpus)
+    judged = marks.judgements(corpus)
     kept = st.session_state.setdefault("_judged_rankings", {}).setdefault(corpus.content_hash, {})
     if query in judged.marks:
         kept[query] = tuple((title, tuple(map(int, hits))) for title, hits in rankings)

@@ -16,6 +16,7 @@ from components.retrieval.search import words
 from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, state
+from dashboard.corpora import marks
 from dashboard.jobs import rankers
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import NUMBERS_EXPLAINED, POOLING_NAMES
@@ -245,7 +246,7 @@ def _hits(request: SearchRequest, scores: np.ndarray, k: int) -> np.ndarray:
 
 def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
     corpus, query = request.corpus, request.query
-    marks = judging.judgements(corpus).of(query)
+    relevant = marks.judgements(corpus).of(query)
     if len(rankings) == 2:
         st.caption(
             "▲, ▼ and = compare a hit's rank with its rank in the other list; “only here”: it is not among the "
@@ -263,7 +264,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 tag=_tag(corpus, int(row)),
                 shared=words.highlighted(query, corpus.texts[row]),
                 other_rank=None if other_ranks is None else other_ranks.get(int(row), 0),
-                relevant=marks.get(int(row)),
+                relevant=relevant.get(int(row)),
                 picked=request.explained == int(row),
             )
             for rank, row in enumerate(ranked.best, start=1)
@@ -297,7 +298,7 @@ def _explain(row: int) -> None:
 
 def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:
     """What a mark does. A separate function: a widget keeps its callback, which must not keep a corpus in memory."""
-    return lambda row, relevant: judging.mark(corpus_hash, query, row, relevant)
+    return lambda row, relevant: marks.mark(corpus_hash, query, row, relevant)
 
 
 def _tied(scores: np.ndarray, best: np.ndarray) -> tuple[int, int]:

@@ -188,4 +188,4 @@ def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], tit
     )
     figure.update_xaxes(title="fall of the score without the word", zeroline=True)
     theme.legend_below(figure)
-    return theme.finish(figure, title, 150 + 20 * max(8, len(words)))
+    return theme.finish(figure, title, 150 + max(min(430, 20 * max(8, len(words))), 14 * len(words)))

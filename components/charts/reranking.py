@@ -21,7 +21,7 @@ _STYLES: dict[Kind, tuple[str, float]] = {  # colour and width of a line
 }
 _TIMES = {1e-3: "1 ms", 1: "1 s", 60: "1 min", 3_600: "1 h", 86_400: "1 day", 31_557_600: "1 year"}  # of an axis
 _LABELLED = 25  # with more candidates only the correct answers have room for their texts
-_SHOWN_CHARACTERS = 25  # fits beside the lines on a phone
+_SHOWN_CHARACTERS = 24  # fits beside the lines on a phone
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def rank_changes(before: Int64, kinds: Sequence[Kind], texts: Sequence[str], *, 
         fixedrange=True,
     )
     figure.update_xaxes(
-        range=[-0.06, 2.25],
+        range=[-0.06, 2.75],
         tickvals=[0, 1],
         ticktext=[theme.wrapped(first, 12), theme.wrapped(second, 12)],
         tickangle=0,

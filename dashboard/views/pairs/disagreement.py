@@ -160,17 +160,17 @@ def _pair_choice(pairs: tuple[Disagreement, ...], corpus: Corpus) -> int:
 def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagreement) -> None:
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
     left_out = _left_out(stage, pair.query, document)
-    st.markdown(
-        f":material/insights: “{messages.escape(pair.query)}” finds “{messages.escape(document[:160])}” at rank "
-        f"**{pair.by_vectors}** by vectors (cosine {pair.cosine:.3f}) and at rank **{pair.by_cross_encoder}** by the "
-        f"cross-encoder (logit {pair.logit:.3f})" + (". It is the correct answer." if pair.is_correct else ".")
-    )
     left, right = st.columns(2, gap="medium")
     with left:
         _token_matches(backend, pair, document)
     if left_out is not None:
         with right:
-            _word_drops(left_out, pair)
+            _word_drops(left_out)
+    st.markdown(
+        f":material/insights: “{messages.escape(pair.query)}” finds “{messages.escape(document[:160])}” at rank "
+        f"**{pair.by_vectors}** by vectors (cosine {pair.cosine:.3f}) and at rank **{pair.by_cross_encoder}** by the "
+        f"cross-encoder (logit {pair.logit:.3f})" + (". It is the correct answer." if pair.is_correct else ".")
+    )
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
@@ -200,9 +200,12 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         alt=f"Cosines of {len(rows)} query tokens with {len(columns)} document tokens",
         message=f"MaxSim is {similarity.total:.2f}; each query token's best cosine is {similarity.mean:.2f} on average.",
         message_below=True,
-        read="Every row is a query token; its brightest cell is the document token that matches it best.",
-        not_shown="How the vectors ranked the document: they compare one vector per text, not tokens.",
         table=lambda: pd.DataFrame(similarity.matrix.round(4), columns=columns).assign(query=rows)[["query", *columns]],
+    )
+    figures.reading(
+        "Every row is a query token; its brightest cell is the document token that matches it best.",
+        "How the vectors ranked the document: they compare one vector per text, not tokens.",
+        stacked=True,
     )
 
 
@@ -219,7 +222,7 @@ def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut | No
     return progress.prepared(key, "Scoring the pair without each word", score, "left_out", "scoring the pair", "pairs")
 
 
-def _word_drops(result: LeaveOneOut, pair: Disagreement) -> None:
+def _word_drops(result: LeaveOneOut) -> None:
     if not result.words:
         st.info("Neither text has a word that could be removed.")
         return
@@ -233,11 +236,14 @@ def _word_drops(result: LeaveOneOut, pair: Disagreement) -> None:
         message=f"The score of {result.score:.3f} falls most, by {result.drops[largest]:.3f}, without "
         f"“{messages.escape(words[largest])}” of the {texts[largest]}.",
         message_below=True,
-        read="A bar to the right: without this word the score falls, so that the word speaks for the pair. A bar to the left: "
-        "without it the score rises.",
-        not_shown="Causes. Removing a word makes a text that the model may never have seen, and the drops do not sum to the "
-        "score: where two words say the same, neither may have a drop.",
         table=lambda: pd.DataFrame({"text": texts, "word": words, "drop": result.drops.round(5)}),
+    )
+    figures.reading(
+        "A bar to the right: without this word the score falls, so that the word speaks for the pair. A bar to the left: "
+        "without it the score rises.",
+        "Causes. Removing a word makes a text that the model may never have seen, and the drops do not sum to the score: "
+        "where two words say the same, neither may have a drop.",
+        stacked=True,
     )
 
 

@@ -43,6 +43,8 @@ VIEWS = {
     "/evaluate": ".js-plotly-plot",
     "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
     "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+    "/pairs?view=rerank": ".js-plotly-plot",
+    "/pairs?view=disagree": ".js-plotly-plot",
     "/training": ".js-plotly-plot",
     "/training?view=objective": ".js-plotly-plot",
     "/training?view=run&run=first-screen": ".js-plotly-plot",

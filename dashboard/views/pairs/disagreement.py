@@ -160,17 +160,17 @@ def _pair_choice(pairs: tuple[Disagreement, ...], corpus: Corpus) -> int:
 def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagreement) -> None:
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
     left_out = _left_out(stage, pair.query, document)
+    correct = ", and it is the correct answer" if pair.is_correct else ""
+    st.markdown(
+        f":material/insights: Rank {pair.by_vectors} by vectors (cosine {pair.cosine:.3f}), rank {pair.by_cross_encoder} by "
+        f"the cross-encoder (logit {pair.logit:.3f}){correct}."
+    )
     left, right = st.columns(2, gap="medium")
     with left:
         _token_matches(backend, pair, document)
     if left_out is not None:
         with right:
             _word_drops(left_out)
-    st.markdown(
-        f":material/insights: “{messages.escape(pair.query)}” finds “{messages.escape(document[:160])}” at rank "
-        f"**{pair.by_vectors}** by vectors (cosine {pair.cosine:.3f}) and at rank **{pair.by_cross_encoder}** by the "
-        f"cross-encoder (logit {pair.logit:.3f})" + (". It is the correct answer." if pair.is_correct else ".")
-    )
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:

@@ -200,6 +200,7 @@ def _layers_view() -> Setting:
 MOST_RUNS = 24
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
+COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", *KINDS, "static")
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 # A query, a document that answers it, and one that does not.
@@ -324,9 +325,10 @@ SETTINGS: tuple[Setting, ...] = (
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _text("query", "q", (*SEARCH, *PAIRS), DEFAULT_QUERY, 1_000),
-    _number("k", "k", 10, 100, SEARCH, least=1, words="number of hits"),
     _choice("similarity", "sim", SIMILARITIES, (*SEARCH, *EVALUATE)),
-    _choice("compare_with", "vs", ("none", "setting", "model", *KINDS, "static"), SEARCH, words="comparison"),
+    _number("k", "k", 10, 100, (*SEARCH, *PAIRS), least=1, words="number of hits"),
+    _choice("compare_with", "vs", COMPARISONS, SEARCH, words="comparison"),
+    _number("candidates", "cand", 100, 100, SEARCH, least=10, words="number of candidates"),
     _number("layer2", "l2", None, 1_000, SEARCH, words="layer of the comparison"),
     replace(
         _choice("pooling2", "pool2", EVERY_POOLING, SEARCH, words="pooling of the comparison"), default=None
@@ -377,6 +379,9 @@ SETTINGS: tuple[Setting, ...] = (
         lambda value: [str(value)],
         PAIRS,
     ),  # thousandths of the scale's unit
+    _choice("second_stage", "by", ("rerank", "maxsim"), PAIRS, words="second stage"),
+    _number("disagreement_queries", "nq", 20, 100, PAIRS, least=5, words="number of queries"),
+    _number("disagreement", "dis", 0, 1_000, PAIRS, words="pair"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

@@ -1,4 +1,4 @@
-"""Bars: a model's parameters, the norms of a token's parts, the values of one vector."""
+"""Bars: a model's parameters, the norms of a token's parts, the values of one vector, the drops of a score."""
 
 from __future__ import annotations
 
@@ -159,3 +159,33 @@ def count_bars(edges: np.ndarray, counts: np.ndarray, title: str) -> go.Figure:
     figure.update_yaxes(title="sentences")
     figure.update_layout(bargap=0.02)
     return theme.finish(figure, title, 280)
+
+
+def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], title: str) -> go.Figure:
+    """How much a score falls without each word, one bar per word from top to bottom; `texts` name the word's text.
+
+    A negative drop is a score that rises. Words stand in the order of the texts, which share one axis.
+    """
+    figure = go.Figure()
+    places = np.arange(len(words))
+    for number, text in enumerate(dict.fromkeys(texts)):
+        rows = [row for row in range(len(words)) if texts[row] == text]
+        figure.add_bar(
+            x=np.asarray(drops[rows], np.float32),
+            y=places[rows],
+            orientation="h",
+            name=theme.plain(text),
+            marker_color=(theme.ORANGE, theme.BLUE)[number % 2],
+            customdata=[theme.plain(words[row]) for row in rows],
+            hovertemplate=f"{theme.plain(text)}: without “%{{customdata}}”<br>the score falls by %{{x:.3f}}<extra></extra>",
+        )
+    figure.update_yaxes(
+        tickvals=places,
+        ticktext=[theme.plain(word, 16) for word in words],
+        range=[len(words) - 0.4, -0.6],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_xaxes(title="fall of the score without the word", zeroline=True)
+    theme.legend_below(figure)
+    return theme.finish(figure, title, 150 + max(min(430, 20 * max(8, len(words))), 14 * len(words)))

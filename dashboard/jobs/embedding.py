@@ -141,7 +141,7 @@ def token_counts(backend: Backend, corpus: Texts, where: str) -> Int64 | None:
     return progress.prepared(key, f"Counting the tokens of {len(texts):,} sentences", count, f"count_{where}")
 
 
-def _speed(backend: Backend, precision: Resolved, where: str) -> tuple[float, bool] | None:
+def speed(backend: Backend, precision: Resolved, where: str) -> tuple[float, bool] | None:
     """Sentences per second, for sentences of about 20 tokens, measured on those of the demo; None until then.
 
     Also whether nothing else was at work. Else the speed is too low: it is measured again once nothing is under way.
@@ -220,10 +220,10 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         dim = backend.vector_size(options.poolings)
         dtype = resolve_dtype(request.dtype, count, dim, options)
         lengths = token_counts(backend, corpus, f"costs_{where}")
-        measured = None if lengths is None else _speed(backend, options.precision, where)  # not beside each other
+        measured = None if lengths is None else speed(backend, options.precision, where)  # not beside each other
         if lengths is None or measured is None:
             return
-        speed, was_alone = measured
+        per_second, was_alone = measured
         facts = corpus_facts(corpus, lengths, options.max_length)
         costs = estimate(
             count,
@@ -232,7 +232,7 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
             len(layers),
             len(poolings),
             4 if dtype == "float32" else 2,
-            speed * min(2.0, TRIAL_TOKENS / facts.mean_tokens),
+            per_second * min(2.0, TRIAL_TOKENS / facts.mean_tokens),
         )
         ranking = pair_runs.ranking_seconds(count, dim, len(layers) * len(poolings))
         st.markdown(

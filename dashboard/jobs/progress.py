@@ -114,15 +114,21 @@ def given_time(job: Job) -> bool:
 
 
 def prepared(
-    key: Hashable, title: str, work: Callable[[ReportProgress, IsCancelled], Value], where: str
+    key: Hashable,
+    title: str,
+    work: Callable[[ReportProgress, IsCancelled], Value],
+    where: str,
+    doing: str = "preparing the corpus",
+    unit: str = "",
 ) -> Value | None:
     """The result of a job that prepares a corpus; None while it runs or after it ended without one, which is drawn.
 
-    `where` keys the widgets.
+    `where` keys the widgets; `doing` and `unit` are those of `ready`.
     """
     jobs = caching.preparations()
     job = jobs.request(key, title, work, person=caching.person())
-    is_ready = ready(jobs, job, doing="preparing the corpus", stop_key=f"stop_{where}", again_key=f"again_{where}")
+    stop_key, again_key = f"stop_{where}", f"again_{where}"
+    is_ready = ready(jobs, job, doing=doing, stop_key=stop_key, again_key=again_key, unit=unit)
     result: Value | None = job.result if is_ready else None
     return result
 

@@ -46,6 +46,8 @@ VIEWS = {
     "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
     "/pairs": ".row",
     "/pairs?view=scores": ".js-plotly-plot",
+    "/pairs?view=rerank": ".js-plotly-plot",
+    "/pairs?view=disagree": ".js-plotly-plot",
     "/training": ".js-plotly-plot",
     "/training?view=objective": ".js-plotly-plot",
     "/training?view=run&run=first-screen": ".js-plotly-plot",

@@ -2,7 +2,8 @@
 
 A Trace holds all tokens of at most 64 sentences; this holds some tokens of any number of sentences. The whole corpus
 is tokenized first, so that the selection is fair (a seeded sample) or complete (every occurrence of a word); then only
-sentences with a selected token go through the model. Vectors are float16: 50,000 tokens at 7 layers of 384 are 269 MB,
+sentences with a selected token go through the model. `own_token_vectors` gives all tokens of some hundred texts instead,
+at one layer, for late interaction. Vectors of a selection are float16: 50,000 tokens at 7 layers of 384 are 269 MB,
 in memory or in a mapped file. Rounding to float16 changes a cosine by less than 0.001.
 
 A word is what the tokenizer treats as one, compared in lower case; its vector is the mean of its pieces' vectors.
@@ -94,6 +95,37 @@ def token_vectors(
         vectors.flush()
     vectors.flags.writeable = False
     return TokenVectors(chosen_layers, tuple(tokens), vectors, len(candidates))
+
+
+def own_token_vectors(
+    embedder: Embedder,
+    texts: Sequence[str],
+    layer: int | None = None,
+    max_length: int | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> tuple[Float32, ...]:
+    """The vectors of all tokens of each text at one layer (the last by default), each float32 [token, dim].
+
+    Special tokens are left out: a text without tokens of its own gives [0, dim]. Texts are truncated to `max_length`
+    tokens (the model's own maximum by default). For some hundred texts, since every vector stays in memory.
+    `progress(done, total)` counts texts. Raises InputError for an impossible layer or length, Cancelled.
+    """
+    model = embedder.model
+    options = embedder.options(None if layer is None else [layer], max_length=max_length, precision="float32")
+    before, after = model.tokenization.frame
+    ids, _ = model.tokenization.encode_many(texts, options.max_length)
+    lengths = [len(row) for row in ids]
+    vectors: list[Float32] = [np.empty((0, model.facts.hidden_size), np.float32)] * len(texts)
+    done = 0
+    for rows, states in embedder.in_batches(
+        ids, lengths, lambda batch: _states(embedder, batch, options.layers)[0], None, is_cancelled
+    ):
+        for row, state in zip(rows, states, strict=True):
+            vectors[row] = state[len(before) : lengths[row] - len(after)].copy()  # a view would keep the whole batch
+        done += len(rows)
+        progress(done, len(texts))
+    return tuple(vectors)
 
 
 def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
@@ -222,13 +254,18 @@ def _fill(
 
 def _hidden(embedder: Embedder, sentences: Sequence[TokenizedSentence], layers: Sequence[int]) -> Float32:
     """Hidden states of one batch in float32, [layer, sentence, token, dim]."""
-    model = embedder.model
-    ids, mask, segments = model.tokenization.arrays(sentences)
-    tensors = model.tensors(ids, mask, segments)
-    with model.forward_pass():
-        module = embedder.module("float32", ids.shape[1], ids.size)
-        states = module(**tensors, output_hidden_states=True).hidden_states
-        vectors = np.stack([states[layer].to("cpu", torch.float32).numpy() for layer in layers])
+    vectors = _states(embedder, [[token.id for token in sentence.tokens] for sentence in sentences], layers)
     if not np.isfinite(vectors).all():
-        raise loading.not_finite(model.spec.title)
+        raise loading.not_finite(embedder.model.spec.title)
     return vectors
+
+
+def _states(embedder: Embedder, ids: Sequence[Sequence[int]], layers: Sequence[int]) -> Float32:
+    """Hidden states of a batch of single texts from their ids, float32 [layer, text, token, dim]; padding included."""
+    model = embedder.model
+    tokens, mask, segments = model.tokenization.padded(ids, [[0] * len(row) for row in ids])
+    tensors = model.tensors(tokens, mask, segments)
+    with model.forward_pass():
+        module = embedder.module("float32", tokens.shape[1], tokens.size)
+        states = module(**tensors, output_hidden_states=True).hidden_states
+        return np.stack([states[layer].to("cpu", torch.float32).numpy() for layer in layers])

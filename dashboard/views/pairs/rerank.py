@@ -2,11 +2,277 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import reranking as charts
+from components.charts.reranking import CostLine
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from components.retrieval.search.rerank import in_order_of
+from dashboard import state
+from dashboard.corpora import current, marks
+from dashboard.jobs import reranking
+from dashboard.jobs.reranking import STAGE_NAMES, StageKind
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.wording import POOLING_NAMES, duration
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from components.charts.reranking import Kind
     from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.search.rerank import Reranked
+    from dashboard.jobs.reranking import PassCosts, Retrieved, Scored, SecondStage
+
+# Headlines of the demo corpus. With the included models and 10 or 20 candidates the included cross-encoder moves the
+# correct answer of the first two up to rank 1, and that of the next two down; MaxSim moves that of the last up to rank 1.
+REPAIRED = ("Title slips away by one run", "Ninety-four and faster than ever")
+HARMED = ("Army rescues villagers by boat", "Voters stay away in record numbers")
+READY_QUERIES = (*REPAIRED, *HARMED, "Hikers flee as sleeping peak wakes")
+INCLUDED_NOTE = (
+    " **The included cross-encoder does not rank better than the included model:** it was trained to grade how similar two "
+    "sentences are (STS-B), not to answer queries. Over all headlines of the demo corpus, it lowers Recall@1 from 97 to "
+    "90 %. It repairs the first two ready-made queries and harms the next two. Cross-encoders trained on search, such as "
+    "ms-marco-MiniLM, can be chosen in the sidebar."
+)
+TAGS = ("topic", "label", "category")  # columns that may name a sentence's topic
+# Reimers and Gurevych 2019, section 1: the most similar pair of 10,000 sentences, by BERT on one V100 GPU.
+PUBLISHED_TEXTS, PUBLISHED_JOINT, PUBLISHED_SINGLE = 10_000, 65 * 3_600.0, 5.0
+SIZES = np.unique(np.geomspace(10, 1_000_000, 51).round().astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _TwoOrders:
+    """The candidates of a query before and after re-ranking."""
+
+    corpus: Corpus
+    query: str
+    found: Retrieved
+    scored: Scored
+    reranked: Reranked
+    stage: SecondStage
+    correct: frozenset[int]  # rows of the corpus that are known to be correct answers
+
+    @property
+    def moves(self) -> list[tuple[int, int]]:
+        """Rank before and after of each correct answer among the candidates, the best now first."""
+        rows = self.reranked.rows.tolist()
+        return [(int(self.reranked.before[rank]), rank + 1) for rank, row in enumerate(rows) if row in self.correct]
 
 
 def rerank(backend: Backend) -> None:
-    """Draw the view."""
+    """Draw the lines from rank to rank, the hits in both orders, and the cost of both stages."""
+    messages.cross_encoder_note([backend])
+    corpus = current.corpus()
+    panel = _controls(corpus)
+    query = str(state.get("query"))
+    left, right = st.columns([3, 2], gap="medium")
+    with right:
+        _ready_made()
+    with left:
+        if not query.strip():
+            st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
+            return
+        stage = reranking.second_stage(state.get("second_stage"), backend)
+        found = None if stage is None else reranking.retrieved(backend, corpus, query, "rerank")
+        if stage is None or found is None:
+            return
+        with panel:
+            reranking.label_choice(stage)
+        scored = reranking.first_scored(stage, corpus, query, found.rows, state.get("k"), "pairs")
+    if scored is None:
+        return
+    rows = found.rows[: len(scored.scores)]
+    orders = _TwoOrders(
+        corpus, query, found, scored, in_order_of(scored.scores, rows), stage, _correct_answers(corpus, query)
+    )
+    _changes(orders, left, right)
+    _times(orders)
+    _cost_curve(backend)
+
+
+def _controls(corpus: Corpus) -> DeltaGenerator:
+    if "query" not in st.session_state and not state.get("corpus"):
+        state.put("query", READY_QUERIES[0])  # a query whose correct answer is known
+    with controls.row():
+        controls.bind("query", st.text_input, "Query", max_chars=1_000, placeholder="Type a query and press Enter")
+        controls.number("k", "Candidates (k)", 1, reranking.MOST_CANDIDATES, 10)
+        stages = {kind: STAGE_NAMES[kind] for kind in get_args(StageKind)}
+        controls.choice("second_stage", "Second stage", stages, show_label=False)
+        panel = controls.options()
+    with panel:
+        st.caption(
+            f"The corpus is {messages.escape(corpus.name)}; choose another one on the Search page, under “Corpus”. "
+            "The candidates are the first k hits of the model's last layer by the cosine."
+        )
+    return panel
+
+
+def _ready_made() -> None:
+    if state.get("corpus"):
+        return  # they are headlines of the demo corpus
+    st.session_state["w_ready_pair_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
+    with st.container(key="row_ready"):
+        controls.checked(
+            st.pills,
+            "Ready-made queries",
+            options=READY_QUERIES,
+            key="w_ready_pair_query",
+            label_visibility="collapsed",
+            on_choice=lambda query: state.put("query", query),
+        )
+
+
+def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
+    """The rows of the sentences that belong to the query, and of those marked as relevant on the Search page."""
+    column = current.query_column(corpus)
+    queries = () if column is None else corpus.columns[column]
+    own = {row for row, text in enumerate(queries) if text.strip() == query.strip()}
+    judged = marks.judgements(corpus).of(query)
+    return frozenset(own | {row for row, relevant in judged.items() if relevant})
+
+
+def _kinds(orders: _TwoOrders) -> list[Kind]:
+    corpus = orders.corpus
+    topics = next((corpus.columns[name] for name in TAGS if name in corpus.columns), None)
+    wanted = set() if topics is None else {topics[row] for row in orders.correct}
+    return [
+        "correct" if row in orders.correct else "topic" if topics is not None and topics[row] in wanted else "other"
+        for row in orders.reranked.rows.tolist()
+    ]
+
+
+def _message(orders: _TwoOrders) -> str:
+    before, moves = orders.reranked.before, orders.moves
+    if not orders.correct:
+        changes = before - np.arange(1, len(before) + 1)
+        rank = int(np.argmax(np.abs(changes)))
+        if not changes[rank]:
+            return "Re-ranking changes no rank."
+        text = messages.escape(orders.corpus.texts[orders.reranked.rows[rank]][:60])
+        return (
+            f"The largest change: “{text}” moves from rank {before[rank]} to {rank + 1}. No correct answer of this query "
+            "is known: mark one with ✓ on the Search page."
+        )
+    if not moves:
+        return (
+            f"The correct answer is not among the first {len(before)} hits: re-ranking cannot find it. Increase k, or "
+            "improve the first stage."
+        )
+    old, new = moves[0] if len(moves) == 1 else min(moves, key=lambda move: move[1])
+    subject = "Correct answer" if len(orders.correct) == 1 else "Best correct answer"
+    if old == new:
+        return f"{subject}: stays at rank {new}."
+    return f"{subject}: from rank {old} {'up' if new < old else 'down'} to {new}."  # one line on a phone
+
+
+def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) -> None:
+    reranked, stage, corpus = orders.reranked, orders.stage, orders.corpus
+    first, second = "vectors", "cross-encoder" if stage.kind == "rerank" else "MaxSim"
+    texts = [corpus.texts[row] for row in reranked.rows]
+    table = _table(orders)
+    with left:
+        figures.figure(
+            charts.rank_changes(reranked.before, _kinds(orders), texts, first=first, second=second),
+            key="rank_changes",
+            alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
+            message=_message(orders),
+            table=lambda: table,
+        )
+        note = f"Second stage: {messages.escape(stage.title)}. First stage: {len(texts)} candidates of {len(corpus):,} "
+        note += f"sentences (layer {orders.found.layer}, {POOLING_NAMES[orders.found.pooling]}, cosine)."
+        if stage.kind == "rerank" and stage.backend.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
+            note += INCLUDED_NOTE
+        st.caption(note)
+        figures.reading(
+            "Each line is a candidate, from its rank in the first stage (left) to its rank in the second (right). Lines that "
+            "rise were moved up; the thick line is the correct answer.",
+            "Sentences outside the candidates: the second stage never sees them, so that it cannot repair what the first "
+            "stage did not find.",
+            stacked=True,
+        )
+    with right:
+        figures.whole_texts(table[["now", "before", "text"]], key="rerank_table")
+
+
+def _table(orders: _TwoOrders) -> pd.DataFrame:
+    reranked, found, corpus = orders.reranked, orders.found, orders.corpus
+    own = {
+        "now": range(1, len(reranked.rows) + 1),
+        "before": reranked.before,
+        "correct": ["yes" if row in orders.correct else "" for row in reranked.rows.tolist()],
+        "cosine": found.cosines[reranked.before - 1].round(4),
+        orders.stage.unit: reranked.scores.round(4),
+        "number": reranked.rows,
+        "text": [corpus.texts[row] for row in reranked.rows],
+    }
+    return pd.DataFrame(own | figures.corpus_columns(own, corpus.columns, reranked.rows))
+
+
+def _times(orders: _TwoOrders) -> None:
+    st.subheader("Time of each stage", anchor=False)
+    found, scored, count = orders.found, orders.scored, len(orders.reranked.rows)
+    columns = st.columns(3)
+    columns[0].metric("Embedding the query", _milliseconds(found.embed_seconds))
+    columns[1].metric(f"Searching {len(orders.corpus):,} vectors", _milliseconds(found.search_seconds))
+    columns[2].metric(f"Re-ranking {count} candidates", _milliseconds(scored.seconds))
+    alone = "" if scored.was_alone else " Other jobs were at work meanwhile: alone it is faster."
+    st.caption(
+        f"Measured on this server; other programs on it make these times longer. The second stage takes {_milliseconds(scored.seconds / count)} per "
+        f"candidate, and its time grows with k.{alone}"
+    )
+
+
+def _milliseconds(seconds: float) -> str:
+    milliseconds = 1_000 * seconds
+    return f"{milliseconds:.2f} ms" if milliseconds < 10 else f"{milliseconds:,.0f} ms"
+
+
+def _cost_curve(backend: Backend) -> None:
+    st.subheader("Why not compare all texts with a cross-encoder?", anchor=False)
+    scorer = model_gate.cross_encoder()
+    costs = None if scorer is None else reranking.pass_costs(backend, scorer, "rerank")
+    if scorer is None or costs is None:
+        return
+    lines = cost_lines(costs)
+    published = [
+        ("published: BERT, all pairs together, 65 hours", PUBLISHED_TEXTS, PUBLISHED_JOINT),
+        ("published: SBERT, texts one by one, 5 seconds", PUBLISHED_TEXTS, PUBLISHED_SINGLE),
+    ]
+    here = {line.name: float(np.interp(PUBLISHED_TEXTS, SIZES, line.seconds)) for line in lines}
+    single, joint, *_ = here.values()
+    figures.figure(
+        charts.pair_cost(SIZES, lines, published, "Time to compare all pairs of n texts"),
+        key="pair_cost",
+        alt="Time to compare all pairs of n texts on logarithmic axes, by single and by joint passes",
+        message=f"10,000 texts: about {duration(single)} by single passes here, and {_long_duration(joint)} by joint passes.",
+        read="Vectors need n passes, one per text. A cross-encoder needs a pass for each of the n(n−1)/2 pairs, so that ten "
+        "times as many texts take a hundred times as long. The marks are the published times for 10,000 sentences "
+        "([Reimers and Gurevych 2019](https://arxiv.org/abs/1908.10084), one V100 GPU).",
+        not_shown=f"Measured times of large n: the lines are the time of one pass on this server ({1e3 * costs.single:.2f} ms "
+        f"single, {1e3 * costs.joint:.2f} ms joint, {1e6 * costs.max_sim:.0f} µs for MaxSim of two texts; sentences of about "
+        "20 tokens) times the number of passes. The comparison of vectors itself is left out: it is far cheaper.",
+        table=lambda: pd.DataFrame({"texts": SIZES} | {f"{line.name} (s)": line.seconds.round(4) for line in lines}),
+    )
+    if not costs.was_alone:
+        st.caption("Other jobs were at work while the passes were timed: alone they are faster.")
+
+
+def cost_lines(costs: PassCosts) -> list[CostLine]:
+    """The time for all pairs of SIZES texts by each way of comparing them."""
+    texts = SIZES.astype(np.float64)
+    pairs = texts * (texts - 1) / 2
+    return [
+        CostLine("vectors: n single passes", texts * costs.single),
+        CostLine("cross-encoder: n(n−1)/2 joint passes", pairs * costs.joint),
+        CostLine("MaxSim: n single passes, n(n−1)/2 token matrices", texts * costs.single + pairs * costs.max_sim),
+    ]
+
+
+def _long_duration(seconds: float) -> str:
+    return duration(seconds) if seconds < 2 * 86_400 else f"{seconds / 86_400:,.0f} days"

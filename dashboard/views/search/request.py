@@ -29,7 +29,8 @@ class SearchRequest:
     query: str
     k: int
     similarity: Similarity
-    compare_with: str  # "none", "setting", "model", or a kind of word ranking
+    compare_with: str  # "none", "setting", "model", a kind of second stage, or a kind of word ranking
+    candidates: int  # of the left ranking that a second stage ranks
     layer: int | None  # None: the last one
     pooling: Pooling | None  # None: the model's own
     explained: int | None  # the number of the sentence that is explained
@@ -44,6 +45,7 @@ class SearchRequest:
             k=state.get("k"),
             similarity=state.get("similarity"),
             compare_with=state.get("compare_with"),
+            candidates=state.get("candidates"),
             layer=state.get("layer"),
             pooling=state.get("pooling"),
             explained=state.get("why"),

@@ -15,9 +15,10 @@ from components.model.trace import Pooling
 from components.retrieval.search import words
 from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
+from components.retrieval.search.rerank import in_order_of
 from dashboard import caching, state
 from dashboard.corpora import marks
-from dashboard.jobs import rankers
+from dashboard.jobs import rankers, reranking
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import NUMBERS_EXPLAINED, POOLING_NAMES, SIMILARITY_HELP, SIMILARITY_NAMES
 from dashboard.views.search import judging, why
@@ -44,9 +45,15 @@ COMPARISONS = {
     "none": "Compare with …",
     "setting": "Compare: another setting",
     "model": "Compare: second model",
+    "rerank": "Compare: re-ranked by a cross-encoder",
+    "maxsim": "Compare: MaxSim, late interaction",
     **{kind: f"Compare: {title}" for kind, title in TITLES.items()},
 }
 COMPARISON_NOTES = {
+    "rerank": "A cross-encoder reads the query together with each of the first {count} hits of the left list and sorts them "
+    "again; it sees no other sentence.",
+    "maxsim": "MaxSim: the sum over query tokens of the best cosine with a token of the sentence, for the first {count} hits "
+    "of the left list; no other sentence is ranked.",
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
     "lsa": "LSA: TF-IDF in at most 100 dimensions that keep most of it, roughly the main directions in which words occur "
@@ -66,7 +73,7 @@ class Ranked:
 
     title: str
     unit: str  # what the score is
-    scores: np.ndarray  # [sentence]
+    scores: np.ndarray  # [sentence]; NaN for sentences that it does not rank
     best: np.ndarray  # int64 [hit]: the first k sentences that are hits
     first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
     tied: int  # the sentences of the corpus with the same score as the last hit, itself included
@@ -137,6 +144,8 @@ def query_controls() -> DeltaGenerator:
     with panel:
         controls.number("k", "Hits (k)", 1, 100, 10)
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
+        if state.get("compare_with") in reranking.STAGE_NAMES:
+            controls.number("candidates", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
     return panel
 
 
@@ -198,6 +207,8 @@ def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | N
         layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
         similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
         return _by_vectors(request, index, layer, pooling, similarity)
+    if request.compare_with in reranking.STAGE_NAMES:
+        return None if index is None else _by_second_stage(request, index)
     if request.compare_with == "model":
         return _by_second_model(request)
     if request.compare_with in TITLES:
@@ -210,6 +221,24 @@ def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | N
         best = _hits(request, scores, request.k)
         return Ranked(ranker.title, unit, scores, best, _hits(request, scores, 10), *_tied(scores, best))
     return None
+
+
+def _by_second_stage(request: SearchRequest, index: VectorIndex) -> Ranked | None:
+    """The first candidates of the left ranking, ordered again by a cross-encoder or by MaxSim."""
+    layer, pooling = request.cell(index)
+    stage = reranking.second_stage(request.compare_with, request.backend, layer)
+    if stage is None:
+        return None
+    vectors = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
+    rows = index.engine(layer, pooling).search(vectors, request.candidates, request.similarity).indices[0]
+    scored = reranking.scored(stage, request.corpus, request.query, rows, "search")
+    if scored is None:
+        return None
+    reranked = in_order_of(scored.scores, rows)
+    scores = np.full(len(request.corpus), np.nan)
+    scores[reranked.rows] = reranked.scores
+    best, title = reranked.rows[: request.k], f"Re-ranked: {messages.escape(stage.title)}"
+    return Ranked(title, stage.unit, scores, best, reranked.rows[:10], len(best), len(best))
 
 
 def _by_second_model(request: SearchRequest) -> Ranked | None:
@@ -267,7 +296,8 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
         with column.container(gap="xsmall"):
             st.markdown(f"**{ranked.title}**")
             if number and request.compare_with in COMPARISON_NOTES:
-                st.caption(COMPARISON_NOTES[request.compare_with])
+                candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
+                st.caption(COMPARISON_NOTES[request.compare_with].format(count=candidates))
             if not len(ranked.best):
                 st.info("No sentence shares a word with the query.")
                 continue
@@ -320,19 +350,21 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
 
 
 def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
+    ranked_rows = np.flatnonzero(np.isfinite(ranked.scores))
+    scores = ranked.scores[ranked_rows]
     figures.figure(
         histogram.score_histogram(
-            ranked.scores,
-            ranked.best,
-            f"All {len(corpus):,} scores: {ranked.title}",
+            scores,
+            np.searchsorted(ranked_rows, ranked.best),
+            f"All {len(scores):,} scores: {ranked.title}",
             value=ranked.unit,
         ),
         key=f"spread_{number}",
-        alt=f"Histogram of {len(corpus):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
-        message=f"{ranked.title}: the best hit scores {ranked.scores[ranked.best[0]]:.3f}; half of all sentences score at most "
-        f"{float(np.median(ranked.scores)):.3f}.",
+        alt=f"Histogram of {len(scores):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
+        message=f"{ranked.title}: the best hit scores {ranked.scores[ranked.best[0]]:.3f}; half of all "
+        f"{'sentences' if len(scores) == len(corpus) else 'candidates'} score at most {float(np.median(scores)):.3f}.",
         read="Bars count sentences by score (each grid line means ten times as many); the orange marks are the hits shown.",
         not_shown="Whether a hit is relevant. A gap between the hits and the other sentences is a good sign. Scores of "
         "different models, layers or methods cannot be compared.",
-        table=lambda: pd.DataFrame({"number": range(len(ranked.scores)), ranked.unit: ranked.scores}),
+        table=lambda: pd.DataFrame({"number": ranked_rows, ranked.unit: scores}),
     )

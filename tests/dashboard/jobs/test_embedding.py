@@ -45,7 +45,7 @@ def test_a_speed_beside_other_work_is_measured_again_without_it() -> None:
         pass
     try:
         for _ in range(2):  # nothing is measured again while the other work goes on
-            measured = embedding._speed(model, "float32", "test")  # type: ignore[arg-type]
+            measured = embedding.speed(model, "float32", "test")  # type: ignore[arg-type]
             assert measured is not None
             assert not measured[1]
             assert model.runs == 2
@@ -53,7 +53,7 @@ def test_a_speed_beside_other_work_is_measured_again_without_it() -> None:
         gate.set()
     assert other.finished.wait(10)
     for runs in (4, 4):  # and once it was alone, it is kept
-        measured = embedding._speed(model, "float32", "test")  # type: ignore[arg-type]
+        measured = embedding.speed(model, "float32", "test")  # type: ignore[arg-type]
         assert measured is not None
         assert measured[1]
         assert model.runs == runs
@@ -61,7 +61,7 @@ def test_a_speed_beside_other_work_is_measured_again_without_it() -> None:
 
 def test_stop_ends_the_trial() -> None:
     model = Model("endless", is_endless=True)
-    assert embedding._speed(model, "float32", "test") is None  # type: ignore[arg-type]
+    assert embedding.speed(model, "float32", "test") is None  # type: ignore[arg-type]
     assert model.begun.wait(10)
     (job,) = caching.preparations().under_way()
     caching.preparations().stop(job)

@@ -15,11 +15,13 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.similarity import late_interaction
 from components.jobs import Cancelled
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.search import lexical
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import most_similar_pairs
+from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.views.search import batches
@@ -533,3 +535,37 @@ def test_a_layer_that_the_model_lacks_is_said_in_every_view(
     assert app.session_state["layer"] is None or app.session_state["layer"] == 6
     app.session_state["_notices"] = []  # as after some seconds
     assert "Layer 999" not in texts(app.run())
+
+
+@pytest.mark.parametrize(("kind", "candidates"), [("rerank", None), ("rerank", "15"), ("maxsim", None)])
+def test_a_second_stage_ranks_the_first_candidates_only(
+    open_page: Open, demo_vectors: np.ndarray, kind: str, candidates: str | None
+) -> None:
+    query, corpus = "Title slips away by one run", current.demo()
+    address = {"q": query, "vs": kind} | ({} if candidates is None else {"cand": candidates})
+    app = open_page("search", **address)
+    for _ in range(20):
+        for job in caching.queue().under_way():
+            assert job.finished.wait(120)
+        app.run()
+        if len(rows_of(app)) and any(item.value.startswith("**Re-ranked") for item in app.markdown):
+            break
+    count = int(candidates or 100)
+    first = np.argsort(-expected(demo_vectors, query, 6, "mean"), kind="stable")[:count]
+    texts_of = [corpus.texts[row] for row in first]
+    if kind == "rerank":
+        job = caching.models().request(parse_model(EMBEDDED_CROSS_ENCODER_KEY))
+        scores = job.result.score_pairs([query] * count, texts_of)
+    else:
+        scores = late_interaction_scores(backend(), query, texts_of, 6)
+    order = np.argsort(-scores, kind="stable")[:10]
+    assert rows_of(app, 1) == first[order].tolist()
+    np.testing.assert_allclose([float(row["score"]) for row in hits(app, 1)], scores[order], atol=2e-3)
+    assert f"first {count} hits" in texts(app)
+    left = rows_of(app)
+    for rank, row in enumerate(hits(app, 1), start=1):
+        old = left.index(row["index"]) + 1 if row["index"] in left else 0
+        expected_kind = "new" if not old else "same" if old == rank else "up" if rank < old else "down"
+        assert row["change"]["kind"] == expected_kind
+    scored = [trace for trace in figures(app)[1]["data"] if trace["type"] == "bar"][0]
+    assert sum(map(int, scored["y"])) == count  # the others have no score

@@ -259,6 +259,23 @@ def test_all_occurrences_of_a_word_are_whole_words(embedded, tmp_path):
         assert texts[token.sentence][token.start : token.end] == token.text
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_texts_own_tokens_have_the_traces_vectors(architecture, tiny_folder):
+    backend = Backend.load(str(tiny_folder(architecture)), device_name="cpu")
+    texts = ["the cat sat on the bank", "a red hat", "walking " * 9, "x"]
+    reports: list[tuple[int, int]] = []
+    for layer in (0, 3):
+        vectors = backend.own_token_vectors(texts, layer, progress=lambda *report: reports.append(report))
+        trace = backend.trace(texts)
+        for row, sentence in enumerate(trace.sentences):
+            own = [token.position for token in sentence.tokens if not token.special]
+            assert vectors[row].shape == (len(own), 32)
+            np.testing.assert_allclose(vectors[row], trace.hidden_states[layer, row, own], atol=2e-5)
+    assert reports[-1] == (4, 4)
+    (truncated,) = backend.own_token_vectors(texts[:1], max_length=4)
+    assert len(truncated) == 4 - backend.tokenization.frame_length
+
+
 def test_no_token_is_said_and_a_cancel_is_heard(embedded):
     with pytest.raises(InputError, match="zeppelin"):
         embedded.token_vectors(TEXTS, word="zeppelin")

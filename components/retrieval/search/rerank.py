@@ -1,0 +1,92 @@
+"""Re-ranking: the first hits of a fast ranking in the order of a slower, usually better score (Nogueira and Cho 2019).
+
+The first stage compares one vector per text and can search a whole corpus. The second stage reads the query with each
+candidate: a cross-encoder reads both texts in one pass, late interaction (MaxSim; Khattab and Zaharia 2020) compares the
+vectors of their tokens. It sees only the candidates: a correct answer that the first stage left out is not found again.
+
+What the scores do not show: anything across queries. Only the order within one query's candidates is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.analysis.similarity.late_interaction import max_sim
+from components.arrays import Float32, Int64
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+
+PairScore = Callable[[Sequence[str], Sequence[str]], Float32]  # queries, documents -> [pair]
+
+
+@dataclass(frozen=True, eq=False)
+class Reranked:
+    """The candidates of one query in the second stage's order."""
+
+    rows: Int64  # [candidate] corpus rows, best first by the second stage
+    scores: Float32  # [candidate] second-stage scores in that order
+    before: Int64  # [candidate] rank (from 1) of each in the first stage
+
+
+def rerank(query: str, rows: Int64, documents: Sequence[str], score: PairScore) -> Reranked:
+    """The candidates of a query ordered by `score`, the highest first; equal scores keep the first stage's order.
+
+    `rows` are the corpus rows [candidate] in the first stage's order and `documents` their texts in the same order;
+    `score` is called once, with the query repeated for each document. Raises ValueError for unequal numbers.
+    """
+    if len(rows) != len(documents):
+        raise ValueError(f"{len(rows)} rows and {len(documents)} documents: equal numbers were expected")
+    return in_order_of(score([query] * len(documents), documents), rows)
+
+
+def in_order_of(scores: Float32, rows: Int64) -> Reranked:
+    """The candidates `rows` [candidate] ordered by their second-stage `scores` [candidate].
+
+    Raises ValueError for unequal numbers and for scores that are not finite.
+    """
+    scores = np.asarray(scores, np.float32)
+    if scores.shape != np.shape(rows):
+        raise ValueError(f"{scores.shape} scores for {np.shape(rows)} candidates: equal numbers were expected")
+    if not np.isfinite(scores).all():
+        raise ValueError("a score is not finite")
+    order = np.argsort(-scores, kind="stable")
+    return Reranked(np.asarray(rows, np.int64)[order], scores[order], order.astype(np.int64) + 1)
+
+
+def late_interaction_scores(
+    backend: Backend,
+    query: str,
+    documents: Sequence[str],
+    layer: int,
+    max_length: int | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Float32:
+    """The MaxSim of a query with each document, float32 [document], from the texts' own tokens at one layer.
+
+    Each text goes through the model once, truncated to `max_length` tokens (the model's own by default), and
+    `progress(done, total)` counts these texts. Raises InputError for a layer or a length that the
+    model does not have, Cancelled.
+    """
+    texts = [query, *documents]
+    own, *others = backend.own_token_vectors(texts, layer, max_length, progress, is_cancelled)
+    return max_sim_scores(own, others)
+
+
+def max_sim_scores(query: Float32, documents: Sequence[Float32]) -> Float32:
+    """The sum over query tokens of the best cosine with a document's tokens, float32 [document].
+
+    `query` is [token, dim] and each document [token, dim]; a text without tokens has nothing to match and scores 0.
+    Khattab and Zaharia 2020, equation 3, with the vectors scaled to length 1.
+    """
+    totals = np.zeros(len(documents), np.float32)
+    for row, document in enumerate(documents):
+        if len(query) and len(document):
+            totals[row] = max_sim(query, document).max(axis=1).sum(dtype=np.float64)
+    return totals

@@ -1,0 +1,265 @@
+"""The two stages of retrieve and re-rank as jobs: the first hits of a corpus, and their scores by a second model.
+
+Several pages re-rank: each passes its candidates, and gets their scores as soon as the job has them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import streamlit as st
+
+from components.arrays import read_only
+from components.retrieval.search.query import query_vectors
+from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
+from dashboard import caching, state
+from dashboard.jobs import embedding, progress
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.ui import controls, model_gate
+
+if TYPE_CHECKING:
+    from components.arrays import Float32, Int64
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.index.folder import VectorIndex
+
+StageKind = Literal["rerank", "maxsim"]
+STAGE_NAMES: dict[StageKind, str] = {"rerank": "Cross-encoder", "maxsim": "MaxSim"}
+MOST_CANDIDATES = 100
+SCORED_TOGETHER = (20, 50, MOST_CANDIDATES)  # a slider of the number of candidates moves freely within a step
+_REPEATS = 3  # of what takes milliseconds
+_TRIAL_PAIRS = 48  # of the demo's sentences, on which the speed is measured
+
+
+@dataclass(frozen=True)
+class SecondStage:
+    """A way to score candidates together with a query."""
+
+    kind: StageKind
+    backend: Backend  # the cross-encoder; for MaxSim the model whose vectors the first stage compares
+    max_length: int | None  # tokens; None: the model's own
+    label: int | None = None  # of a cross-encoder with several
+    layer: int = 0  # of MaxSim
+
+    @property
+    def title(self) -> str:
+        """What it is, for people; not escaped."""
+        if self.kind == "maxsim":
+            return f"MaxSim, layer {self.layer}"
+        names = self.backend.pair_labels()
+        of_label = f" ({names[self.label or 0]})" if len(names) > 1 else ""
+        return f"{self.backend.spec.title}{of_label}"
+
+    @property
+    def unit(self) -> str:
+        """What the score is."""
+        return "logit" if self.kind == "rerank" else "MaxSim"
+
+    @property
+    def key(self) -> Hashable:
+        """What determines the scores of given texts."""
+        backend = self.backend
+        model = (backend.spec.key, backend.revision, str(backend.device))
+        return (self.kind, *model, self.max_length, self.label, self.layer)
+
+    def scores(
+        self,
+        query: str,
+        documents: Sequence[str],
+        report_progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> Float32:
+        """The score of a query with each document, float32 [document]. Raises as the models do, and Cancelled."""
+        if self.kind == "maxsim":
+            return late_interaction_scores(
+                self.backend, query, documents, self.layer, self.max_length, report_progress, is_cancelled
+            )
+        return self.pair_scores([query] * len(documents), documents, report_progress, is_cancelled)
+
+    def pair_scores(
+        self,
+        queries: Sequence[str],
+        documents: Sequence[str],
+        report_progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> Float32:
+        """A cross-encoder's score of each query with the document of the same number, float32 [pair]."""
+        return self.backend.score_pairs(
+            queries,
+            documents,
+            label=self.label,
+            max_length=self.max_length,
+            progress=report_progress,
+            is_cancelled=is_cancelled,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieved:
+    """The first hits of a query by the model's vectors, and what they cost."""
+
+    layer: int
+    pooling: Pooling
+    rows: Int64  # [candidate] of the corpus, best first
+    cosines: np.ndarray  # float64 [candidate]
+    embed_seconds: float  # of the query
+    search_seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Candidates' scores by a second stage, and what they cost."""
+
+    scores: Float32  # [candidate]
+    seconds: float
+    was_alone: bool  # whether no other job was at work meanwhile
+
+
+@dataclass(frozen=True)
+class PassCosts:
+    """Seconds per unit of work, measured here on the demo's sentences."""
+
+    single: float  # one text through the bi-encoder
+    joint: float  # two texts through the cross-encoder
+    max_sim: float  # MaxSim of two texts whose token vectors are known
+    was_alone: bool
+
+
+def second_stage(kind: str, backend: Backend, layer: int | None = None) -> SecondStage | None:
+    """The second stage of a kind; None if its model is not available, which a message explains.
+
+    MaxSim takes the vectors of `backend` at a layer, the last one by default.
+    """
+    if kind == "maxsim":
+        last = backend.facts.layers
+        return SecondStage("maxsim", backend, controls.length_for(backend), layer=last if layer is None else layer)
+    scorer = model_gate.cross_encoder()
+    if scorer is None:
+        return None
+    names = scorer.pair_labels()
+    label = None
+    if len(names) > 1:
+        likely = next((name for name in names if name.lower() in {"entailment", "relevant"}), names[0])
+        chosen = state.get("score_label")
+        label = names.index(chosen if chosen in names else likely)
+    return SecondStage("rerank", scorer, controls.length_for(scorer), label=label)
+
+
+def label_choice(stage: SecondStage) -> None:
+    """The label that a cross-encoder with several is ranked by; draws nothing for others."""
+    names = stage.backend.pair_labels() if stage.kind == "rerank" else ()
+    if len(names) > 1:
+        controls.pick("score_label", "Label", {name: name for name in names}, default=names[stage.label or 0])
+
+
+def cell_of(backend: Backend, index: VectorIndex) -> tuple[int, Pooling]:
+    """The index's last layer, and the model's own pooling or the first that the index has."""
+    poolings = index.info.options.poolings
+    return index.info.options.layers[-1], backend.own_pooling if backend.own_pooling in poolings else poolings[0]
+
+
+def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retrieved | None:
+    """The first MOST_CANDIDATES hits of a query; None while the corpus is embedded, with the progress drawn."""
+    index = embedding.index_of(EmbedRequest.of_session(backend), corpus, where)
+    if index is None:
+        return None
+
+    def search(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Retrieved:
+        layer, pooling = cell_of(backend, index)
+        times = []
+        for _ in range(_REPEATS):  # the first time may read weights or vectors from disk
+            started = time.perf_counter()
+            vector = query_vectors(backend, (query,), index.info)[layer, pooling][0]
+            embedded = time.perf_counter()
+            hits = index.engine(layer, pooling).search(vector, MOST_CANDIDATES)
+            times.append((embedded - started, time.perf_counter() - embedded))
+        embed_seconds, search_seconds = np.median(times, axis=0).tolist()
+        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], embed_seconds, search_seconds)
+
+    key = ("first stage", index.folder.name, backend.revision, query)
+    return progress.prepared(key, "Searching", search, f"retrieve_{where}", "searching the corpus")
+
+
+def scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, where: str) -> Scored | None:
+    """The scores of candidate `rows` [candidate]; None while the second stage works, with the progress drawn.
+
+    Work that this session requested here before for other candidates is stopped: a person who types a query would
+    otherwise wait for the scores of each beginning of it.
+    """
+    documents = [corpus.texts[row] for row in rows]
+    queue = caching.queue()
+
+    def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Scored:
+        was_alone, started = queue.works_on_one(), time.perf_counter()
+        scores = stage.scores(query, documents, report_progress, is_cancelled)
+        seconds = time.perf_counter() - started
+        return Scored(read_only(scores), seconds, was_alone and queue.works_on_one())
+
+    key = ("second stage", stage.key, corpus.content_hash, query, tuple(map(int, rows)))
+    _stop_previous(where, key)
+    title = f"Re-ranking {len(rows)} candidates"
+    return progress.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
+
+
+def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> Scored | None:
+    """As `scored` for the first k rows, of which more are scored at once: a slider of k then costs no pass."""
+    together = next(count for count in SCORED_TOGETHER if count >= k)
+    result = scored(stage, corpus, query, rows[:together], where)
+    if result is None:
+        return None
+    count = min(together, len(rows))
+    return Scored(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
+
+
+def _stop_previous(where: str, key: Hashable) -> None:
+    jobs, name, person = caching.preparations(), f"_reranking_{where}", caching.person()
+    previous, stopped = st.session_state.get(name), st.session_state.setdefault("_rerankings_stopped", set())
+    st.session_state[name] = key
+    job = None if previous in {None, key} else jobs.find(previous)
+    if job is not None and not job.finished.is_set() and not job.is_stopped_for(person):
+        jobs.stop(job, person)
+        stopped.add(previous)
+    again = jobs.find(key) if key in stopped else None
+    stopped.discard(key)
+    if again is not None:  # the person did not press Stop: it may start again
+        jobs.forget(again, person)
+
+
+def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts | None:
+    """What one pass costs here, measured once per pair of models; None while it is measured, with the progress drawn."""
+    options = backend.embed_options()
+    measured = embedding.speed(backend, options.precision, where)
+    if measured is None:
+        return None
+    queue = caching.queue()
+
+    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, float, bool]:
+        sentences = caching.demo_sentences()[: 2 * _TRIAL_PAIRS]
+        first, second = sentences[:_TRIAL_PAIRS], sentences[_TRIAL_PAIRS:]
+        scorer.pair_logits(first[:8], second[:8], is_cancelled=is_cancelled)  # warms up
+        was_alone, started = queue.works_on_one(), time.perf_counter()
+        scorer.pair_logits(first, second, is_cancelled=is_cancelled)
+        joint = (time.perf_counter() - started) / len(first)
+        vectors = backend.own_token_vectors(sentences, is_cancelled=is_cancelled)
+        started = time.perf_counter()
+        for query in vectors[:4]:
+            max_sim_scores(query, vectors)
+        each = (time.perf_counter() - started) / (4 * len(vectors))
+        return joint, each, was_alone and queue.works_on_one()
+
+    models = (backend.spec.key, backend.revision, scorer.spec.key, scorer.revision, str(scorer.device))
+    jobs, key = caching.preparations(), ("pass costs", *models)
+    before = jobs.find(key)
+    if before is not None and before.result is not None and not before.result[2] and not queue.under_way():
+        jobs.drop([before])  # measured beside other work: again, now that there is none
+    title = f"Measuring the speed of {scorer.spec.title}"
+    joint = progress.prepared(key, title, measure, f"costs_{where}", "measuring the speed")
+    if joint is None:
+        return None
+    return PassCosts(1 / measured[0], joint[0], joint[1], measured[1] and joint[2])

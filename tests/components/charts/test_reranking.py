@@ -1,0 +1,53 @@
+"""Lines of ranks and the cost of comparing all texts: what is drawn are the values given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from components.charts import bars, theme
+from components.charts.reranking import CostLine, pair_cost, rank_changes
+
+
+def test_each_candidate_has_a_line_and_the_correct_one_is_on_top():
+    texts = ["a <b>", "second text", "third"]
+    before = np.array([3, 1, 2])
+    figure = rank_changes(before, ["correct", "other", "topic"], texts, first="vectors", second="cross-encoder")
+    lines = [(tuple(trace.x), tuple(trace.y)) for trace in figure.data]
+    assert sorted(lines) == [((0, 1), (1, 2)), ((0, 1), (2, 3)), ((0, 1), (3, 1))]
+    top = figure.data[-1]
+    assert top.y == (3, 1)
+    assert top.line.color == theme.VERMILION
+    assert top.text[1] == " a &lt;b&gt;"
+    assert "rank 3" in top.hovertemplate
+    low, high = figure.layout.yaxis.range
+    assert low > 3 > 1 > high  # the first rank is at the top
+    assert [trace.showlegend for trace in figure.data] == [True] * 3
+
+
+def test_many_candidates_show_the_text_of_the_correct_one_only():
+    count = 60
+    kinds = ["other"] * (count - 1) + ["correct"]
+    figure = rank_changes(np.arange(1, count + 1), kinds, ["text"] * count, first="a", second="b")
+    assert len(figure.data) == count
+    assert [trace.text[1] for trace in figure.data if trace.text[1]] == [" text"]
+    assert sum(trace.showlegend for trace in figure.data) == 2
+    assert figure.layout.height <= 520
+
+
+def test_costs_are_drawn_on_logarithmic_axes_with_the_published_marks():
+    sizes = np.array([10, 100])
+    line = CostLine("single", np.array([0.1, 1.0]))
+    figure = pair_cost(sizes, [line], [("published", 10_000, 5.0)], "Costs")
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    np.testing.assert_array_equal(figure.data[0].y, line.seconds)
+    assert (figure.data[1].x[0], figure.data[1].y[0], figure.data[1].mode) == (10_000, 5.0, "markers")
+
+
+def test_drops_keep_the_order_of_the_words_and_equal_words_apart():
+    drops = np.array([0.5, -0.25, 1.0], np.float32)
+    figure = bars.drop_bars(["the", "cat", "the"], drops, ["query", "query", "document"], "Drops")
+    query, document = figure.data
+    assert (list(query.y), list(query.x)) == ([0, 1], [0.5, -0.25])
+    assert (list(document.y), list(document.x), document.name) == ([2], [1.0], "document")
+    assert list(figure.layout.yaxis.ticktext) == ["the", "cat", "the"]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # from top to bottom

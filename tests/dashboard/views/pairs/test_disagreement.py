@@ -1,0 +1,92 @@
+"""Where the models disagree: ranks, the largest differences, and the evidence of both for the chosen pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.analysis.similarity import late_interaction
+from components.model.backend import Backend
+from dashboard.corpora import current
+from dashboard.views.pairs import disagreement as view
+from tests.dashboard.conftest import Open, figures, plain_table, texts
+from tests.dashboard.test_pages import backend
+from tests.dashboard.views.pairs.conftest import settled
+
+
+def test_differences_are_sorted_and_equal_ranks_left_out() -> None:
+    candidates = view._Candidates(
+        rows=np.array([[7, 8, 9], [1, 2, 3]]),
+        cosines=np.array([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4]]),
+        logits=np.array([[0, 1, 2], [5, 1, 3]], np.float32),
+    )
+    pairs = view.disagreements(candidates, ("first", "second"), (9, 1))
+    found = [(pair.query, pair.row, pair.by_vectors, pair.by_cross_encoder, pair.is_correct) for pair in pairs]
+    assert found == [
+        ("first", 9, 3, 1, True),  # the correct answer before an equal difference
+        ("first", 7, 1, 3, False),
+        ("second", 3, 3, 2, False),
+        ("second", 2, 2, 3, False),
+    ]
+    assert [pair.difference for pair in pairs] == [2, -2, 1, -1]
+    assert (pairs[0].cosine, pairs[0].logit) == (0.7, 2.0)
+
+
+def test_the_sample_of_queries_is_seeded_and_grows() -> None:
+    corpus = current.demo()
+    queries, rows = view.sample_of_queries(corpus, 20)
+    assert queries == tuple(corpus.columns["compressed"][row] for row in rows)
+    assert len(set(rows)) == 20
+    assert view.sample_of_queries(corpus, 30)[1][:20] == rows
+
+
+def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend) -> None:
+    app = settled(open_page("pairs", view="disagree", nq="6", k="8"))
+    assert not app.exception
+    corpus, model = current.demo(), backend()
+    queries, rows = view.sample_of_queries(corpus, 6)
+    vectors = model.embed([*queries, *corpus.texts], options=model.embed_options(precision="float32"))[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    differences = []
+    for number in range(6):
+        candidates = np.argsort(-(unit[6:] @ unit[number]), kind="stable")[:8]
+        logits = scorer.score_pairs([queries[number]] * 8, [corpus.texts[row] for row in candidates])
+        for after, before in enumerate(np.argsort(-logits, kind="stable"), start=1):
+            if before + 1 != after:
+                change = (int(before) + 1, after)
+                differences.append((queries[number], corpus.texts[candidates[before]], *change))
+    differences.sort(key=lambda item: -abs(item[2] - item[3]))
+    assert len(app.selectbox(key="w_disagreement").options) == min(len(differences), view.MOST_LISTED)
+    table = plain_table(app)
+    listed = list(
+        zip(
+            table["query"],
+            table["document"],
+            table["vectors"].astype(int),
+            table["cross-encoder"].astype(int),
+            strict=True,
+        )
+    )
+    assert set(listed) <= set(differences)
+    assert [abs(before - after) for *_, before, after in listed] == [
+        abs(before - after) for *_, before, after in differences[: view.MOST_LISTED]
+    ]
+    query, document, before, after = listed[0]
+    assert f"Rank {before} by vectors" in texts(app)
+    matrix, drops = figures(app)[:2]
+    expected = late_interaction.of_trace(model.trace([query, document], max_length=model.own_max_length), 6)
+    np.testing.assert_allclose(matrix["data"][0]["z"], expected.matrix, atol=1e-5)
+    assert drops["data"][0]["customdata"] == query.split()
+    whole, shorter = scorer.score_pairs([query, query.split(" ", 1)[1]], [document] * 2)
+    assert drops["data"][0]["x"][0] == pytest.approx(whole - shorter, abs=1e-4)
+
+
+def test_another_pair_is_chosen_and_the_caveat_stays(open_page: Open, scorer: Backend) -> None:
+    app = settled(open_page("pairs", view="disagree", nq="6", k="8", dis="2"))
+    chosen = app.selectbox(key="w_disagreement").options[2]
+    before, after = chosen.split("  ")[0].split(" → ")
+    assert f"Rank {before} by vectors" in texts(app)
+    assert f"rank {after} by the cross-encoder" in texts(app)
+    assert "the drops do not sum to the score" in texts(app)
+    app = settled(open_page("pairs", view="disagree", nq="6", k="8", dis="900"))
+    assert app.selectbox(key="w_disagreement").index == 0

@@ -1,0 +1,156 @@
+"""Retrieve and re-rank: what is drawn is what the two models give, and the ready-made queries do what the page says."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.model.backend import Backend
+from components.retrieval.search.rerank import late_interaction_scores
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.jobs import reranking
+from dashboard.jobs.reranking import PassCosts
+from dashboard.settings import DEFAULT_QUERY
+from dashboard.views.pairs import rerank as view
+from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.test_pages import backend
+from tests.dashboard.views.pairs.conftest import settled
+
+
+def first_stage(query: str, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and cosines of the first k sentences by plain vectors of the last layer."""
+    model, corpus = backend(), current.demo()
+    options = model.embed_options(precision="float32")
+    vectors = model.embed([query, *corpus.texts], options=options)[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = unit[1:] @ unit[0]
+    rows = np.argsort(-scores, kind="stable")[:k]
+    return rows, scores[rows]
+
+
+def lines(app: AppTest) -> list[tuple[int, int]]:
+    """Ranks before and after of each candidate's line."""
+    return [(trace["y"][0], trace["y"][1]) for trace in figures(app)[0]["data"]]
+
+
+def shown_rows(app: AppTest) -> list[str]:
+    return app.table[0].value["text"].tolist()
+
+
+def test_lines_and_table_are_the_two_models_orders(open_page: Open, scorer: Backend) -> None:
+    query = view.REPAIRED[0]
+    app = settled(open_page("pairs", view="rerank", q=query))
+    assert not app.exception
+    rows, _ = first_stage(query, 10)
+    scores = scorer.score_pairs([query] * 10, [current.demo().texts[row] for row in rows])
+    order = np.argsort(-scores, kind="stable")
+    assert sorted(lines(app)) == sorted((int(before) + 1, after) for after, before in enumerate(order, start=1))
+    plain = [re.sub(r"\\(.)", r"\1", text) for text in shown_rows(app)]
+    assert plain == [current.demo().texts[row] for row in rows[order]]
+
+
+@pytest.mark.parametrize("k", ["10", "20"])
+@pytest.mark.parametrize("query", view.REPAIRED)
+def test_the_cross_encoder_repairs_these_queries(open_page: Open, scorer: Backend, query: str, k: str) -> None:
+    said = texts(settled(open_page("pairs", view="rerank", q=query, k=k)))
+    assert re.search(r"Correct answer: from rank [2-9] up to 1\.", said)
+
+
+@pytest.mark.parametrize("k", ["10", "20"])
+@pytest.mark.parametrize("query", view.HARMED)
+def test_the_cross_encoder_harms_these_queries(open_page: Open, scorer: Backend, query: str, k: str) -> None:
+    app = settled(open_page("pairs", view="rerank", q=query, k=k))
+    assert re.search(r"Correct answer: from rank 1 down to ([5-9]|10)\.", texts(app))
+    assert "does not rank better than the included model" in texts(app)
+
+
+def test_max_sim_is_a_choice_and_repairs_the_last_query(open_page: Open, scorer: Backend) -> None:
+    query = view.READY_QUERIES[-1]
+    app = settled(open_page("pairs", view="rerank", q=query, by="maxsim"))
+    assert "Correct answer: from rank 5 up to 1." in texts(app)
+    rows, _ = first_stage(query, 10)
+    scores = late_interaction_scores(backend(), query, [current.demo().texts[row] for row in rows], 6)
+    order = np.argsort(-scores, kind="stable")
+    assert sorted(lines(app)) == sorted((int(before) + 1, after) for after, before in enumerate(order, start=1))
+    assert "does not rank better" not in texts(app)
+
+
+def test_it_opens_with_a_query_whose_answer_is_known_and_takes_another(open_page: Open, scorer: Backend) -> None:
+    app = settled(open_page("pairs", view="rerank"))
+    assert app.text_input(key="w_query").value == view.READY_QUERIES[0]
+    app.text_input(key="w_query").set_value(DEFAULT_QUERY)
+    said = texts(settled(app.run()))
+    assert "No correct answer of this query is known" in said
+    app.text_input(key="w_query").set_value("  ")
+    assert "No query yet" in texts(app.run())
+
+
+def test_a_slider_of_candidates_costs_no_pass(open_page: Open, scorer: Backend) -> None:
+    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    before = scorer.forward_passes, backend().forward_passes
+    app.slider(key="w_k").set_value(5)
+    app.run()
+    assert len(lines(app)) == 5
+    app.slider(key="w_k").set_value(20)
+    app.run()
+    assert len(lines(app)) == 20
+    assert (scorer.forward_passes, backend().forward_passes) == before
+
+
+def test_an_answer_outside_the_candidates_is_said(open_page: Open, scorer: Backend) -> None:
+    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0], k="3"))
+    assert "not among the first 3 hits" in texts(app)
+
+
+def test_times_and_the_cost_curve(open_page: Open, scorer: Backend) -> None:
+    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    assert [metric.label for metric in app.metric] == [
+        "Embedding the query",
+        "Searching 630 vectors",
+        "Re-ranking 10 candidates",
+    ]
+    assert all(re.fullmatch(r"[\d,.]+ ms", metric.value) for metric in app.metric)
+    published = [trace for trace in figures(app)[1]["data"] if trace["mode"] == "markers"]
+    assert [(trace["x"][0], trace["y"][0]) for trace in published] == [(10_000, 234_000), (10_000, 5)]
+
+
+def test_costs_are_passes_times_their_number() -> None:
+    single, joint, late = view.cost_lines(PassCosts(single=0.002, joint=0.01, max_sim=1e-5, was_alone=True))
+    at = {int(size): number for number, size in enumerate(view.SIZES)}
+    ten, million = at[10], at[1_000_000]
+    assert single.seconds[ten] == pytest.approx(0.02)
+    assert joint.seconds[ten] == pytest.approx(45 * 0.01)
+    assert joint.seconds[million] == pytest.approx(0.01 * 1e6 * (1e6 - 1) / 2)
+    assert late.seconds[ten] == pytest.approx(0.02 + 45e-5)
+
+
+def test_work_for_an_older_query_is_stopped_and_may_start_again(
+    open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, score = threading.Event(), reranking.SecondStage.scores
+
+    def slow(self: Any, query: str, documents: Any, report: Any, is_cancelled: Any) -> Any:
+        gate.wait(60)
+        return score(self, query, documents, report, is_cancelled)
+
+    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    monkeypatch.setattr(reranking.SecondStage, "scores", slow)
+    try:
+        app.text_input(key="w_query").set_value("a first query")
+        app.run()
+        assert app.button(key="stop_rerank_pairs").label == "Stop"
+        (first,) = [job for job in caching.preparations().under_way() if job.key[0] == "second stage"]
+        app.text_input(key="w_query").set_value("a second query")
+        app.run()
+        assert first.cancel.is_set()
+    finally:
+        gate.set()
+    app = settled(app)
+    app.text_input(key="w_query").set_value("a first query")
+    assert len(lines(settled(app.run()))) == 10

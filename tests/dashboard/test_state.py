@@ -96,6 +96,7 @@ EXAMPLES = {
     "query_column": "headline",
     "measure": "ndcg",
     "runs": ("m.6.mean", "m2.12.cls", "bm25"),
+    "candidates": 100,
     "reference": "bm25",
     "compare_figure": "cost",
     "right_at": 5,

@@ -129,7 +129,10 @@ def _with_encoder(scorer: Any, encoder: torch.nn.Module) -> Any:
     if encoder is own:
         return scorer
     shell = copy.copy(scorer)
-    shell._modules = {**scorer._modules, scorer.base_model_prefix: _Float32States(encoder, getattr(own, "pooler", None))}
+    shell._modules = {
+        **scorer._modules,
+        scorer.base_model_prefix: _Float32States(encoder, getattr(own, "pooler", None)),
+    }
     return shell
 
 

@@ -69,7 +69,10 @@ def test_scores_are_those_of_sentence_transformers(scorers):
 
 def test_packed_weights_and_short_attention_change_no_score(scorers, monkeypatch):
     ours, theirs = scorers
-    queries, documents = QUERIES * 60, (DOCUMENTS * 60)[7:] + DOCUMENTS[:1] * 7  # batches large enough for packed weights
+    queries, documents = (
+        QUERIES * 60,
+        (DOCUMENTS * 60)[7:] + DOCUMENTS[:1] * 7,
+    )  # batches large enough for packed weights
     expected = theirs.predict(list(zip(queries, documents, strict=True)), activation_fn=torch.nn.Identity())
     monkeypatch.setattr(ours.embedder, "_trials", {"float32": (1.0, True), "bfloat16": (1.0, True)})
     scores = ours.score_pairs(queries, documents, precision="float32")

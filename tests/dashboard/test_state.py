@@ -95,7 +95,7 @@ EXAMPLES = {
     "evaluate_view": "lab",
     "query_column": "headline",
     "measure": "ndcg",
-    "runs": ("m.6.mean", "m2.12.cls", "bm25"),
+    "runs": ("m.6.mean", "m2.12.cls", "bm25", "rr.100.m.6.mean", "ms.20.m2.12.cls"),
     "candidates": 100,
     "reference": "bm25",
     "compare_figure": "cost",

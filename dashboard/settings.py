@@ -170,6 +170,7 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
 def _parse_runs(values: list[str]) -> tuple[str, ...]:
     """Codes of runs: "m.6.mean" is layer 6 of the model with mean pooling, "m2..." the second model, "bm25" a ranking.
 
+    "rr.100.m.6.mean" is the first 100 hits of such a run, re-ranked by the cross-encoder, "ms.100..." by MaxSim.
     A single empty code stands for no runs.
     """
     if values == [""]:
@@ -177,10 +178,13 @@ def _parse_runs(values: list[str]) -> tuple[str, ...]:
     if len(values) > MOST_RUNS:
         raise ValueError(f"there are more than {MOST_RUNS}")
     for value in values:
-        if value not in (*KINDS, "static") and not re.fullmatch(
-            rf"m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value
-        ):
+        code = re.fullmatch(
+            rf"((rr|ms)\.(?P<k>[1-9][0-9]{{0,3}})\.)?m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value
+        )
+        if value not in (*KINDS, "static") and code is None:
             raise ValueError("it names no run")
+        if code is not None and code["k"] and not LEAST_CANDIDATES <= int(code["k"]) <= MOST_CANDIDATES:
+            raise ValueError(f"the candidates are not {LEAST_CANDIDATES} to {MOST_CANDIDATES:,}")
     return tuple(dict.fromkeys(values))
 
 
@@ -198,6 +202,7 @@ def _layers_view() -> Setting:
 
 
 MOST_RUNS = 24
+LEAST_CANDIDATES, MOST_CANDIDATES = 2, 1_000  # of a query that are re-ranked
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", *KINDS, "static")
@@ -340,6 +345,7 @@ SETTINGS: tuple[Setting, ...] = (
     _text("query_column", "col", EVALUATE, words="column with the queries"),
     _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
     Setting("runs", "r", None, _parse_runs, lambda value: list(value) or [""], EVALUATE),
+    _number("candidates", "kc", 20, MOST_CANDIDATES, EVALUATE, least=LEAST_CANDIDATES, words="number of candidates"),
     _text("reference", "ref", EVALUATE, words="run to compare with"),
     _choice("compare_figure", "fig", ("curves", "precision", "cost", "similarities"), EVALUATE, words="figure"),
     _number("right_at", "at", 1, 50, EVALUATE, least=1, words="number of first hits"),

@@ -46,6 +46,25 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> N
     )
 
 
+def add_cross_encoder(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that re-rank hits."""
+    parser.add_argument(
+        "--cross-encoder",
+        metavar="MODEL",
+        help="a cross-encoder with one output: a hub id, a folder, or embedded-cross-encoder (included, the default)",
+    )
+
+
+def load_cross_encoder(options: argparse.Namespace) -> Backend:
+    """The model of --cross-encoder. Raises UserError, also for a model that does not give one score for a pair."""
+    from components.model.backend import Backend
+    from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+
+    backend = Backend.load(options.cross_encoder or EMBEDDED_CROSS_ENCODER_KEY)
+    backend.score_pairs([], [])
+    return backend
+
+
 def load(options: argparse.Namespace) -> Backend:
     """The model of --model. Raises UserError."""
     from components.model.backend import Backend
@@ -99,7 +118,8 @@ def write_table(
     for run in runs:
         values = [read(run) for read in columns.values()]
         numbers = "".join(f"{'-' if value is None else f'{value:.{digits}f}':>9}" for value in values)
-        say(f"{run['layer']:>5} {run['pooling']:<8}{numbers}")
+        reranked = f"  first {run['reranked']} re-ranked" if "reranked" in run else ""
+        say(f"{run['layer']:>5} {run['pooling']:<8}{numbers}{reranked}")
 
 
 def write_left_out(bad: int, kept: int) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from components.command_line import options as shared
 from components.errors import InputError
 from components.model.trace import Pooling
+
+if TYPE_CHECKING:
+    from components.retrieval.index.folder import VectorIndex
 
 NAME = "search"
 HELP = "find the sentences of an index that are most similar to a query"
@@ -18,13 +21,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="a folder written by `index`")
     parser.add_argument("query", metavar="QUERY", help="the text to search for")
     parser.add_argument("-k", type=int, default=10, help="how many hits (default: 10)")
+    add_ranking(parser)
+
+
+def add_ranking(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that search an index: which of its vectors, and how they are compared."""
     parser.add_argument("--layer", type=int, help="one of the index's layers (default: its last)")
     parser.add_argument("--pooling", help="one of the index's poolings (default: its first)")
     parser.add_argument("--similarity", default="cosine", help="cosine (default) or dot")
     parser.add_argument("--model", help="refuse an index that was made with another model")
 
 
-def run(options: argparse.Namespace) -> dict[str, Any]:
+def opened(options: argparse.Namespace) -> tuple[VectorIndex, int, Pooling]:
+    """The index of the folder, and the layer and pooling to search. Raises UserError."""
     from components.retrieval.index.folder import open_index
 
     index = open_index(options.folder)
@@ -34,22 +43,27 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             f"--model {options.model} names another model.",
             "Leave --model out: a query is always embedded by the model of the index.",
         )
+    layer = index.info.options.layers[-1] if options.layer is None else options.layer
+    pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)
+    index.engine(layer, pooling)  # raises for one that the index does not have
+    return index, layer, pooling
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    index, layer, pooling = opened(options)
     if options.k < 1 or not options.query.strip():
         raise InputError(
             f"The query {options.query!r} with k = {options.k} cannot be searched.",
             "A search needs a query with text, and a k of at least 1.",
             "Correct the query or k.",
         )
-    layer = index.info.options.layers[-1] if options.layer is None else options.layer
-    pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)
-    engine = index.engine(layer, pooling)
     from components.model.backend import Backend
     from components.retrieval.search.exact import tie_note
     from components.retrieval.search.query import query_vectors
 
     backend = Backend.load(index.info.model)
     vectors = query_vectors(backend, [options.query], index.info)
-    hits = engine.search(vectors[layer, pooling], options.k, options.similarity)
+    hits = index.engine(layer, pooling).search(vectors[layer, pooling], options.k, options.similarity)
     results = [
         {
             "rank": rank,

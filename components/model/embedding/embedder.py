@@ -104,17 +104,10 @@ class Embedder:
                 f"{model.spec.title} has these poolings: {', '.join(model.poolings)}.",
                 "Choose one or more of these.",
             )
-        if precision not in get_args(Precision):
-            raise InputError(
-                f"The precision {precision!r} is unknown.",
-                f"The precisions are {', '.join(get_args(Precision))}.",
-                "Choose one of these.",
-            )
         length = model.tokenization.check_length(model.own_max_length if max_length is None else max_length)
         is_delicate = "cls" in chosen_poolings and chosen_layers[0] < last
-        if precision == "auto":
-            precision = "float32" if is_delicate else self.best_precision()
-        return EmbedOptions(chosen_layers, chosen_poolings, length, precision, prompt_for(model.sentence_config, role))
+        resolved: Resolved = "float32" if precision == "auto" and is_delicate else self.resolve(precision)
+        return EmbedOptions(chosen_layers, chosen_poolings, length, resolved, prompt_for(model.sentence_config, role))
 
     def working_bytes(self, options: EmbedOptions) -> int:
         """Approximate memory of a run besides the model and its result: a copy of the weights, and one batch."""
@@ -324,6 +317,16 @@ class Embedder:
                 encoder = loading.half_copy(encoder) if precision == "bfloat16" else encoder
                 self._modules[key] = packing.packed_copy(encoder) if packed else encoder
         return self._modules[key]
+
+    def resolve(self, precision: Precision) -> Resolved:
+        """The precision itself, or the better one for "auto". Raises InputError for an unknown one."""
+        if precision not in get_args(Precision):
+            raise InputError(
+                f"The precision {precision!r} is unknown.",
+                f"The precisions are {', '.join(get_args(Precision))}.",
+                "Choose one of these.",
+            )
+        return self.best_precision() if precision == "auto" else precision
 
     def best_precision(self) -> Resolved:
         """bfloat16 if it is clearly faster in a short trial of the model itself, else float32; measured once."""

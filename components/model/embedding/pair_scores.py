@@ -3,20 +3,27 @@
 A cross-encoder has no vector for a single text: each query goes through the model once with each document, so that it can
 score some candidates of a fast ranking again, but not search a corpus. The scores are raw logits: their order is what the
 model was trained for. What a logit of 2 means differs from model to model.
+
+The bulk path makes it fast: batches of pairs of similar length, and the embedder's modules (packed weights, a plain
+attention for short pairs) below the published head. In bfloat16 only the encoder's blocks lose digits: pooler and head
+work in float32, because logits of 8 bits would tie.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
+import torch
 
 from components.arrays import Float32
 from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import Embedder
-from components.model.embedding.options import SENTENCES_PER_BLOCK
-from components.model.loaded import LoadedModel
+from components.model.embedding.options import SENTENCES_PER_BLOCK, Precision, Resolved
 from components.model.tokenization import Truncation
 
 
@@ -36,6 +43,7 @@ def score_pairs(
     *,
     label: int | None = None,
     max_length: int | None = None,
+    precision: Precision = "float32",
     token_budget: int | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
@@ -58,6 +66,7 @@ def score_pairs(
         queries,
         documents,
         max_length=max_length,
+        precision=precision,
         token_budget=token_budget,
         progress=progress,
         is_cancelled=is_cancelled,
@@ -72,21 +81,23 @@ def pair_logits(
     *,
     max_length: int | None = None,
     truncation: Truncation = "longest_first",
+    precision: Precision = "float32",
     token_budget: int | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Float32:
-    """The logits of each query with the document of the same number, float32 [pair, label], in float32 precision.
+    """The logits of each query with the document of the same number, float32 [pair, label].
 
-    Both together are truncated to `max_length` tokens (the model's own by default), the longer text first
-    or only the document (`truncation`).
-    `progress(done, total)` counts pairs. Raises ModelError for a model that is not a cross-encoder, InputError for an
-    impossible length, ValueError for unequal numbers of texts, Cancelled.
+    Both together are truncated to `max_length` tokens (the model's own by default), the longer text first or only the
+    document (`truncation`). `precision` is that of the encoder's blocks; "auto" is bfloat16 where that is faster.
+    `progress(done, total)` counts pairs. Raises ModelError for a model that is not a cross-encoder, InputError for an impossible length or precision, ValueError for
+    unequal numbers of texts, Cancelled.
     """
     if len(queries) != len(documents):
         raise ValueError(f"{len(queries)} queries and {len(documents)} documents: equal numbers were expected")
     model = embedder.model
     length = model.own_max_length if max_length is None else max_length
+    resolved = embedder.resolve(precision)
     scores = np.empty((len(queries), len(label_names(embedder))), np.float32)
     done = 0
     for start in range(0, len(queries), SENTENCES_PER_BLOCK):
@@ -94,7 +105,7 @@ def pair_logits(
         pairs = model.tokenization.encode_pairs(queries[block], documents[block], length, truncation)
         lengths = [len(ids) for ids, _ in pairs]
         for rows, logits in embedder.in_batches(
-            pairs, lengths, lambda batch: _logits(model, batch), token_budget, is_cancelled
+            pairs, lengths, partial(_logits, embedder, resolved), token_budget, is_cancelled
         ):
             scores[rows + start] = logits
             done += len(rows)
@@ -102,10 +113,41 @@ def pair_logits(
     return scores
 
 
-def _logits(model: LoadedModel, pairs: Sequence[tuple[list[int], list[int]]]) -> Float32:
+def _logits(embedder: Embedder, precision: Resolved, pairs: Sequence[tuple[list[int], list[int]]]) -> Float32:
     """The logits of one batch of (ids, segments), float32 [pair, label]."""
-    tokenization, scorer = model.tokenization, model.pair_scorer()
-    ids, mask, segments = tokenization.padded([ids for ids, _ in pairs], [segments for _, segments in pairs])
+    model = embedder.model
+    ids, mask, segments = model.tokenization.padded([ids for ids, _ in pairs], [segments for _, segments in pairs])
     with model.forward_pass():
-        logits: Float32 = scorer(**model.tensors(ids, mask, segments)).logits.float().cpu().numpy()
+        scorer = _with_encoder(model.pair_scorer(), embedder.module(precision, ids.shape[1], ids.size))
+        # Without padding there is nothing to mask.
+        inputs = model.tensors(ids, None if mask.all() else mask, segments)
+        logits: Float32 = scorer(**inputs).logits.float().cpu().numpy()
     return logits
+
+
+def _with_encoder(scorer: Any, encoder: torch.nn.Module) -> Any:
+    """The scorer over another copy of its encoder; its head is the same module, in float32."""
+    own = getattr(scorer, scorer.base_model_prefix)
+    if encoder is own:
+        return scorer
+    shell = copy.copy(scorer)
+    shell._modules = {
+        **scorer._modules,
+        scorer.base_model_prefix: _Float32States(encoder, getattr(own, "pooler", None)),
+    }
+    return shell
+
+
+class _Float32States(torch.nn.Module):
+    """An encoder in any precision whose last hidden state is float32, float32 [pair, token, dim], as its pooled vector is."""
+
+    def __init__(self, encoder: torch.nn.Module, pooler: torch.nn.Module | None) -> None:
+        super().__init__()
+        self.encoder, self.pooler = encoder, pooler
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        output = self.encoder(*inputs, **options)
+        output.last_hidden_state = output.last_hidden_state.float()
+        if self.pooler is not None:
+            output.pooler_output = self.pooler(output.last_hidden_state)
+        return output

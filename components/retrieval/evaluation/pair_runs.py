@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 QUERY_COLUMN = "compressed"
 TIED = 1e-6  # scores of a word ranking are equal if their relative difference is smaller
 TIMED_QUERIES = 12
+TIMED_SECOND = 5  # queries whose second stage is timed: each may take a second
 OPERATIONS_PER_SECOND = 1.2e11  # of float32 products and their comparisons, measured on two cores
 
 
@@ -176,11 +177,19 @@ def ranker_milliseconds(ranker: Ranker, queries: Sequence[str]) -> float:
 
 
 def _median_milliseconds(search: Callable[[str], object], queries: Sequence[str]) -> float:
-    numbers = np.linspace(0, len(queries) - 1, min(TIMED_QUERIES, len(queries))).astype(int)
-    search(queries[0])  # warms up
+    return _median_of(lambda number: search(queries[number]), len(queries), TIMED_QUERIES)
+
+
+def second_milliseconds(score: Callable[[int], object], queries: int) -> float:
+    """Median milliseconds per query to score its candidates; `score` does it for the query of a number."""
+    return _median_of(score, queries, TIMED_SECOND)
+
+
+def _median_of(work: Callable[[int], object], queries: int, most: int) -> float:
+    work(0)  # warms up
     seconds = []
-    for number in numbers:
+    for number in np.linspace(0, queries - 1, min(most, queries)).astype(int):
         started = time.perf_counter()
-        search(queries[number])
+        work(number)
         seconds.append(time.perf_counter() - started)
     return 1000 * float(np.median(seconds))

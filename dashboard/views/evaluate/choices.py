@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import pandas as pd
 import streamlit as st
 
 from components.errors import InputError
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.metrics import MEASURES
@@ -20,6 +21,7 @@ from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
+from dashboard.jobs.second_stage import Kind, SecondStage
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import POOLING_NAMES, counted
 
@@ -44,6 +46,7 @@ MEANINGS: dict[str, str] = {
     "MAP": "how high all the correct answers stand in the whole ranking; 100 % is all of them on top",
 }
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
+SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim"}
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
 Sides = TypeVar("Sides")  # a model's documents and queries
@@ -59,11 +62,16 @@ CODES = codes_of(MEASURES)
 
 @dataclass(frozen=True)
 class VectorCode:
-    """A run by vectors; `model` is "m" for the session's first model, "m2" for the second."""
+    """A run by vectors; `model` is "m" for the session's first model, "m2" for the second.
+
+    `second` says how its first `k` hits are re-ranked; "" where they are not.
+    """
 
     model: str
     layer: int
     pooling: Pooling
+    second: Kind | Literal[""] = ""
+    k: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +81,17 @@ class RunRequest:
     models: Mapping[str, EmbedRequest]
     codes: tuple[str, ...]
     names: Mapping[str, str]  # by code
+    cross_encoder: Backend | None = None  # loaded only where a run needs it
+
+    def second_stage(self, code: VectorCode) -> SecondStage | None:
+        """What is done with the run's first hits, if anything. Raises NoResult where the cross-encoder is not available."""
+        if not code.second:
+            return None
+        is_cross = code.second == "rr"
+        if is_cross and self.cross_encoder is None:
+            raise NoResult  # the reason has been drawn
+        scorer = self.cross_encoder if is_cross else None
+        return SecondStage(code.second, code.k, self.models[code.model].backend, code.layer, code.pooling, scorer)
 
     @property
     def backend(self) -> Backend:
@@ -241,6 +260,13 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         for code in vector_codes(key, range(request.backend.facts.layers + 1), request.backend.poolings)
     } | TITLES
     chosen = state.get("runs")
+    with place:
+        k = _candidates()
+    first_codes = [code for code in names if parsed(code) is not None]
+    second_codes = [f"{second}.{k}.{code}" for second in SECOND_STAGES for code in first_codes]
+    names |= {code: name_of(code, titles) for code in second_codes}
+    # Chosen before with another number of candidates.
+    names |= {code: name_of(code, titles) for code in chosen or () if parsed(code) and first_stage(code) in names}
     codes = tuple(
         code for code in (default_runs(backend, second, queries) if chosen is None else chosen) if code in names
     )
@@ -255,9 +281,44 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         default=codes,
         max_selections=settings.MOST_RUNS,
         placeholder="Add a run: a layer and pooling, or a word ranking",
-        help="A run is one way to rank the sentences. Type to find a layer, a pooling or a word ranking.",
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “re-ranked” or "
+        "“MaxSim”.",
     )
-    return RunRequest(models, codes, names)
+    needs_cross_encoder = any(code.startswith("rr.") for code in codes)
+    return RunRequest(models, codes, names, model_gate.cross_encoder() if needs_cross_encoder else None)
+
+
+def _candidates() -> int:
+    """How many first hits are re-ranked in the runs that are added next."""
+    return int(
+        controls.bind(
+            "candidates",
+            st.number_input,
+            "Candidates of the re-ranked runs you add",
+            min_value=settings.LEAST_CANDIDATES,
+            max_value=settings.MOST_CANDIDATES,
+            help="So many first hits of a layer and pooling are re-ranked, by the sidebar's cross-encoder or by MaxSim. Other "
+            "sentences keep their ranks. Runs that are in the list keep their number.",
+        )
+    )
+
+
+def about_second_stage(request: RunRequest) -> None:
+    """What a re-ranked run can and cannot change, where there is any."""
+    seconds = {code.second for code in map(parsed, request.codes) if code is not None} - {""}
+    if not seconds:
+        return
+    text = "A re-ranked run changes the order of its candidates only: other sentences keep the rank of the first stage."
+    if "rr" in seconds and request.cross_encoder is not None:
+        text += f" Cross-encoder: {messages.escape(request.cross_encoder.spec.title)}."
+        if request.cross_encoder.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
+            text += (
+                " It was trained on similarity scores of sentence pairs (STS-B), not on rankings, and often ranks worse than "
+                "the vectors do. The sidebar offers cross-encoders that were trained to rank."
+            )
+    if "ms" in seconds:
+        text += " MaxSim compares token vectors; the models here were not trained for it."
+    st.caption(text)
 
 
 def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
@@ -275,11 +336,18 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
 
 
 def parsed(code: str) -> VectorCode | None:
-    """A code such as "m.6.mean", parsed; None for a word ranking's."""
+    """A code such as "m.6.mean" or "rr.100.m.6.mean", parsed; None for a word ranking's."""
     parts = code.split(".")
-    if len(parts) != 3:
+    if len(parts) not in {3, 5}:
         return None
-    return VectorCode(parts[0], int(parts[1]), cast(Pooling, parts[2]))
+    model, layer, pooling = parts[-3:]
+    first = VectorCode(model, int(layer), cast(Pooling, pooling))
+    return first if len(parts) == 3 else replace(first, second=cast(Kind, parts[0]), k=int(parts[1]))
+
+
+def first_stage(code: str) -> str:
+    """The code of the run whose hits a re-ranked run begins with; of another run, its own."""
+    return ".".join(code.split(".")[-3:])
 
 
 def vector_codes(model: str, layers: Sequence[int], poolings: Sequence[str]) -> list[str]:
@@ -293,4 +361,6 @@ def name_of(code: str, models: Mapping[str, str] = MappingProxyType({})) -> str:
     if vector_code is None:
         return TITLES[code]
     name = f"layer {vector_code.layer}, {POOLING_NAMES[vector_code.pooling]}"
+    if vector_code.second:
+        name += f", first {vector_code.k} {SECOND_STAGES[vector_code.second]}"
     return f"{models[vector_code.model]}, {name}" if models else name[0].upper() + name[1:]

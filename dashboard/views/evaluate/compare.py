@@ -13,8 +13,9 @@ import streamlit as st
 from components.charts import evaluation as charts
 from components.retrieval.evaluation import metrics
 from dashboard import caching, state
-from dashboard.jobs import evaluation, progress
+from dashboard.jobs import evaluation, progress, second_stage
 from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
+from dashboard.jobs.second_stage import Candidates
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
@@ -68,6 +69,7 @@ def compare(backend: Backend) -> None:
         is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
         run_table.show(table, measure, [entry.short for entry in entries], is_same_data)
         choices.about(pairs)
+        choices.about_second_stage(request)
         time_note = st.container()
         run_table.exports(runs, table)
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
@@ -89,17 +91,25 @@ def compare(backend: Backend) -> None:
 def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, PairIndexes]]:
     """The finished runs, in the chosen order, and each model's indexes."""
 
-    def by_vectors(backend: Backend, indexes: PairIndexes, code: VectorCode, name: str) -> Run | None:
+    def by_vectors(
+        backend: Backend, indexes: PairIndexes, code: VectorCode, name: str
+    ) -> tuple[Run, Candidates | None] | None:
         if (code.layer, code.pooling) not in indexes.ranks:
             return None
-        return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling)
+        stage = request.second_stage(code)
+        if stage is None:
+            return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling), None
+        both = indexes.documents, indexes.queries
+        texts = pairs.documents.texts, pairs.queries.texts
+        candidates = second_stage.candidates(stage, both, *texts, pairs.content_hash, f"compare {name}")
+        return second_stage.pair_run(stage, pairs, indexes, candidates), candidates
 
     ready, indexes = request.gather(
-        lambda kind: evaluation.word_run(request.backend, pairs, kind),
+        lambda kind: (evaluation.word_run(request.backend, pairs, kind), None),
         lambda embed_request, model: evaluation.pair_indexes(embed_request, pairs, f"compare_{model}"),
         by_vectors,
     )
-    return [Entry(run, code, name) for code, name, run in ready], indexes
+    return [Entry(run, code, name, candidates=candidates) for code, name, (run, candidates) in ready], indexes
 
 
 def _compared(
@@ -126,20 +136,21 @@ def _measure_times(
     request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
 ) -> None:
     """Have the times per query measured that are not known, and say why they are missing until then."""
-    codes = {entry.code: choices.parsed(entry.code) for entry in entries if entry.live}
     timings = {
-        (timing := _timing(request, pairs, indexes, name, code)).key: timing for name, code in codes.items()
+        (timing := _timing(request, pairs, indexes, entry)).key: timing for entry in entries if entry.live
     }  # layers and poolings of one model share a time
     if evaluation.measure_times(timings.values()):
         text = "– in the table: the time per query is measured as soon as no other job runs on this server."
         progress.until(lambda: not caching.queue().under_way(), lambda: st.caption(text), 1.0)
 
 
-def _timing(
-    request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes], name: str, code: VectorCode | None
-) -> Timing:
+def _timing(request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes], entry: Entry) -> Timing:
+    code = choices.parsed(entry.code)
     if code is None:
-        return evaluation.word_timing(request.backend, pairs, name)
+        return evaluation.word_timing(request.backend, pairs, entry.code)
+    stage = request.second_stage(code)
+    if stage is not None and entry.candidates is not None:
+        return second_stage.timing(stage, pairs, indexes[code.model], entry.candidates)
     return evaluation.vector_timing(request.models[code.model].backend, pairs, indexes[code.model])
 
 
@@ -235,7 +246,8 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
         key="compare_cost",
         alt=f"{measure} of {len(costs)} runs against milliseconds per query; areas show the size of the index",
         read="Higher is better, further left is faster, and a larger point means a larger index. Time is the median of some "
-        "queries, one at a time: to embed the query, compare it with every sentence, and find the first ten.",
+        "queries, one at a time: to embed the query, compare it with every sentence, and find the first ten. Re-ranked runs "
+        "add the time to score their candidates.",
         not_shown="The time in a batch or on another machine. Every layer is timed with the whole model here; loaded runs have "
         "the times of the machine that made them.",
         table=lambda: pd.DataFrame([vars(cost) for cost in costs]),

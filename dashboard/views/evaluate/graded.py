@@ -17,10 +17,11 @@ from components.jobs import Stoppable
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
+from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
 from dashboard import access, caching
 from dashboard.corpora import current, uploads
-from dashboard.jobs import evaluation, rankers
+from dashboard.jobs import evaluation, rankers, second_stage
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.wording import counted
@@ -70,6 +71,7 @@ def relevance(backend: Backend) -> None:
     request = choices.run_request(backend, len(graded.queries), panel)
     above, waiting = st.container(), st.container()
     _about(graded)
+    choices.about_second_stage(request)
     with waiting:
         ranks = _runs(request, graded)
     if not ranks:
@@ -238,12 +240,13 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRan
         cell = (code.layer, code.pooling)
         if cell not in documents.engines:
             return None
-        return evaluation.result(
+        first = evaluation.result(
             ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
             f"{name}: ranking {len(graded.queries):,} queries",
             partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded.grades),
             f"graded_{code.model}.{code.layer}.{code.pooling}",
         )
+        return _reranked(request, graded, sides, code, first)
 
     ready, _ = request.gather(
         lambda kind: _by_words(request.backend, graded, kind),
@@ -253,6 +256,23 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRan
         by_vectors,
     )
     return [(name, ranks) for _, name, ranks in ready]
+
+
+def _reranked(
+    request: RunRequest,
+    graded: GradedSet,
+    sides: tuple[VectorIndex, VectorIndex],
+    code: VectorCode,
+    first: RelevantRanks,
+) -> RelevantRanks:
+    """The ranks after the second stage of a run, or those of the first if it has none. Raises NoResult."""
+    stage = request.second_stage(code)
+    if stage is None:
+        return first
+    texts = graded.documents, graded.queries
+    where = f"graded_{code.second}.{code.k}.{code.model}.{code.layer}.{code.pooling}"
+    candidates = second_stage.candidates(stage, sides, *texts, graded.content_hash, where)
+    return second_relevant_ranks(first, candidates.rows, candidates.scores)
 
 
 def _ranks_of(

@@ -13,6 +13,7 @@ import streamlit as st
 
 from components.arrays import Int64
 from components.retrieval.search.exact import top
+from components.retrieval.search.rerank import in_order_of
 from dashboard import state
 from dashboard.jobs import rankers
 from dashboard.jobs.evaluation import NoResult, PairIndexes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
+    from dashboard.jobs.second_stage import Candidates
 
 FILTERS = {"all": "All", "wrong": "All wrong", "disagree": "Disagree", "right": "All right"}
 MOST_ROWS, SHOWN_HITS = 2_000, 5
@@ -38,6 +40,7 @@ class Entry:
     code: str
     short: str  # a short name
     live: bool = True  # False for a loaded run, which cannot rank anything here
+    candidates: Candidates | None = None  # of a run in two stages
 
     @property
     def title(self) -> str:
@@ -141,6 +144,7 @@ def _ranked(
 ) -> tuple[Float32, Int64]:
     """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit].
 
+    Of a run in two stages, sentences that are no candidates have the score minus infinity.
     Raises NoResult while a word ranking counts its words.
     """
     code = choices.parsed(entry.code)
@@ -150,6 +154,11 @@ def _ranked(
             raise NoResult
         scores = ranker.scores(pairs.queries.texts[row])
         return scores, top(scores, SHOWN_HITS)
+    if entry.candidates is not None:
+        rows, own_scores = entry.candidates.rows[row], entry.candidates.scores[row]
+        scores = np.full(len(pairs), -np.inf, np.float32)
+        scores[rows] = own_scores
+        return scores, in_order_of(own_scores, rows).rows[:SHOWN_HITS]
     model_indexes = indexes[code.model]
     vector = model_indexes.queries.engine(code.layer, code.pooling).vectors[row]
     engine = model_indexes.documents.engine(code.layer, code.pooling)
@@ -167,6 +176,8 @@ def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: i
     st.markdown("\n".join(lines))
     best = float(scores.max())
     text = f"Score of the correct answer: {float(scores[row]):.3f}; of the first hit: {best:.3f}."
+    if not np.isfinite(scores[row]):
+        text = f"The correct answer is not a candidate and keeps its rank; score of the first hit: {best:.3f}."
     if row in hits[: max(0, rank - 1)]:
         text += " Other sentences have the same score as the correct answer; ties count against it."
     st.caption(text)

@@ -13,7 +13,7 @@ What it does not show: the order of documents that are not relevant, which no me
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ class RelevantRanks:
     ranks: Int64  # [judged], from 1, among all documents
     grades: Int64  # [judged], 1 or more
     starts: Int64  # [query + 1]
+    # [judged], their numbers; empty where only the ranks are known.
+    documents: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
         """The number of queries."""
@@ -150,7 +152,8 @@ def _ranks(parts: Sequence[_Judged], before: Sequence[Int64], sizes: Sequence[in
     own = np.arange(1, starts[-1] + 1) - np.repeat(starts[:-1], sizes)
     others = np.concatenate([*before, np.empty(0, np.int64)])
     levels = np.concatenate([*(part.grades for part in parts), np.empty(0, np.int64)])
-    return RelevantRanks(others + own, levels, starts)
+    documents = np.concatenate([*(part.documents for part in parts), np.empty(0, np.int64)])
+    return RelevantRanks(others + own, levels, starts, documents)
 
 
 def _others_before(

@@ -67,6 +67,25 @@ def test_scores_are_those_of_sentence_transformers(scorers):
     np.testing.assert_allclose(ours.score_pairs(QUERIES, DOCUMENTS, token_budget=1), expected, atol=1e-5)
 
 
+def test_packed_weights_and_short_attention_change_no_score(scorers, monkeypatch):
+    ours, theirs = scorers
+    queries, documents = (
+        QUERIES * 60,
+        (DOCUMENTS * 60)[7:] + DOCUMENTS[:1] * 7,
+    )  # batches large enough for packed weights
+    expected = theirs.predict(list(zip(queries, documents, strict=True)), activation_fn=torch.nn.Identity())
+    monkeypatch.setattr(ours.embedder, "_trials", {"float32": (1.0, True), "bfloat16": (1.0, True)})
+    scores = ours.score_pairs(queries, documents, precision="float32")
+    assert ("float32", True, True) in ours.embedder._modules
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    rough = ours.score_pairs(queries, documents, precision="bfloat16")
+    assert 0 < np.abs(rough - expected).max() < 0.1 * np.ptp(expected)
+    # The head works in float32: its results are not rounded to the 8 bits of bfloat16.
+    assert (torch.from_numpy(rough).bfloat16().float().numpy() != rough).any()
+    with pytest.raises(InputError, match="precision"):
+        ours.score_pairs(queries, documents, precision="float16")
+
+
 def test_pairs_are_truncated_as_sentence_transformers_truncates_them(scorers):
     ours, theirs = scorers
     theirs.max_seq_length = 12
@@ -177,6 +196,12 @@ def test_the_included_cross_encoder_is_small_and_says_what_it_is(included):
     record = json.loads((sources.CROSS_ENCODER / "record.json").read_text())
     assert "CC BY-SA 4.0" in record["data"]["licence"]
     assert included.revision.endswith(record["adapter_sha256"][:12])
+
+
+def test_the_included_cross_encoders_fast_path_equals_its_plain_one(included):
+    queries, documents = QUERIES * 40, ["the cat ran to the river bank. " * (1 + row % 7) for row in range(240)]
+    packed = included.score_pairs(queries, documents)
+    np.testing.assert_allclose(packed, included.score_pairs(queries, documents, token_budget=1), atol=1e-4)
 
 
 def test_training_can_continue_from_the_included_cross_encoder(included):

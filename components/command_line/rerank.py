@@ -1,0 +1,126 @@
+"""`rerank INDEX QUERIES`: search an index for many queries, and put the hits of each into a cross-encoder's order."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from components.command_line import options as shared
+from components.command_line import search
+from components.errors import InputError
+
+NAME = "rerank"
+HELP = "search an index for many queries, and put the hits of each into the order of a cross-encoder"
+COLUMNS = ("query", "question", "text")  # of a file with several columns, the first that it has
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="INDEX", type=Path, help="a folder written by `index`")
+    parser.add_argument(
+        "queries",
+        metavar="QUERIES",
+        type=Path,
+        help="a .txt file with one query per line, or a .jsonl, .csv, .tsv or .parquet file with a column of queries",
+    )
+    parser.add_argument("-k", type=int, default=100, help="how many hits of each query are re-ranked (default: 100)")
+    parser.add_argument("--query-column", help="the column with the queries (default: query, or detected)")
+    shared.add_cross_encoder(parser)
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        help="of the cross-encoder: float32, bfloat16, or auto for the faster of the two on this machine (default: float32)",
+    )
+    parser.add_argument(
+        "--max-length", type=int, help="truncate pairs to this many tokens (default: the model's maximum)"
+    )
+    search.add_ranking(parser)
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    import numpy as np
+
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.second_stage import candidate_scores
+    from components.retrieval.search.query import query_vectors
+    from components.retrieval.search.rerank import in_order_of
+
+    if options.k < 1:
+        raise InputError(f"k is {options.k}.", "At least 1 hit can be re-ranked.", "Write for example -k 100")
+    index, layer, pooling = search.opened(options)
+    queries = _queries(options)
+    cross_encoder = shared.load_cross_encoder(options)
+    score = partial(cross_encoder.score_pairs, precision=options.precision, max_length=options.max_length)
+    score([], [])  # raises for options that the model does not have
+    backend = Backend.load(index.info.model)
+    started = time.perf_counter()
+    vectors = query_vectors(backend, queries, index.info)[layer, pooling]
+    rows = index.engine(layer, pooling).search(vectors, options.k, options.similarity).indices  # [query, candidate]
+    retrieved = time.perf_counter()
+    with shared.progress_bar("Re-ranking", " pairs") as report_progress:
+        # Only the candidates are read: an index may hold millions of texts.
+        used, places = np.unique(rows, return_inverse=True)
+        documents = [index.texts[int(row)] for row in used]
+        scores = candidate_scores(score, queries, documents, places.reshape(rows.shape), report_progress)
+    seconds = {"retrieve": round(retrieved - started, 3), "rerank": round(time.perf_counter() - retrieved, 3)}
+    results = []
+    for query, own_rows, own_scores in zip(queries, rows, scores, strict=True):
+        ranked = in_order_of(own_scores, own_rows)
+        hits = [
+            {
+                "rank": rank,
+                "index": int(row),
+                "score": round(float(value), 6),
+                "retrieved_rank": int(before),
+                "text": index.texts[int(row)],
+            }
+            for rank, (row, value, before) in enumerate(
+                zip(ranked.rows, ranked.scores, ranked.before, strict=True), start=1
+            )
+        ]
+        results.append({"query": query, "results": hits})
+        if options.json != "-":
+            shared.say(query)
+            for hit in hits:
+                shared.say(
+                    f"{hit['rank']:>4}  {hit['score']:>9.4f}  was {hit['retrieved_rank']:>4}  {hit['index']:>8}  {hit['text']}"
+                )
+    shared.note(
+        f"{len(queries):,} queries, {rows.size:,} candidates: {seconds['retrieve']:.1f} s to retrieve, "
+        f"{seconds['rerank']:.1f} s to re-rank"
+    )
+    return {
+        "model": index.info.model,
+        "layer": layer,
+        "pooling": pooling,
+        "similarity": options.similarity,
+        "cross_encoder": cross_encoder.spec.key,
+        "cross_encoder_revision": cross_encoder.revision,
+        "precision": cross_encoder.embedder.resolve(options.precision),
+        "k": options.k,
+        "seconds": seconds,
+        "queries": results,
+    }
+
+
+def _queries(options: argparse.Namespace) -> tuple[str, ...]:
+    """The queries of the file. Raises InputError for a file without one."""
+    from components.retrieval.corpora.corpus import read_corpus
+
+    path: Path = options.queries
+    column = options.query_column
+    if column is None and path.suffix.lower() != ".txt":
+        columns = _columns(path)
+        column = next((name for name in COLUMNS if name in columns), None)
+    corpus = read_corpus(path, path.name, column, limits=None)
+    shared.write_left_out(corpus.report.bad_count, len(corpus))
+    return corpus.texts
+
+
+def _columns(path: Path) -> tuple[str, ...]:
+    """The names of the file's columns."""
+    from components.retrieval.corpora.readers.files import read_table
+
+    return tuple(read_table(path, path.name, max_rows=1).columns)

@@ -1,0 +1,166 @@
+"""`rerank`, and `evaluate --rerank` on pairs and on a folder with graded relevance."""
+
+from __future__ import annotations
+
+import json
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import AP, RR, P, nDCG
+
+from components.model.backend import Backend
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from tests.components.command_line.in_process import run
+
+DOCUMENTS = [
+    "A volcano erupted near the town.",
+    "The bank raised its rates.",
+    "Lava reached the sea.",
+    "A cat slept on the bank of a river.",
+    "The mountain was quiet for years.",
+]
+QUERIES = ["volcano eruption", "interest rates of a bank", "sleeping pets"]
+JUDGED = [(0, 0, 2), (0, 2, 1), (0, 4, 1), (1, 1, 2), (2, 3, 1)]
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    return Backend.load(EMBEDDED_CROSS_ENCODER_KEY, device_name="cpu")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    where = tmp_path_factory.mktemp("index")
+    (where / "corpus.txt").write_text("\n".join(DOCUMENTS))
+    done = run("index", str(where / "corpus.txt"), "--out", str(where / "out"), "--precision", "float32")
+    assert done.returncode == 0, done.stderr
+    return where / "out"
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    where = tmp_path_factory.mktemp("beir")
+    for name, texts in (("corpus.jsonl", DOCUMENTS), ("queries.jsonl", QUERIES)):
+        rows = [{"_id": f"{name[0]}{row}", "text": text} for row, text in enumerate(texts)]
+        (where / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (where / "qrels").mkdir()
+    lines = [f"q{query}\tc{document}\t{grade}\n" for query, document, grade in JUDGED]
+    (where / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
+    return where
+
+
+@pytest.mark.parametrize("name", ["queries.txt", "queries.jsonl", "queries.csv"])
+def test_the_hits_of_each_query_are_in_the_cross_encoders_order(name, index, scorer, embedded, tmp_path):
+    path = tmp_path / name
+    if name.endswith("txt"):
+        path.write_text("\n".join(QUERIES))
+    elif name.endswith("jsonl"):
+        path.write_text(
+            "".join(json.dumps({"id": "a long text beside it", "query": query}) + "\n" for query in QUERIES)
+        )
+    else:
+        path.write_text("\n".join(["number,query", *(f"{row},{query}" for row, query in enumerate(QUERIES))]))
+    done = run("rerank", str(index), str(path), "-k", "4", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert "12/12" in done.stderr
+    result = json.loads(done.stdout)
+    assert [item["query"] for item in result["queries"]] == QUERIES
+    assert (result["model"], result["cross_encoder"], result["k"]) == ("embedded", "embedded-cross-encoder", 4)
+    assert set(result["seconds"]) == {"retrieve", "rerank"}
+    vectors = embedded.embed([*DOCUMENTS, *QUERIES], options=embedded.embed_options(precision="float32"))[0, 0]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    for number, item in enumerate(result["queries"]):
+        retrieved = np.argsort(-(vectors[:5] @ vectors[5 + number]))[:4]
+        scores = scorer.score_pairs([QUERIES[number]] * 4, [DOCUMENTS[row] for row in retrieved])
+        order = np.argsort(-scores)
+        hits = item["results"]
+        assert [hit["index"] for hit in hits] == retrieved[order].tolist()
+        assert [hit["retrieved_rank"] for hit in hits] == (order + 1).tolist()
+        assert [hit["rank"] for hit in hits] == [1, 2, 3, 4]
+        assert [hit["score"] for hit in hits] == pytest.approx(scores[order], abs=1e-4)
+        assert hits[0]["text"] == DOCUMENTS[hits[0]["index"]]
+
+
+def test_reranked_hits_for_people(index, tmp_path):
+    (tmp_path / "queries.txt").write_text(QUERIES[0])
+    done = run(
+        "rerank", str(index), str(tmp_path / "queries.txt"), "-k", "2", "--cross-encoder", "embedded-cross-encoder"
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == QUERIES[0]
+    assert len(lines) == 3
+    assert "was    " in lines[1]
+    assert "1 queries, 2 candidates" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("-k", "0"), "k is 0"),
+        (("--cross-encoder", "embedded"), "no head"),
+        (("--layer", "2"), "not in this index"),
+        (("--precision", "float16"), "precision"),
+        (("--max-length", "3"), "maximum length"),
+        (("--query-column", "nothing"), "nothing"),
+        (("--model", "another"), "another"),
+    ],
+)
+def test_unusable_options_are_refused_in_one_line(arguments, says, index, tmp_path):
+    (tmp_path / "queries.csv").write_text("number,query\n1,volcanoes\n")
+    done = run("rerank", str(index), str(tmp_path / "queries.csv"), *arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_graded_relevance_is_measured_again_after_reranking(graded, scorer, embedded):
+    done = run("evaluate", str(graded), "--layers", "3,6", "--rerank", "3", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    runs = result["runs"]
+    assert [(item["layer"], item.get("reranked")) for item in runs] == [(3, None), (6, None), (3, 3), (6, 3)]
+    assert runs[3]["cross_encoder"] == "embedded-cross-encoder"
+    assert result["rerank_seconds"] > 0
+    vectors = embedded.embed([*DOCUMENTS, *QUERIES], options=embedded.embed_options(precision="float32"))[0, 0]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    qrels, ranking = {}, {}
+    for query, document, grade in JUDGED:
+        qrels.setdefault(str(query), {})[str(document)] = grade
+    for number, query in enumerate(QUERIES):
+        cosines = vectors[:5] @ vectors[5 + number]
+        first = np.argsort(-cosines)[:3]
+        cosines[first] = 100 + scorer.score_pairs([query] * 3, [DOCUMENTS[row] for row in first])
+        ranking[str(number)] = {str(row): float(value) for row, value in enumerate(cosines)}
+    theirs = ir_measures.calc_aggregate([AP, RR, nDCG @ 10, P @ 10], qrels, ranking)
+    for name, measure in (("map", AP), ("mrr", RR), ("ndcg@10", nDCG @ 10), ("p@10", P @ 10)):
+        assert runs[3][name] == pytest.approx(100 * theirs[measure], abs=0.01)
+
+
+def test_pairs_are_measured_again_after_reranking(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = zip(DOCUMENTS[:4], ["a volcano erupted", "rates raised", "lava at the sea", "cat asleep"], strict=True)
+    path.write_text("".join(json.dumps({"sentence": a, "compressed": b}) + "\n" for a, b in rows))
+    done = run("evaluate", str(path), "--rerank", "2")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[2].endswith("first 2 re-ranked")
+    assert "8/8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--rerank", "1"), "nothing to re-rank"),
+        (("--cross-encoder", "embedded-cross-encoder"), "without --rerank"),
+        (("--rerank", "3", "--cross-encoder", "embedded"), "no head"),
+    ],
+)
+def test_unusable_reranking_is_refused_in_one_line(arguments, says, graded):
+    done = run("evaluate", str(graded), *arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1

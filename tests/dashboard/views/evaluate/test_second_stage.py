@@ -1,0 +1,163 @@
+"""Evaluate's runs in two stages: retrieve, then re-rank by the cross-encoder or by MaxSim."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, spec_of
+from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.search.rerank import late_interaction_scores
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.jobs.evaluation import NoResult
+from dashboard.views.evaluate import choices
+from dashboard.views.evaluate.choices import VectorCode
+from tests.dashboard.conftest import Open, texts
+from tests.dashboard.test_pages import backend
+from tests.dashboard.views.evaluate.test_page import frame, ready, timed
+
+COUNT, K = 40, 5
+CODES = ("m.6.mean", f"rr.{K}.m.6.mean", f"ms.{K}.m.6.mean")
+
+
+@pytest.fixture(scope="module")
+def small() -> Corpus:
+    """The demo's first sentences as a person's own file."""
+    demo = current.demo()
+    rows = list(zip(demo.texts, demo.columns["compressed"], strict=True))[:COUNT]
+    lines = [json.dumps({"sentence": text, "compressed": query}) for text, query in rows]
+    corpus = read_corpus("\n".join(lines).encode(), "small.jsonl", "sentence")
+    caching.corpora().put(current.key_of(corpus), corpus)
+    return corpus
+
+
+def cross_encoder() -> Any:
+    job = caching.models().request(spec_of(EMBEDDED_CROSS_ENCODER_KEY))
+    assert job.finished.wait(100)
+    return job.result
+
+
+def first_cosines(documents: Any, queries: Any) -> np.ndarray:
+    """[query, document], of the model's last layer in float32."""
+    options = backend().embed_options(precision="float32")
+    both = backend().embed([*documents, *queries], options=options)[0, 0].astype(np.float64)
+    both /= np.linalg.norm(both, axis=1, keepdims=True)
+    return both[len(documents) :] @ both[: len(documents)].T
+
+
+def expected_ranks(corpus: Corpus, kind: str) -> np.ndarray:
+    """Of each query's own sentence: among the first K by the second stage, beyond them by the first."""
+    queries, cosines = corpus.columns["compressed"], first_cosines(corpus.texts, corpus.columns["compressed"])
+    ranks = []
+    for number, query in enumerate(queries):
+        order = np.argsort(-cosines[number])
+        candidates = order[:K].tolist()
+        documents = [corpus.texts[row] for row in candidates]
+        if kind == "rr":
+            scores = cross_encoder().score_pairs([query] * K, documents)
+        else:
+            scores = late_interaction_scores(backend(), query, documents, 6, 256)
+        if number in candidates:
+            order = np.array(candidates)[np.argsort(-scores, kind="stable")]
+        ranks.append(order.tolist().index(number) + 1)
+    return np.array(ranks)
+
+
+def test_two_stages_are_compared_with_one(open_page: Open, small: Corpus) -> None:
+    app = timed(open_page("evaluate", view="compare", corpus=current.key_of(small), r=list(CODES), by="mrr", am="1"))
+    assert not app.error
+    table = frame(app, "p (Holm)")
+    names = [
+        f"all-MiniLM-L6-v2, layer 6, mean{end}" for end in ("", f", first {K} re-ranked", f", first {K} by MaxSim")
+    ]
+    assert len(table) == 3, names
+    for row, kind in ((1, "rr"), (2, "ms")):
+        ranks = expected_ranks(small, kind)
+        assert table["MRR"].iloc[row] == pytest.approx(100 * (1 / ranks).mean(), abs=0.01)
+        assert table["Recall@1"].iloc[row] == pytest.approx(100 * (ranks == 1).mean(), abs=0.01)
+    assert table["Recall@5"].nunique() == 1  # the candidates stay the same
+    # Both stages count.
+    assert table["ms per query"].iloc[1] > table["ms per query"].iloc[0]
+    assert table["ms per query"].iloc[2] > table["ms per query"].iloc[0]
+    assert "changes the order of its candidates only" in texts(app)
+    assert "STS-B" in texts(app)
+    options = app.multiselect(key="w_runs").options
+    assert "Layer 6, Mean, first 20 re-ranked" in options
+    assert f"Layer 6, Mean, first {K} re-ranked" in options  # in the address
+    assert "Layer 3, [CLS], first 20 by MaxSim" in options
+    app.number_input(key="w_candidates").set_value(50).run()
+    options = ready(app).multiselect(key="w_runs").options
+    assert "Layer 6, Mean, first 50 re-ranked" in options
+    assert f"Layer 6, Mean, first {K} re-ranked" in options
+    assert "Layer 6, Mean, first 20 re-ranked" not in options
+
+
+def test_an_opened_query_shows_the_hits_of_both_stages(open_page: Open, small: Corpus) -> None:
+    ranks = expected_ranks(small, "rr")
+    beyond = int(np.argmax(ranks)) if ranks.max() > K else 0
+    address = {"view": "compare", "corpus": current.key_of(small), "r": [CODES[1]], "n": str(beyond)}
+    app = ready(open_page("evaluate", **address))
+    shown = texts(app)
+    assert f"rank {ranks[beyond]}" in shown
+    assert ("is not a candidate" in shown) == (ranks[beyond] > K)
+
+
+def test_graded_relevance_after_two_stages_equals_ir_measures(open_page: Open, tmp_path: Path) -> None:
+    documents = [*current.demo().texts[:30]]
+    queries = [*current.demo().columns["compressed"][:6]]
+    judged = [(query, (query * step) % 30, grade) for query in range(6) for step, grade in ((1, 2), (7, 1), (11, 1))]
+    qrels: dict[str, dict[str, int]] = {}
+    for query, document, grade in judged:
+        qrels.setdefault(str(query), {})[str(document)] = grade
+    for name, rows in (("corpus.jsonl", documents), ("queries.jsonl", queries)):
+        lines = [json.dumps({"_id": str(row), "text": text}) for row, text in enumerate(rows)]
+        (tmp_path / name).write_text("\n".join(lines))
+    lines = [f"{query}\t{document}\t{grade}" for query, own in qrels.items() for document, grade in own.items()]
+    (tmp_path / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
+    app = open_page("evaluate", view="graded", gs="path", r=["m.6.mean", "rr.10.m.6.mean", "ms.10.m.6.mean"])
+    app.text_input(key="graded_path").set_value(str(tmp_path)).run()
+    app.button(key="read_graded").click().run()
+    ready(app)
+    assert not app.error
+    table = frame(app, "p to the best (Holm)").set_index("run")
+    cosines = first_cosines(documents, queries)
+    for name, kind in (("Layer 6, Mean, first 10 re-ranked", "rr"), ("Layer 6, Mean, first 10 by MaxSim", "ms")):
+        ranking = {}
+        for number, query in enumerate(queries):
+            scores, first = cosines[number].copy(), np.argsort(-cosines[number])[:10]
+            texts_of = [documents[row] for row in first]
+            scores[first] = 100 + (
+                cross_encoder().score_pairs([query] * 10, texts_of)
+                if kind == "rr"
+                else late_interaction_scores(backend(), query, texts_of, 6, 256)
+            )
+            ranking[str(number)] = {str(row): float(score) for row, score in enumerate(scores)}
+        measures = {
+            "MAP": ir_measures.AP,
+            "MRR": ir_measures.RR,
+            "nDCG@10": ir_measures.nDCG @ 10,
+            "P@10": ir_measures.P @ 10,
+        }
+        theirs = ir_measures.calc_aggregate(list(measures.values()), qrels, ranking)
+        for title, measure in measures.items():
+            assert table.loc[name, title] == pytest.approx(100 * theirs[measure], abs=0.01), (name, title)
+
+
+def test_codes_of_two_stages() -> None:
+    assert choices.parsed("rr.100.m2.6.mean") == VectorCode("m2", 6, "mean", "rr", 100)
+    assert choices.parsed("m.6.cls") == VectorCode("m", 6, "cls")
+    assert choices.first_stage("ms.20.m.6.cls") == choices.first_stage("m.6.cls") == "m.6.cls"
+    assert choices.name_of("ms.20.m.6.mean") == "Layer 6, Mean, first 20 by MaxSim"
+
+
+def test_without_a_cross_encoder_its_runs_have_no_result() -> None:
+    request = choices.RunRequest({}, (), {}, None)
+    assert request.second_stage(VectorCode("m", 6, "mean")) is None
+    with pytest.raises(NoResult):
+        request.second_stage(VectorCode("m", 6, "mean", "rr", 10))

@@ -14,12 +14,10 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.jobs import Stoppable
-from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.search.lexical import TITLES
-from dashboard import access, caching
-from dashboard.corpora import current, uploads
+from dashboard.corpora import graded_sets
 from dashboard.jobs import evaluation, rankers
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages, page_header
@@ -41,9 +39,6 @@ MEASURE_HELP = (
     "the first relevant document. P@10: the share of the first ten that is relevant. Recall@k: the share of the relevant "
     "documents that is among the first k. MAP: the mean precision at the ranks of the relevant documents. All are in per cent."
 )
-DEMO_GRADES = (
-    "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
-)
 LEVELS = [level / 10 for level in range(11)]
 
 
@@ -53,10 +48,10 @@ def relevance(backend: Backend) -> None:
         measure_slot = st.container(width=round(150 * controls.scale()))
         panel = choices.runs_panel()
         with controls.options():
-            source = _source()
+            source = graded_sets.choose_source()
             run_table.all_measures()
     page_header.measures("No collection yet")
-    graded = _collection(source)
+    graded = graded_sets.collection_of(source)
     if graded is None:
         return
     page_header.measures(graded.name, counted(len(graded.documents), "document"))
@@ -82,7 +77,7 @@ def _about(graded: GradedSet) -> None:
         f"**{messages.escape(graded.name)}**: {counted(len(graded.queries), 'query', 'queries')}, "
         f"{counted(len(graded.documents), 'document')}, {counted(relevant, 'relevant pair')} with grades up to "
         f"{max(max(grades.values()) for grades in graded.grades)}."
-        + (f" {DEMO_GRADES}" if not graded.report.files else "")
+        + (f" {graded_sets.DEMO_GRADES}" if not graded.report.files else "")
         + (f" Files: {messages.escape(', '.join(graded.report.files))}." if graded.report.files else "")
         + " Other collections are under “Options”."
     )
@@ -120,63 +115,6 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
     )
     run_table.legend(measure, "“no”: the difference to the best run may be chance. Other measures are under “Options”.")
     figures.download(table.round(3), "graded")
-
-
-def _source() -> str:
-    sources = {"demo": "Demo news by topic", "file": "Your files"}
-    if access.server_files_allowed():
-        sources["path"] = "Folder on this machine"
-    return controls.choice("graded_source", "Collection", sources)
-
-
-def _collection(source: str) -> GradedSet | None:
-    if source == "demo":
-        return caching.graded_sets().get("demo", lambda: collection.demo_graded(current.demo()))
-    if source == "file":
-        return _uploaded()
-    # Streamlit forgets a widget's value while another view is open: the text is kept under a key of its own.
-    st.session_state.setdefault("graded_path", st.session_state.get("_graded_typed", ""))
-    typed = st.text_input(
-        "Path of a folder with corpus, queries and judgements (BEIR or TREC)", key="graded_path", max_chars=1_000
-    ).strip()
-    st.session_state["_graded_typed"] = typed
-    if not typed:
-        return None
-    path = access.server_path(typed)
-    key = f"path {path}"
-    is_asked = st.button("Read the folder", key="read_graded", type="primary")
-    if is_asked:
-        st.session_state["_graded_path"] = key
-    if st.session_state.get("_graded_path") != key:
-        return None
-    return uploads.read_once(
-        caching.graded_sets(),
-        key,
-        lambda is_cancelled: collection.read_graded_folder(path, is_cancelled=is_cancelled),
-        anew=is_asked,
-    )
-
-
-def _uploaded() -> GradedSet | None:
-    files = uploads.uploader(
-        "graded",
-        "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv) and the judgements (qrels)",
-        accept_multiple_files=True,
-        key="graded_files",
-        help="BEIR: corpus.jsonl with _id, title and text; queries.jsonl with _id and text; qrels/test.tsv. TREC: judgements "
-        "as lines of “query 0 document grade”. Files may be compressed with gzip.",
-    )
-    graded = uploads.kept(
-        "graded",
-        caching.graded_sets(),
-        files,
-        lambda files, is_cancelled: collection.read_graded(
-            {file.name: file.getvalue() for file in files}, is_cancelled=is_cancelled
-        ),
-    )
-    if graded is None:
-        st.caption("Choose all three together. Their names say which is which.")
-    return graded
 
 
 def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRanks]]:

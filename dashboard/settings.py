@@ -23,6 +23,8 @@ from components.model.catalog import (
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
+from components.retrieval.evaluation.learnt_ranking import COMBINATIONS
+from components.retrieval.evaluation.learnt_vectors import READINGS
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
 from components.training.data import DEMO
@@ -191,6 +193,7 @@ def _layers_view() -> Setting:
 
 MOST_RUNS = 24
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
+LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
@@ -199,7 +202,7 @@ SEARCH, MAP, EVALUATE, PAIRS, TRAINING = ("search",), ("map",), ("evaluate",), (
 WITH_SENTENCES = tuple(
     page for page in PAGES if page not in {"search", "evaluate", "pairs", "training"}
 )  # these use a corpus or rows
-WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
+WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE, *PAIRS)
 
 SETTINGS: tuple[Setting, ...] = (
     # Shared: the sidebar shows each setting on the pages that use it
@@ -335,6 +338,18 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE, words="pooling"),
     # Pairs
     _choice("pairs_view", "view", ("given", "scores", "rerank", "disagree", "learnt"), PAIRS),
+    _choice("learnt_source", "ls", ("demo", "file", "path"), PAIRS, words="collection"),
+    _number("learnt_layer", "ll", None, 1_000, PAIRS, words="layer"),
+    _choice("learnt_pooling", "lp", ("cls", "mean"), PAIRS, words="pooling"),
+    _choice("learnt_reading", "lr", READINGS, PAIRS, words="reading"),
+    _choice("learnt_features", "lf", COMBINATIONS, PAIRS, words="features"),
+    replace(_choice("learnt_c", "lc", LEARNT_CS, PAIRS, words="C"), default="0.001"),
+    _flag("learnt_balanced", "lw", False, PAIRS, words="balanced classes"),
+    _choice("learnt_measure", "lm", ("map", "p10", "ndcg"), PAIRS, words="measure"),
+    _number("learnt_queries", "lq", 200, 2_000, PAIRS, least=20, words="number of queries"),
+    _number("learnt_first", "lk", 10, 50, PAIRS, least=1, words="candidates of each ranking"),
+    _number("learnt_others", "lo", 20, 100, PAIRS, words="random documents"),
+    _number("learnt_seed", "ld", 0, 9_999, PAIRS, words="seed"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

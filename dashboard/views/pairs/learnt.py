@@ -171,7 +171,7 @@ def learnt(backend: Backend) -> None:
         with st.container(width=round(190 * controls.scale())):
             layer = controls.number("learnt_layer", "Layer", 0, last, last, caching.glossary()["layer"])
         reading = cast(
-            "Reading", controls.choice("learnt_reading", "Query and document are read", READING, READING_HELP)
+            "Reading", controls.choice("learnt_reading", "Texts are read", READING, READING_HELP)
         )
         with st.container(width=round(130 * controls.scale())):
             c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))

@@ -38,6 +38,7 @@ from components.retrieval.evaluation.learnt_ranking import (
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.index.folder import VectorIndex
 
 Reading = Literal["apart", "together"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
@@ -147,6 +148,38 @@ def vectors_of(
         options.layers,
         options.poolings,
         length,
+        pairs.content_hash,
+        read_only(first),
+        read_only(second),
+    )
+
+
+def from_indexes(documents: VectorIndex, queries: VectorIndex, pairs: JudgedPairs) -> LearntVectors | None:
+    """The vectors of texts read apart, taken from the indexes of a collection and its queries, without a forward pass.
+
+    They have the layers of the documents' index; None unless both indexes hold [CLS] and mean of these layers in float32.
+    """
+    info = documents.info
+    layers = info.options.layers
+    cells = [(layer, pooling) for layer in layers for pooling in LEARNT_POOLINGS]
+    if any(cell not in index.engines for index in (documents, queries) for cell in cells):
+        return None
+    if any(
+        index.info.dtype != "float32" or index.info.options.precision != "float32" for index in (documents, queries)
+    ):
+        return None
+    sides = [
+        np.stack([index.engine(*cell).vectors[numbers] for cell in cells])
+        for index, numbers in ((queries, pairs.query_numbers), (documents, pairs.document_numbers))
+    ]
+    first, second = (side.reshape(len(layers), len(LEARNT_POOLINGS), -1, info.dim) for side in sides)
+    return LearntVectors(
+        info.model,
+        info.revision,
+        "apart",
+        layers,
+        LEARNT_POOLINGS,
+        info.options.max_length,
         pairs.content_hash,
         read_only(first),
         read_only(second),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -11,47 +11,40 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.arrays import arrays_of
 from components.charts import curves as curve_charts
 from components.charts import evaluation as charts
 from components.errors import InputError
-from components.jobs import Cancelled, Stoppable
+from components.jobs import Cancelled
 from components.retrieval.evaluation import learnt_ranking, learnt_vectors, metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
-from components.retrieval.search.lexical import make_ranker
 from dashboard import caching, settings
 from dashboard.corpora import graded_sets, uploads
-from dashboard.jobs import evaluation, progress
+from dashboard.jobs import progress
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import controls, figures, messages, model_gate, page_header
+from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.wording import counted, size
+from dashboard.views.pairs import learnt_rankers
+from dashboard.views.pairs.learnt_rankers import Candidates, Choice, Ranker, Source
 
 if TYPE_CHECKING:
-    from components.arrays import Float64
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
-    from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.evaluation.learnt_ranking import (
         ClassFigures,
         Combination,
-        JudgedPairs,
         LearntRanking,
         Part,
-        QuerySplit,
         Report,
     )
     from components.retrieval.evaluation.learnt_vectors import LearntVectors, Reading
-    from components.retrieval.index.folder import VectorIndex
 
-MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
 MEASURE_HELP = (
     "MAP: the mean precision at the ranks of the relevant documents, over the whole ranking. P@10: the share of the first ten "
     "that is relevant. nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order."
 )
-READING = {"apart": "Apart", "together": "Together"}
 READING_HELP = (
     "Apart: query and document go through the model one at a time, and their two vectors are combined. Together: both are "
     "one input, [CLS] query [SEP] document [SEP], and the vector is that of the pair; each pair needs a pass of its own."
@@ -64,8 +57,6 @@ FEATURES: dict[str, str] = {
     "all": "q, d, |q − d| and q × d",
 }
 C_HELP = "The inverse strength of regularisation: a small C keeps the coefficients small, a large one fits the training pairs."
-POOLING_SHORT = {"cls": "[CLS]", "mean": "mean"}
-MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps no more of them
 SAME_ORDER = (
     "With q and d side by side, a linear function is a sum of one number for the query and one for the document: **every query "
     "gets the same order of documents**. It cannot learn how a document fits its query. Choose other features under “Options”."
@@ -89,96 +80,28 @@ PUBLISHED = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidates:
-    """The pairs, how each query is split, and the scores of the rankings that chose them, [query, document] each."""
-
-    pairs: JudgedPairs
-    split: QuerySplit
-    scores: Mapping[str, np.ndarray]  # "bm25", "jm", "bi"
-
-    @property
-    def nbytes(self) -> int:
-        return self.pairs.nbytes + sum(each.nbytes for each in self.scores.values())
-
-
-@dataclass(frozen=True, eq=False)
-class _Learnt:
-    """What was learnt from one model's vectors, and the ranks of the test queries' relevant documents by it."""
-
-    ranking: LearntRanking
-    ranks: RelevantRanks
-    unlearnt: RelevantRanks | None  # by the cosine of the same vectors; None where each pair has one vector
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in arrays_of(self.ranking, self.ranks, self.unlearnt))
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """How a ranking is learnt from a model's vectors."""
-
-    layer: int
-    pooling: Pooling
-    features: Combination
-    c: float
-    balanced: bool
-    seed: int
-
-    def learnt(self, vectors: LearntVectors, candidates: _Candidates) -> _Learnt:
-        """No forward pass: this is what a change of C costs."""
-        pairs, split = candidates.pairs, candidates.split
-        features = vectors.features(pairs, self.layer, self.pooling, self.features)
-        ranking = learnt_ranking.learn(features, pairs, split, self.c, "balanced" if self.balanced else None, self.seed)
-        if vectors.reading == "together":
-            scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
-            return _Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test), None)
-        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test)
-        cosines = vectors.cosines(self.layer, self.pooling, split.test)
-        ranks, unlearnt = (learnt_ranking.relevant_ranks(pairs, each, split.test) for each in (scores, cosines))
-        return _Learnt(ranking, ranks, unlearnt)
-
-
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """One model's vectors, what was learnt from them, and what names both in the keys of further jobs."""
-
-    key: tuple[object, ...]
-    vectors: LearntVectors
-    learnt: _Learnt
-
-
-@dataclass(frozen=True)
-class _Ranker:
-    """A way of ranking the test queries' documents: its name and a measure's value for each query, by measure."""
-
-    name: str
-    values: Mapping[str, Float64]  # by the name of the measure: [test query]
-    is_learnt: bool = False
-
-    @classmethod
-    def of(cls, name: str, ranks: RelevantRanks, is_learnt: bool = False) -> _Ranker:
-        return cls(name, {name: graded_metrics.MEASURES[name](ranks) for name in MEASURES.values()}, is_learnt)
-
-
 def learnt(backend: Backend) -> None:
     """The measures of the learnt ranking beside others, its classification of pairs, and the same at every layer."""
     last = backend.facts.layers
     with controls.row():
         with st.container(width=round(150 * controls.scale())):
-            measure = MEASURES[controls.pick("learnt_measure", "Measure", MEASURES, MEASURE_HELP)]
+            measure = learnt_rankers.MEASURES[
+                controls.pick("learnt_measure", "Measure", learnt_rankers.MEASURES, MEASURE_HELP)
+            ]
         with st.container(width=round(190 * controls.scale())):
             layer = controls.number("learnt_layer", "Layer", 0, last, last, caching.glossary()["layer"])
         reading = cast(
-            "Reading", controls.choice("learnt_reading", "Texts are read", READING, READING_HELP)
+            "Reading", controls.choice("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP)
         )
         with st.container(width=round(130 * controls.scale())):
             c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))
         with controls.options():
             source = graded_sets.choose_source("learnt_source")
             pooling = cast(
-                "Pooling", controls.choice("learnt_pooling", "Vector", POOLING_SHORT, caching.glossary()["pooling"])
+                "Pooling",
+                controls.choice(
+                    "learnt_pooling", "Vector", learnt_rankers.POOLING_SHORT, caching.glossary()["pooling"]
+                ),
             )
             features = cast(
                 "Combination", controls.pick("learnt_features", "Features of two vectors read apart", FEATURES)
@@ -196,21 +119,22 @@ def learnt(backend: Backend) -> None:
     if graded is None:
         return
     page_header.measures(graded.name, counted(len(graded.documents), "document"))
-    choice = _Choice(layer, pooling, features, c, balanced, seed)
+    choice = Choice(layer, pooling, features, c, balanced, seed)
     above, waiting, below = st.container(), st.container(), st.container()
     with waiting, progress.one_bar():
         request = EmbedRequest.of_session(backend, exact=True)
         try:
-            candidates, key = _candidates(request, graded, most, first, others, seed)
+            candidates, key, indexes = learnt_rankers.candidates_of(request, graded, most, first, others, seed)
         except NoResult:
             return
-        main = _of_model(request, candidates, key, reading, choice, file, "m")
+        file = _fitting(file, candidates)
+        main = learnt_rankers.of_model(request, candidates, key, reading, choice, file, "m", indexes)
         if main is None:
             return
-        rankers = [_Ranker.of(_name(choice), main.learnt.ranks, is_learnt=True)]
-        rankers += _references(candidates, main, choice)
-        rankers += _other_encoders(backend, candidates, key, reading, choice, file)
-        rankers += _cross_encoder(candidates, key)
+        rankers = [Ranker.of(learnt_rankers.name_of(choice), main.learnt.ranks, is_learnt=True)]
+        rankers += learnt_rankers.references(candidates, main, choice)
+        rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice, file)
+        rankers += learnt_rankers.cross_encoder(candidates, key)
     with above:
         _ranking_figure(rankers, measure, candidates, reading, choice)
     with below:
@@ -220,223 +144,6 @@ def learnt(backend: Backend) -> None:
         _layers(main, candidates, choice, measure)
         _files(candidates, main)
         _about(graded, candidates, reading)
-
-
-def _name(choice: _Choice, model: str = "") -> str:
-    return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]}, layer {choice.layer}"
-
-
-def _candidates(
-    request: EmbedRequest, graded: GradedSet, most: int, first: int, others: int, seed: int
-) -> tuple[_Candidates, tuple[object, ...]]:
-    """The pairs of a collection, and what names them. Raises NoResult until they are chosen."""
-    documents, queries = evaluation.both_indexes(request, graded.document_texts, graded.query_texts, "learnt")
-    own_pooling = request.backend.own_pooling
-    key = ("learnt", documents.folder.name, queries.folder.name, graded.content_hash, most, first, others, seed)
-    candidates = progress.prepared(
-        key,
-        f"Choosing the candidates of {min(most, len(graded.queries)):,} queries",
-        lambda report_progress, is_cancelled: _chosen(
-            graded, documents, queries, own_pooling, (most, first, others, seed), report_progress, is_cancelled
-        ),
-        "learnt_pairs",
-    )
-    if candidates is None:
-        raise NoResult
-    return candidates, key
-
-
-def _chosen(
-    graded: GradedSet,
-    documents: VectorIndex,
-    queries: VectorIndex,
-    own_pooling: Pooling,
-    numbers: tuple[int, int, int, int],
-    report_progress: ReportProgress,
-    is_cancelled: IsCancelled,
-) -> _Candidates:
-    most, first, others, seed = numbers
-    options = documents.info.options
-    # The model's own pooling, or another if the corpus was embedded with others.
-    cell = (options.layers[-1], own_pooling if own_pooling in options.poolings else options.poolings[0])
-    search, vectors = documents.engine(*cell), queries.engine(*cell).vectors
-    bm25, jm = (make_ranker(kind, Stoppable(graded.documents, is_cancelled)) for kind in ("bm25", "jm"))
-    scores = {
-        "bm25": lambda query: bm25.scores(graded.queries[query]),
-        "jm": lambda query: jm.scores(graded.queries[query]),
-        "bi": lambda query: search.scores(np.asarray(vectors[query], np.float32)),
-    }
-    sampled = learnt_ranking.sampled_queries(len(graded.queries), most, seed)
-    pairs = learnt_ranking.judged_pairs(
-        graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, report_progress, is_cancelled
-    )
-    of_documents = {}
-    for name, score in scores.items():
-        rows = []
-        for query in sampled:
-            if is_cancelled():
-                raise Cancelled
-            rows.append(score(query)[pairs.document_numbers])
-        of_documents[name] = np.stack(rows)
-    ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
-    return _Candidates(pairs, learnt_ranking.split_queries(graded_metrics.precision(ranks), seed), of_documents)
-
-
-def _of_model(
-    request: EmbedRequest,
-    candidates: _Candidates,
-    key: tuple[object, ...],
-    reading: Reading,
-    choice: _Choice,
-    file: LearntVectors | None,
-    where: str,
-) -> _Source | None:
-    """What is learnt from a model's vectors; None until they are there, with the progress drawn."""
-    backend, pairs = request.backend, candidates.pairs
-    vectors_key = (
-        "learnt vectors",
-        backend.spec.key,
-        backend.revision,
-        reading,
-        pairs.content_hash,
-        request.max_length,
-    )
-    if (
-        file is not None
-        and _is_of(file, backend, reading)
-        and choice.layer in file.layers
-        and choice.pooling in file.poolings
-    ):
-        return _source(("file", *vectors_key), file, candidates, key, choice, where)
-    needed = learnt_vectors.needed_bytes(backend, pairs, reading)
-    if needed > MOST_BYTES:
-        raise InputError(
-            f"The vectors of {counted(len(pairs), 'pair')} at every layer of {backend.spec.title} take {size(needed)}.",
-            f"This view keeps at most {size(MOST_BYTES)}.",
-            "Choose fewer queries or candidates under “Options”.",
-        )
-    texts = (
-        counted(len(pairs), "pair")
-        if reading == "together"
-        else f"{counted(len(pairs.queries), 'query', 'queries')} and {counted(len(pairs.documents), 'document')}"
-    )
-    length = request.max_length
-    vectors = progress.prepared(
-        vectors_key,
-        f"{backend.spec.title} reads {texts}",
-        lambda report_progress, is_cancelled: learnt_vectors.vectors_of(
-            backend, pairs, reading, max_length=length, progress=report_progress, is_cancelled=is_cancelled
-        ),
-        f"learnt_vectors_{where}",
-    )
-    return None if vectors is None else _source(vectors_key, vectors, candidates, key, choice, where)
-
-
-def _source(
-    vectors_key: tuple[object, ...],
-    vectors: LearntVectors,
-    candidates: _Candidates,
-    key: tuple[object, ...],
-    choice: _Choice,
-    where: str,
-) -> _Source | None:
-    all_keys = (*key, *vectors_key)
-    learnt = progress.prepared(
-        (*all_keys, choice),
-        f"Learning from {counted(len(candidates.pairs), 'pair')}",
-        lambda *_: choice.learnt(vectors, candidates),
-        f"learnt_{where}",
-    )
-    return None if learnt is None else _Source(all_keys, vectors, learnt)
-
-
-def _is_of(file: LearntVectors, backend: Backend, reading: Reading) -> bool:
-    return (file.model, file.revision, file.reading) == (backend.spec.key, backend.revision, reading)
-
-
-def _references(candidates: _Candidates, main: _Source, choice: _Choice) -> list[_Ranker]:
-    """The rankings that nothing was learnt for."""
-    pairs, queries = candidates.pairs, candidates.split.test
-    titles = {"bi": "Bi-encoder", "bm25": "BM25", "jm": "Jelinek-Mercer"}
-    rankers = [
-        _Ranker.of(title, learnt_ranking.relevant_ranks(pairs, candidates.scores[name][queries], queries))
-        for name, title in titles.items()
-    ]
-    if main.learnt.unlearnt is not None:
-        rankers.insert(
-            0, _Ranker.of(f"Cosine: {POOLING_SHORT[choice.pooling]}, layer {choice.layer}", main.learnt.unlearnt)
-        )
-    values = {
-        name: learnt_ranking.random_means(pairs, queries, graded_metrics.MEASURES[name]) for name in MEASURES.values()
-    }
-    return [*rankers, _Ranker("Random order", values)]
-
-
-def _other_encoders(
-    backend: Backend,
-    candidates: _Candidates,
-    key: tuple[object, ...],
-    reading: Reading,
-    choice: _Choice,
-    file: LearntVectors | None,
-) -> list[_Ranker]:
-    """The same, learnt from the vectors of the second model, and from those of a file of another model."""
-    rankers = []
-    second = model_gate.second_model()
-
-    def at(last: int) -> _Choice:
-        """The same layer in a model with another number of layers: its last for the last."""
-        return replace(choice, layer=last if choice.layer == backend.facts.layers else min(choice.layer, last))
-
-    if second is not None:
-        own = at(second.facts.layers)
-        source = _of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
-        if source is not None:
-            rankers.append(_Ranker.of(_name(own, second.spec.title), source.learnt.ranks, is_learnt=True))
-    known = [model for model in (backend, second) if model is not None]
-    if file is None or any(_is_of(file, model, reading) for model in known):
-        return rankers
-    learnt_vectors.check_fit(file, candidates.pairs, "the file")
-    own = at(file.layers[-1])
-    if own.layer in file.layers and own.pooling in file.poolings:
-        title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()})"
-        source = _source(("file", file.model, file.revision, file.reading), file, candidates, key, own, "file")
-        if source is not None:
-            rankers.append(_Ranker.of(_name(own, title), source.learnt.ranks, is_learnt=True))
-    return rankers
-
-
-def _cross_encoder(candidates: _Candidates, key: tuple[object, ...]) -> list[_Ranker]:
-    """The cross-encoder, which sorts the test queries' candidates again; nothing until it has read them."""
-    scorer = model_gate.cross_encoder()
-    if scorer is None:
-        return []
-    if len(scorer.pair_labels()) > 1:
-        st.caption(
-            f"{messages.escape(scorer.spec.title)} gives several numbers for a pair, so it is not compared here."
-        )
-        return []
-    pairs, queries = candidates.pairs, candidates.split.test
-    rows = pairs.rows_of(queries)
-    rows = rows[pairs.is_found[rows]]
-
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> np.ndarray:
-        scores = np.full(len(pairs), np.nan, np.float32)
-        scores[rows] = scorer.score_pairs(*pairs.texts(rows), progress=report_progress, is_cancelled=is_cancelled)
-        return scores
-
-    scores = progress.prepared(
-        (*key, "cross-encoder", scorer.spec.key, scorer.revision),
-        f"{scorer.spec.title} reads {counted(len(rows), 'candidate')}",
-        work,
-        "learnt_cross_encoder",
-    )
-    if scores is None:
-        return []
-    ranks = learnt_ranking.relevant_ranks(
-        pairs, learnt_ranking.reranked(pairs, scores, candidates.scores["bi"], queries), queries
-    )
-    return [_Ranker.of("Cross-encoder, re-ranking", ranks)]
 
 
 @dataclass(frozen=True)
@@ -451,7 +158,7 @@ class _Standing:
         return self.p < metrics.ALPHA
 
 
-def _standings(rankers: Sequence[_Ranker], measure: str) -> dict[str, _Standing]:
+def _standings(rankers: Sequence[Ranker], measure: str) -> dict[str, _Standing]:
     """Each ranking but the first, compared with the first over the same queries."""
     own, others = rankers[0].values[measure], rankers[1:]
     p_values = [metrics.randomisation_test(own, other.values[measure]) for other in others]
@@ -461,7 +168,7 @@ def _standings(rankers: Sequence[_Ranker], measure: str) -> dict[str, _Standing]
     }
 
 
-def _answer(rankers: Sequence[_Ranker], measure: str) -> str:
+def _answer(rankers: Sequence[Ranker], measure: str) -> str:
     """The answer to the page's question, in a line."""
     standings = _standings(rankers, measure)
     value = 100 * rankers[0].values[measure].mean()
@@ -471,30 +178,25 @@ def _answer(rankers: Sequence[_Ranker], measure: str) -> str:
         return standings[name].is_clear and standings[name].difference > 0
 
     verdict = "Yes" if is_better(best_words) else "Only partly" if is_better("Random order") else "No"
-    better: list[str] = []
-    worse: list[str] = []
-    same: list[str] = []
-    for other in rankers[1:]:
-        if other.is_learnt or other.name == "Random order":
-            continue
-        standing = standings[other.name]
-        (same if not standing.is_clear else better if standing.difference > 0 else worse).append(other.name)
-    parts = [
-        f"{words} {messages.escape(' · '.join(names))}"
-        for words, names in (
-            ("better than", better),
-            ("worse than", worse),
-            ("not significantly different from", same),
-        )
-        if names
-    ]
+    named = {
+        words: [
+            messages.escape(other.name)
+            for other in rankers[1:]
+            if not other.is_learnt and other.name != "Random order"
+            if (standings[other.name].is_clear, standings[other.name].difference > 0) == (True, is_above)
+        ]
+        for words, is_above in (("better than", True), ("worse than", False))
+    }
+    parts = [f"{words} {', '.join(names)}" for words, names in named.items() if names]
     if verdict == "No":
         parts.insert(0, "not better than a random order")
-    return f"**{verdict}.** {measure} of the learnt ranking is {value:.1f} %: {'; '.join(parts)}."
+    return (
+        f"**{verdict}.** {measure} of the learnt ranking is {value:.1f} %: {'; '.join(parts) or 'no clear difference'}."
+    )
 
 
 def _ranking_figure(
-    rankers: Sequence[_Ranker], measure: str, candidates: _Candidates, reading: Reading, choice: _Choice
+    rankers: Sequence[Ranker], measure: str, candidates: Candidates, reading: Reading, choice: Choice
 ) -> None:
     """The first figure: a bar for each way of ranking."""
     bars = []
@@ -527,7 +229,7 @@ def _ranking_figure(
         st.info(SAME_ORDER, icon=":material/info:")
 
 
-def _rankings(rankers: Sequence[_Ranker]) -> pd.DataFrame:
+def _rankings(rankers: Sequence[Ranker]) -> pd.DataFrame:
     """The means of all measures, in per cent."""
     return pd.DataFrame(
         [
@@ -540,7 +242,7 @@ def _rankings(rankers: Sequence[_Ranker]) -> pd.DataFrame:
     )
 
 
-def _ranking_table(rankers: Sequence[_Ranker], measure: str) -> None:
+def _ranking_table(rankers: Sequence[Ranker], measure: str) -> None:
     st.subheader("All measures", anchor=False)
     standings = _standings(rankers, measure)
     table = _rankings(rankers)
@@ -593,13 +295,13 @@ def _reports(ranking: LearntRanking) -> None:
     st.subheader("Relevant or not: the classification", anchor=False)
     rows = [row for part in ("test", "train") for row in _report_rows(part, ranking.reports[part])]
     table = pd.DataFrame(rows, columns=["part", "class", "precision", "recall", "F1", "pairs", "accuracy"])
-    figures.plain_table(table.map(_two_digits), key="learnt_report")
+    figures.plain_table(table.map(_two_digits))
     figures.download(table, "learnt-classification")
     if not ranking.has_converged:
         st.warning(f"The solver stopped after {ranking.steps:,} steps, before it had converged. Choose a smaller C.")
     with st.expander("Published figures, for orientation", icon=":material/menu_book:", key="learnt_published"):
         published = pd.DataFrame(PUBLISHED, columns=["part", "class", "precision", "recall", "F1", "pairs"])
-        figures.plain_table(published.map(_two_digits), key="learnt_published_table")
+        figures.plain_table(published.map(_two_digits))
         st.caption(
             "Logistic regression on [CLS] vectors of **another collection**: on test pairs an accuracy of 0.72, where always "
             "answering “not relevant” gives 0.76. They are for orientation only and cannot be compared with the table above: "
@@ -630,7 +332,7 @@ def _two_digits(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _layers(main: _Source, candidates: _Candidates, choice: _Choice, measure: str) -> None:
+def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) -> None:
     """Which layer's vectors carry most: the regression trained once for each layer, on request."""
     st.subheader("Which layer carries most?", anchor=False)
     vectors = main.vectors
@@ -661,7 +363,7 @@ def _layers(main: _Source, candidates: _Candidates, choice: _Choice, measure: st
                 rows[name].append(
                     [
                         np.nan if ranks is None else 100 * float(graded_metrics.MEASURES[each](ranks).mean())
-                        for each in MEASURES.values()
+                        for each in learnt_rankers.MEASURES.values()
                     ]
                 )
         return {name: np.array(values).T for name, values in rows.items()}
@@ -669,9 +371,9 @@ def _layers(main: _Source, candidates: _Candidates, choice: _Choice, measure: st
     result = progress.prepared(key, f"Learning at {len(vectors.layers)} layers", work, "learnt_layers")
     if result is None:
         return
-    row = list(MEASURES.values()).index(measure)
+    row = list(learnt_rankers.MEASURES.values()).index(measure)
     curves = {
-        f"learnt from {POOLING_SHORT[choice.pooling]}": result["learnt"][row],
+        f"learnt from {learnt_rankers.POOLING_SHORT[choice.pooling]}": result["learnt"][row],
         "cosine, nothing learnt": result["cosine"][row],
     }
     curves = {name: values for name, values in curves.items() if np.isfinite(values).all()}
@@ -703,7 +405,19 @@ def _uploaded() -> LearntVectors | None:
     )
 
 
-def _files(candidates: _Candidates, main: _Source) -> None:
+def _fitting(file: LearntVectors | None, candidates: Candidates) -> LearntVectors | None:
+    """The uploaded vectors, unless they are of other texts, which a message explains."""
+    if file is None:
+        return None
+    try:
+        learnt_vectors.check_fit(file, candidates.pairs, "the uploaded file")
+    except InputError as problem:
+        messages.explain(problem, "using the uploaded vectors")
+        return None
+    return file
+
+
+def _files(candidates: Candidates, main: Source) -> None:
     """Saving the pairs and the vectors."""
     with st.expander("Vectors as a file", icon=":material/save:", key="learnt_files"):
         st.markdown(
@@ -733,7 +447,7 @@ def _files(candidates: _Candidates, main: _Source) -> None:
         st.code(ELSEWHERE, language="python")
 
 
-def _about(graded: GradedSet, candidates: _Candidates, reading: Reading) -> None:
+def _about(graded: GradedSet, candidates: Candidates, reading: Reading) -> None:
     pairs, split = candidates.pairs, candidates.split
     st.caption(
         f"**{messages.escape(graded.name)}**: {len(pairs):,} pairs of {counted(len(pairs.queries), 'query', 'queries')}, of "

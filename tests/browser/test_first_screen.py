@@ -43,6 +43,7 @@ VIEWS = {
     "/evaluate": ".js-plotly-plot",
     "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
     "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+    "/pairs?view=learnt": ".js-plotly-plot",
     "/training": ".js-plotly-plot",
     "/training?view=objective": ".js-plotly-plot",
     "/training?view=run&run=first-screen": ".js-plotly-plot",

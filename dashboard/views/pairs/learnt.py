@@ -84,19 +84,18 @@ def learnt(backend: Backend) -> None:
     """The measures of the learnt ranking beside others, its classification of pairs, and the same at every layer."""
     last = backend.facts.layers
     with controls.row():
-        with st.container(width=round(150 * controls.scale())):
-            measure = learnt_rankers.MEASURES[
-                controls.pick("learnt_measure", "Measure", learnt_rankers.MEASURES, MEASURE_HELP)
-            ]
-        with st.container(width=round(190 * controls.scale())):
+        with st.container(width=round(170 * controls.scale())):
             layer = controls.number("learnt_layer", "Layer", 0, last, last, caching.glossary()["layer"])
+        with st.container(width=round(110 * controls.scale())):
+            c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))
         reading = cast(
             "Reading", controls.choice("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP)
         )
-        with st.container(width=round(130 * controls.scale())):
-            c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))
         with controls.options():
             source = graded_sets.choose_source("learnt_source")
+            measure = learnt_rankers.MEASURES[
+                controls.pick("learnt_measure", "Measure", learnt_rankers.MEASURES, MEASURE_HELP)
+            ]
             pooling = cast(
                 "Pooling",
                 controls.choice(
@@ -187,12 +186,13 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
         ]
         for words, is_above in (("better than", True), ("worse than", False))
     }
+    cosine = next((other.name for other in rankers if other.name.startswith("Cosine")), None)
+    if cosine is not None and not is_better(cosine) and messages.escape(cosine) not in named["worse than"]:
+        named["not better than"] = ["plain cosine"]
     parts = [f"{words} {', '.join(names)}" for words, names in named.items() if names]
     if verdict == "No":
         parts.insert(0, "not better than a random order")
-    return (
-        f"**{verdict}.** {measure} of the learnt ranking is {value:.1f} %: {'; '.join(parts) or 'no clear difference'}."
-    )
+    return f"**{verdict}.** Learnt {measure} {value:.1f} %: {'; '.join(parts) or 'no clear difference'}."
 
 
 def _ranking_figure(

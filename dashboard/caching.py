@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
     from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
+    from components.retrieval.evaluation.learnt_vectors import LearntVectors
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabLayers, Pooled
     from components.retrieval.evaluation.run_record import Run
@@ -287,6 +288,7 @@ static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vecto
 sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
 read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
 lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
+pair_vectors: Callable[[], Cache[LearntVectors]] = partial(_few, "pair vectors")  # made elsewhere, by upload
 query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
 # By upload; columns where a person has to say which hold what.
 training_files: Callable[[], Cache[TrainingData | tuple[ColumnPreview, ...]]] = partial(_few, "training files")

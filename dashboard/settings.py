@@ -24,6 +24,8 @@ from components.model.catalog import (
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, TRUNCATIONS, clean_text
 from components.model.trace import EVERY_POOLING
+from components.retrieval.evaluation.learnt_ranking import COMBINATIONS
+from components.retrieval.evaluation.learnt_vectors import READINGS
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
 from components.training.data import DEMO
@@ -204,6 +206,7 @@ def _layers_view() -> Setting:
 MOST_RUNS = 24
 LEAST_CANDIDATES, MOST_CANDIDATES = 2, 1_000  # of a query that are re-ranked
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
+LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", *KINDS, "static")
 DEFAULT_SET = "bank"
@@ -220,7 +223,7 @@ WITH_SENTENCES = tuple(
     page for page in PAGES if page not in {"search", "evaluate", "pairs", "training"}
 )  # these use a corpus or rows
 WITH_PAIRS = (*TOKENS, *HEATMAPS, *ATTENTION, *MAP)  # these show two sentences that the model reads as one input
-WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)
+WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE, *PAIRS)
 
 SETTINGS: tuple[Setting, ...] = (
     # Shared: the sidebar shows each setting on the pages that use it
@@ -333,7 +336,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("similarity", "sim", SIMILARITIES, (*SEARCH, *EVALUATE)),
     _number("k", "k", 10, 100, (*SEARCH, *PAIRS), least=1, words="number of hits"),
     _choice("compare_with", "vs", COMPARISONS, SEARCH, words="comparison"),
-    _number("candidates", "cand", 100, 100, SEARCH, least=10, words="number of candidates"),
+    _number("reranked_hits", "cand", 100, 100, SEARCH, least=10, words="number of candidates"),
     _number("layer2", "l2", None, 1_000, SEARCH, words="layer of the comparison"),
     replace(
         _choice("pooling2", "pool2", EVERY_POOLING, SEARCH, words="pooling of the comparison"), default=None
@@ -355,8 +358,11 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("graded_source", "gs", ("demo", "file", "path"), EVALUATE, words="collection"),
     _choice("graded_measure", "gm", ("ndcg", "mrr", "p10", "r10", "r100", "map"), EVALUATE, words="measure"),
     # None: the first that the files have, and all of a document's
-    replace(_choice("graded_query_field", "gq", ("text", "title", "description", "narrative"), EVALUATE), default=None),
-    replace(_choice("graded_document_fields", "gd", ("all", "title", "text"), EVALUATE), default=None),
+    replace(
+        _choice("graded_query_field", "gq", ("text", "title", "description", "narrative"), (*EVALUATE, *PAIRS)),
+        default=None,
+    ),
+    replace(_choice("graded_document_fields", "gd", ("all", "title", "text"), (*EVALUATE, *PAIRS)), default=None),
     _flag("all_measures", "am", False, EVALUATE, words="all measures"),
     _choice("sts_source", "src", ("demo", "file"), EVALUATE, words="pairs"),
     _choice("correlation", "cor", ("spearman", "pearson"), EVALUATE, words="agreement"),
@@ -388,6 +394,18 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("second_stage", "by", ("rerank", "maxsim"), PAIRS, words="second stage"),
     _number("disagreement_queries", "nq", 20, 100, PAIRS, least=5, words="number of queries"),
     _number("disagreement", "dis", 0, 1_000, PAIRS, words="pair"),
+    _choice("learnt_source", "ls", ("demo", "file", "path"), PAIRS, words="collection"),
+    _number("learnt_layer", "ll", None, 1_000, PAIRS, words="layer"),
+    _choice("learnt_pooling", "lp", ("cls", "mean"), PAIRS, words="pooling"),
+    _choice("learnt_reading", "lr", READINGS, PAIRS, words="reading"),
+    _choice("learnt_features", "lf", COMBINATIONS, PAIRS, words="features"),
+    replace(_choice("learnt_c", "lc", LEARNT_CS, PAIRS, words="C"), default="0.001"),
+    _flag("learnt_balanced", "lw", False, PAIRS, words="balanced classes"),
+    _choice("learnt_measure", "lm", ("map", "p10", "ndcg"), PAIRS, words="measure"),
+    _number("learnt_queries", "lq", 200, 2_000, PAIRS, least=20, words="number of queries"),
+    _number("learnt_first", "lk", 10, 50, PAIRS, least=1, words="candidates of each ranking"),
+    _number("learnt_others", "lo", 20, 100, PAIRS, words="random documents"),
+    _number("learnt_seed", "ld", 0, 9_999, PAIRS, words="seed"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

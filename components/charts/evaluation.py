@@ -249,6 +249,97 @@ def threshold_curve(
     return theme.finish(figure, title, height)
 
 
+@dataclass(frozen=True)
+class RankedBar:
+    """The mean of a measure over queries with its interval, in per cent."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    is_marked: bool = False  # drawn in the colour of what a figure is about
+
+
+def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.Figure:
+    """A horizontal bar for each way of ranking, the best on top, with its value and its interval as a thin line."""
+    ordered = sorted(bars, key=lambda bar: bar.value)
+    figure = go.Figure(
+        go.Bar(
+            x=np.array([bar.value for bar in ordered], np.float32),
+            y=[theme.wrapped(bar.name, 24) for bar in ordered],
+            orientation="h",
+            marker_color=[theme.ORANGE if bar.is_marked else theme.BLUE for bar in ordered],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [bar.high - bar.value for bar in ordered],
+                "arrayminus": [bar.value - bar.low for bar in ordered],
+                "color": theme.GREY,
+                "thickness": 1.5,
+                "width": 4,
+            },
+            # At the bar's root, where no interval covers it.
+            text=[f"{bar.value:.1f}" for bar in ordered],
+            textposition="inside",
+            insidetextanchor="start",
+            textfont={"color": "white"},
+            textangle=0,
+            customdata=[[bar.low, bar.high] for bar in ordered],
+            hovertemplate=f"%{{y}}<br>{measure} %{{x:.2f}} % (95 %: %{{customdata[0]:.1f}} to %{{customdata[1]:.1f}})"
+            "<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.update_xaxes(title=f"{measure} (%)", rangemode="tozero", zeroline=False)
+    figure.update_yaxes(showgrid=False)
+    figure.update_layout(bargap=0.25)
+    return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))
+
+
+def pair_precision(
+    curves: Sequence[tuple[str, np.ndarray, np.ndarray]],
+    chance: float,
+    title: str,
+    *,
+    points: tuple[str, np.ndarray, np.ndarray] | None = None,
+) -> go.Figure:
+    """(name, recall [threshold], precision [threshold]) of pairs in per cent as lines; `points` as markers without one.
+
+    The thin line is the precision by chance: the share of relevant pairs.
+    """
+    figure = go.Figure()
+    for number, (name, recall, precision) in enumerate(curves):
+        figure.add_scatter(
+            x=np.asarray(recall, np.float32),
+            y=np.asarray(precision, np.float32),
+            mode="lines",
+            line=theme.line_style(number),
+            name=theme.plain(name, 44),
+            hovertemplate=f"{theme.plain(name)}<br>recall %{{x:.1f}}, precision %{{y:.1f}}<extra></extra>",
+        )
+    if points is not None:
+        name, recall, precision = points
+        figure.add_scatter(
+            x=np.asarray(recall, np.float32),
+            y=np.asarray(precision, np.float32),
+            mode="markers",
+            marker={"symbol": "diamond", "size": 9, "color": theme.line_style(0)["color"]},
+            name=theme.plain(name, 44),
+            hovertemplate=f"{theme.plain(name)}<br>recall %{{x:.0f}}, precision %{{y:.1f}}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=[0, 100],
+        y=[chance, chance],
+        mode="lines",
+        line={"color": theme.GREY, "width": 1.5, "dash": "dot"},
+        name="by chance",
+        hovertemplate=f"by chance: {chance:.1f}<extra></extra>",
+    )
+    figure.update_xaxes(title="recall (% of the relevant pairs)", range=[0, 101], zeroline=False)
+    figure.update_yaxes(title="precision (%)", range=[0, 102], zeroline=False)
+    return _with_legend(figure, title, 420, len(curves) + 2)
+
+
 def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figure:
     """A point per run: quality against time per query (logarithmic); the area shows the size of the index."""
     most = max((cost.megabytes for cost in costs), default=1) or 1

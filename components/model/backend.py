@@ -24,6 +24,7 @@ from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import EmbedOptions
 from components.model.embedding.pair_scores import label_names, pair_logits, score_pairs
+from components.model.embedding.pair_vectors import embed_pairs
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
 from components.model.inside import InsideBlocks, OutputProjection
@@ -91,6 +92,7 @@ class Backend:
         self.embed_weighted = self.embedder.embed_weighted
         self.token_vectors = partial(token_vectors, self.embedder)
         self.own_token_vectors = partial(own_token_vectors, self.embedder)
+        self.embed_pairs = partial(embed_pairs, self.embedder)
         self.score_pairs = partial(score_pairs, self.embedder)
         self.pair_logits = partial(pair_logits, self.embedder)
         self.pair_labels = partial(label_names, self.embedder)

@@ -48,6 +48,7 @@ VIEWS = {
     "/pairs?view=scores": ".js-plotly-plot",
     "/pairs?view=rerank": ".js-plotly-plot",
     "/pairs?view=disagree": ".js-plotly-plot",
+    "/pairs?view=learnt": ".js-plotly-plot",
     "/training": ".js-plotly-plot",
     "/training?view=objective": ".js-plotly-plot",
     "/training?view=run&run=first-screen": ".js-plotly-plot",

@@ -90,8 +90,8 @@ def pair_logits(
 
     Both together are truncated to `max_length` tokens (the model's own by default), the longer text first or only the
     document (`truncation`). `precision` is that of the encoder's blocks; "auto" is bfloat16 where that is faster.
-    `progress(done, total)` counts pairs. Raises ModelError for a model that is not a cross-encoder, InputError for an impossible length or precision, ValueError for
-    unequal numbers of texts, Cancelled.
+    `progress(done, total)` counts pairs. Raises ModelError for a model that is not a cross-encoder, InputError for an
+    impossible length or precision, ValueError for unequal numbers of texts, Cancelled.
     """
     if len(queries) != len(documents):
         raise ValueError(f"{len(queries)} queries and {len(documents)} documents: equal numbers were expected")

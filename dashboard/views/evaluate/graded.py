@@ -14,13 +14,11 @@ import streamlit as st
 
 from components.charts import evaluation as charts
 from components.jobs import Stoppable
-from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
-from dashboard import access, caching
-from dashboard.corpora import current, uploads
+from dashboard.corpora import graded_sets
 from dashboard.jobs import evaluation, rankers, second_stage
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages, page_header
@@ -29,11 +27,9 @@ from dashboard.views.evaluate import choices, run_table
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
-    from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
+    from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import ExactSearch
@@ -44,11 +40,6 @@ MEASURE_HELP = (
     "the first relevant document. P@10: the share of the first ten that is relevant. Recall@k: the share of the relevant "
     "documents that is among the first k. MAP: the mean precision at the ranks of the relevant documents. All are in per cent."
 )
-DEMO_GRADES = (
-    "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
-)
-FIELD_NAMES = {"text": "Text", "title": "Title", "description": "Description", "narrative": "Narrative"}
-ALL_FIELDS = "all"
 LEVELS = [level / 10 for level in range(11)]
 
 
@@ -58,11 +49,11 @@ def relevance(backend: Backend) -> None:
         measure_slot = st.container(width=round(150 * controls.scale()))
         panel = choices.runs_panel()
         with controls.options():
-            source = _source()
+            source = graded_sets.choose_source()
             field_slot = st.container()
             run_table.all_measures()
     page_header.measures("No collection yet")
-    graded = _collection(source, field_slot)
+    graded = graded_sets.collection_of(source, field_slot)
     if graded is None:
         return
     page_header.measures(graded.name, counted(len(graded.documents), "document"))
@@ -89,7 +80,7 @@ def _about(graded: GradedSet) -> None:
         f"**{messages.escape(graded.name)}**: {counted(len(graded.queries), 'query', 'queries')}, "
         f"{counted(len(graded.documents), 'document')}, {counted(relevant, 'relevant pair')} with grades up to "
         f"{max(max(grades.values()) for grades in graded.grades)}."
-        + (f" {DEMO_GRADES}" if not graded.report.files else "")
+        + (f" {graded_sets.DEMO_GRADES}" if not graded.report.files else "")
         + (f" Files: {messages.escape(', '.join(graded.report.files.values()))}." if graded.report.files else "")
         + (_searched(graded) if graded.query_field else "")
         + " Other collections are under “Options”."
@@ -135,99 +126,6 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
     )
     run_table.legend(measure, "“no”: the difference to the best run may be chance. Other measures are under “Options”.")
     figures.download(table.round(3), "graded")
-
-
-def _source() -> str:
-    sources = {"demo": "Demo news by topic", "file": "Your files"}
-    if access.server_files_allowed():
-        sources["path"] = "Folder on this machine"
-    return controls.choice("graded_source", "Collection", sources)
-
-
-def _collection(source: str, field_slot: DeltaGenerator) -> GradedSet | None:
-    """The chosen collection in the chosen fields, which are offered in `field_slot`; None while there is none."""
-    if source == "demo":
-        return caching.graded_sets().get("demo", lambda: collection.demo_graded(current.demo()))
-    files = _uploaded() if source == "file" else _folder()
-    if files is None:
-        return None
-    with field_slot:
-        query_field, document_fields = _fields(files)
-    # The files themselves are in the key: a folder that is read anew may have other content.
-    return caching.graded_sets().get(
-        (files, query_field, document_fields), lambda: files.chosen(query_field, document_fields)
-    )
-
-
-def _fields(files: FieldedSet) -> tuple[str, tuple[str, ...]]:
-    """The field of the queries and those of the documents that are searched, of those that the files have."""
-    query_field = controls.pick(
-        "graded_query_field",
-        "Field of the queries",
-        {field: FIELD_NAMES[field] for field in files.queries},
-        "What is searched for. TREC's topics have a title of a few words, a description in a sentence, and a narrative that "
-        "says what is relevant.",
-        default=next(iter(files.queries)),
-    )
-    existing = tuple(files.documents)
-    offered = {field: FIELD_NAMES[field] for field in existing}
-    if len(existing) > 1:
-        offered = {ALL_FIELDS: " and ".join(offered.values()).capitalize(), **offered}
-    chosen = controls.pick(
-        "graded_document_fields",
-        "Fields of the documents",
-        offered,
-        "What is embedded and searched. Documents that have nothing in it are left out.",
-        default=next(iter(offered)),
-    )
-    return query_field, existing if chosen == ALL_FIELDS else (chosen,)
-
-
-def _folder() -> FieldedSet | None:
-    # Streamlit forgets a widget's value while another view is open: the text is kept under a key of its own.
-    st.session_state.setdefault("graded_path", st.session_state.get("_graded_typed", ""))
-    typed = st.text_input(
-        "Path of a folder with corpus, queries and judgements (BEIR or TREC)", key="graded_path", max_chars=1_000
-    ).strip()
-    st.session_state["_graded_typed"] = typed
-    if not typed:
-        return None
-    path = access.server_path(typed)
-    key = f"path {path}"
-    is_asked = st.button("Read the folder", key="read_graded", type="primary")
-    if is_asked:
-        st.session_state["_graded_path"] = key
-    if st.session_state.get("_graded_path") != key:
-        return None
-    return uploads.read_once(
-        caching.graded_files(),
-        key,
-        lambda is_cancelled: collection.read_folder_fields(path, is_cancelled=is_cancelled),
-        anew=is_asked,
-    )
-
-
-def _uploaded() -> FieldedSet | None:
-    files = uploads.uploader(
-        "graded",
-        "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv) and the judgements (qrels)",
-        accept_multiple_files=True,
-        key="graded_files",
-        help="BEIR: corpus.jsonl with _id, title and text; queries.jsonl with _id and text; qrels/test.tsv. TREC: judgements "
-        "as lines of “query 0 document grade”, and topics with <top>, <num>, <title>, <desc> and <narr>. Files may be "
-        "compressed with gzip.",
-    )
-    read = uploads.kept(
-        "graded",
-        caching.graded_files(),
-        files,
-        lambda files, is_cancelled: collection.read_fields(
-            {file.name: file.getvalue() for file in files}, is_cancelled=is_cancelled
-        ),
-    )
-    if read is None:
-        st.caption("Choose all three together. Their names say which is which.")
-    return read
 
 
 def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRanks]]:

@@ -34,7 +34,7 @@ VIEWS = {
     "learnt": navigation.View(
         "Learnt from [CLS]",
         "Can a ranking be learnt from [CLS] vectors alone?",
-        "Logistic regression on vectors of a query and a document, compared with other rankings.",
+        "Logistic regression on vectors of texts.",
     ),
 }
 DRAW = {

@@ -45,7 +45,7 @@ class SearchRequest:
             k=state.get("k"),
             similarity=state.get("similarity"),
             compare_with=state.get("compare_with"),
-            candidates=state.get("candidates"),
+            candidates=state.get("reranked_hits"),
             layer=state.get("layer"),
             pooling=state.get("pooling"),
             explained=state.get("why"),

@@ -145,7 +145,7 @@ def query_controls() -> DeltaGenerator:
         controls.number("k", "Hits (k)", 1, 100, 10)
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
         if state.get("compare_with") in reranking.STAGE_NAMES:
-            controls.number("candidates", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
+            controls.number("reranked_hits", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
     return panel
 
 

@@ -90,11 +90,12 @@ def ranker_relevant_ranks(
     grades: Grades,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    tied: float = TIED,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, highest first.
 
-    Scores that differ by less than a millionth of the query's largest are equal: float32 sums vary as much with their order.
-    `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true.
+    Scores that differ by less than the share `tied` of the query's largest are equal: float32 sums vary with their order by
+    a millionth. `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true.
     """
     if len(grades) != len(queries):
         raise ValueError(f"{len(grades)} queries' grades for {len(queries)} queries")
@@ -105,7 +106,7 @@ def ranker_relevant_ranks(
             raise Cancelled
         scores = np.asarray(score(query), np.float64)
         _check(grades[number : number + 1], 1, len(scores))
-        tolerance = TIED * float(np.abs(scores).max(initial=0))
+        tolerance = tied * float(np.abs(scores).max(initial=0))
         rows, columns, levels = _flat(grades[number : number + 1])
         judged = _judged(rows, columns, levels, scores[columns], tolerance)
         others = np.delete(scores, columns)

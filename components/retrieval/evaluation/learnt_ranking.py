@@ -1,0 +1,425 @@
+"""A ranking learnt from vectors: logistic regression on pairs of a query and a document, used as a ranking function.
+
+Each pair becomes one row of features, and the label says whether the document is relevant to the query. The features come
+from the vectors q and d of two texts that were read separately, in one of these combinations:
+- product        q * d, number by number: their sum is the dot product, which the regression weighs anew
+- difference     |q - d|: as in the classifier of InferSent (Conneau et al. 2017) and Sentence-BERT (Reimers and Gurevych
+                 2019), which use it together with q and d
+- both           [|q - d|; q * d]
+- concatenation  [q; d]: a linear function of it is a sum of one number for the query and one for the document, so that
+                 every query gets the same order of documents. It can learn which documents are relevant to many queries,
+                 and nothing about how a document fits its query
+- all            [q; d; |q - d|; q * d]
+or they are the vector of the pair read together, which needs no combination.
+
+The features are standardised (mean 0, standard deviation 1 on the training pairs); the regression is scikit-learn's, with
+inverse strength of regularisation C. Its linear function, coefficients times features, ranks the documents of a query:
+learning to rank pointwise (Liu 2009, section 1.3.1). Queries are split, never pairs: no query is in both training and
+test. The split is stratified by how well a word ranking does on each query (its P@10), so that both parts have as many easy
+and difficult queries.
+
+The pairs are candidates: the first documents of some rankings, all relevant documents, and some drawn at random. Measures
+of a ranking are not taken among the candidates alone. There the rankings that chose them would look worse than chance:
+their mistakes are all candidates, and so are the relevant documents that they missed. All documents are ranked instead; a
+score that needs a pass for each pair sorts only the candidates that were found, and the other documents follow
+(`reranked`).
+
+What it does not show: how the function ranks documents that it has never seen, since documents can be in both parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Float32, Float64, Int64, read_only
+from components.errors import InputError
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.corpora.texts import hash_of, memory_of_texts
+from components.retrieval.evaluation.graded.metrics import LEVELS
+from components.retrieval.evaluation.graded.ranks import TIED, RelevantRanks, ranker_relevant_ranks
+from components.retrieval.search.exact import SAME, top
+
+if TYPE_CHECKING:
+    from components.retrieval.evaluation.graded.collection import GradedSet
+
+Combination = Literal["product", "difference", "both", "concatenation", "all"]
+COMBINATIONS: tuple[Combination, ...] = get_args(Combination)
+Part = Literal["train", "test"]
+TEST_SHARE = 0.25
+FEWEST_QUERIES = 8
+MOST_DOCUMENTS = 5_000  # ranked: their vectors at 7 layers of 384 take 108 MB
+_STRATUM = 4  # queries of a stratum at least: one of them is for the test
+_STEPS = 2_000  # of the solver at most
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """The candidates of some queries: pair p is queries[query_rows[p]] with documents[document_rows[p]].
+
+    The pairs of a query stand together, in the order of the collection. A grade of 1 or more means relevant; all relevant
+    documents of a query are candidates, also those that no ranking found.
+    """
+
+    queries: tuple[str, ...]
+    documents: tuple[str, ...]  # all that are ranked: the candidates of all queries, and others
+    query_rows: Int64  # [pair], rising
+    document_rows: Int64  # [pair]
+    grades: Int64  # [pair], 0 or more
+    is_found: NDArray[np.bool_]  # [pair]: by one of the rankings, not only because it is relevant
+    query_numbers: Int64  # [query], in the collection
+    document_numbers: Int64  # [document], in the collection
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return len(self.grades)
+
+    @property
+    def is_relevant(self) -> NDArray[np.bool_]:
+        """[pair]"""
+        return self.grades > 0
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of the texts and of which belong together, in their order; not of the grades, which no vector needs."""
+        parts = [hash_of(self.queries), hash_of(self.documents)]
+        rows = np.stack([self.query_rows, self.document_rows]).astype("<i8").tobytes()
+        return hashlib.sha256(" ".join(parts).encode() + rows).hexdigest()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, about."""
+        return 5 * self.grades.nbytes + memory_of_texts(self.queries) + memory_of_texts(self.documents)
+
+    def texts(self, rows: Int64 | slice = slice(None)) -> tuple[list[str], list[str]]:
+        """The queries and the documents of some pairs, or of all."""
+        return (
+            [self.queries[row] for row in self.query_rows[rows].tolist()],
+            [self.documents[row] for row in self.document_rows[rows].tolist()],
+        )
+
+    def rows_of(self, queries: Int64) -> Int64:
+        """The pairs of some queries, int64 [pair]."""
+        return np.flatnonzero(np.isin(self.query_rows, queries))
+
+
+def sampled_queries(count: int, most: int, seed: int) -> Int64:
+    """At most `most` of `count` queries, drawn with a seed, in rising order, int64 [query]."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
+
+
+def judged_pairs(
+    graded: GradedSet,
+    queries: Int64,
+    scores: Sequence[Callable[[int], Float32]],
+    first: int,
+    others: int = 0,
+    seed: int = 0,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> JudgedPairs:
+    """The candidates of some queries of a collection: the `first` documents of each ranking, and all relevant documents.
+
+    With them come `others`, so many documents drawn with the seed: what is learnt from the most similar documents alone
+    misjudges all others. Each of `scores` gives the scores [document] of a query by its number. Of a collection with more
+    than MOST_DOCUMENTS only the candidates and a seeded sample of the others are ranked. `progress(done, total)` counts
+    queries. Raises Cancelled.
+    """
+    candidates: list[Int64] = []
+    is_found: list[NDArray[np.bool_]] = []
+    chance = np.random.default_rng(seed)
+    for done, query in enumerate(queries.tolist(), start=1):
+        if is_cancelled():
+            raise Cancelled
+        found = np.unique(np.concatenate([top(score(query), first) for score in scores]))
+        drawn = chance.integers(len(graded.documents), size=others)
+        relevant = np.fromiter(graded.grades[query], np.int64)
+        candidates.append(np.unique(np.concatenate([found, relevant, drawn])))
+        is_found.append(np.isin(candidates[-1], found))
+        progress(done, len(queries))
+    numbers = np.concatenate(candidates)
+    document_numbers = np.unique(numbers)
+    rest = np.setdiff1d(np.arange(len(graded.documents)), document_numbers)
+    room = max(0, MOST_DOCUMENTS - len(document_numbers))
+    if len(rest) > room:
+        rest = chance.choice(rest, room, replace=False)
+    document_numbers = np.union1d(document_numbers, rest)
+    query_rows = np.repeat(np.arange(len(queries)), [len(each) for each in candidates])
+    grades = [
+        graded.grades[queries[row]].get(number, 0) for row, number in zip(query_rows, numbers.tolist(), strict=True)
+    ]
+    return JudgedPairs(
+        tuple(graded.queries[query] for query in queries),
+        tuple(graded.documents[document] for document in document_numbers),
+        read_only(query_rows.astype(np.int64)),
+        read_only(np.searchsorted(document_numbers, numbers)),
+        read_only(np.array(grades, np.int64)),
+        read_only(np.concatenate(is_found)),
+        read_only(queries.astype(np.int64)),
+        read_only(document_numbers),
+    )
+
+
+def write_pairs(pairs: JudgedPairs) -> bytes:
+    """The pairs as JSON, UTF-8, so that their vectors can be made on another machine."""
+    rows = np.stack([pairs.query_rows, pairs.document_rows, pairs.grades, pairs.is_found], axis=1).tolist()
+    content = {"queries": pairs.queries, "documents": pairs.documents, "pairs": rows}
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+
+
+def read_pairs(content: bytes) -> JudgedPairs:
+    """The pairs that `write_pairs` wrote; their numbers in the collection are not known and become their own.
+
+    Raises InputError for other content.
+    """
+    try:
+        parsed = json.loads(content)
+        queries, documents = ([str(text) for text in parsed[name]] for name in ("queries", "documents"))
+        rows = np.array(parsed["pairs"], np.int64).reshape(-1, 4)
+        sizes = len(queries), len(documents)
+        if (rows < 0).any() or (rows[:, :2] >= sizes).any() or (np.diff(rows[:, 0]) < 0).any():
+            raise ValueError("numbers of texts that do not exist")
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
+        raise InputError(
+            "This file does not hold pairs of queries and documents.",
+            "Pairs saved by this dashboard were expected.",
+            "Save the pairs again, and do not change the file.",
+        ) from problem
+    query_rows, document_rows, grades = (read_only(np.ascontiguousarray(rows[:, column])) for column in range(3))
+    return JudgedPairs(
+        tuple(queries),
+        tuple(documents),
+        query_rows,
+        document_rows,
+        grades,
+        read_only(rows[:, 3] > 0),
+        np.arange(sizes[0]),
+        np.arange(sizes[1]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySplit:
+    """The queries that the regression learns from, and those that it is tested on, rising."""
+
+    train: Int64  # [query]
+    test: Int64  # [query]
+    strata: Int64  # [query of both]: the stratum of each query, rising with the measure
+
+
+def split_queries(measure: Float64, seed: int = 0, test_share: float = TEST_SHARE) -> QuerySplit:
+    """A seeded split of queries, stratified by a measure [query], such as a word ranking's P@10 for each.
+
+    Queries with the same value form a stratum; one with fewer than 4 is joined with the next. Raises InputError for fewer
+    than 8 queries.
+    """
+    from sklearn.model_selection import train_test_split
+
+    if len(measure) < FEWEST_QUERIES:
+        raise InputError(
+            f"There are {len(measure)} queries.",
+            f"At least {FEWEST_QUERIES} queries are needed, since some are set aside for the test.",
+            "Choose another collection, or more of its queries.",
+        )
+    values, value_of, counts = np.unique(np.round(measure, 9), return_inverse=True, return_counts=True)
+    stratum_of_value = np.zeros(len(values), np.int64)
+    stratum = size = 0
+    for value, count in enumerate(counts):
+        if size >= _STRATUM and counts[value:].sum() >= _STRATUM:
+            stratum, size = stratum + 1, 0
+        stratum_of_value[value] = stratum
+        size += int(count)
+    strata = stratum_of_value[value_of]
+    train, test = train_test_split(
+        np.arange(len(measure)), test_size=test_share, random_state=seed, stratify=strata if stratum else None
+    )
+    return QuerySplit(np.sort(train), np.sort(test), strata)
+
+
+def combined(queries: Float32, documents: Float32, combination: Combination) -> Float32:
+    """The features of pairs, float32 [pair, feature], from their vectors [pair, dim] each."""
+    parts: Mapping[Combination, Callable[[], list[Float32]]] = {
+        "product": lambda: [queries * documents],
+        "difference": lambda: [np.abs(queries - documents)],
+        "both": lambda: [np.abs(queries - documents), queries * documents],
+        "concatenation": lambda: [queries, documents],
+        "all": lambda: [queries, documents, np.abs(queries - documents), queries * documents],
+    }
+    return np.concatenate(parts[combination](), axis=1)
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """How well a class of pairs is recognised; all but `support` are 0..1."""
+
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """The classification of some pairs, beside that of always answering with the larger class."""
+
+    not_relevant: ClassFigures
+    relevant: ClassFigures
+    accuracy: float
+    majority: float  # accuracy of the answer that is right for more of the pairs
+
+
+def report_of(is_relevant: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Report:
+    """scikit-learn's classification report of some pairs, both [pair]; 0 where a class is never predicted."""
+    from sklearn.metrics import classification_report
+
+    table: Any = classification_report(
+        is_relevant, predicted, labels=[False, True], output_dict=True, zero_division=0.0
+    )
+    rows = [table[name] for name in ("False", "True")]
+    not_relevant, relevant = (
+        ClassFigures(row["precision"], row["recall"], row["f1-score"], int(row["support"])) for row in rows
+    )
+    accuracy = float(np.mean(is_relevant == predicted))
+    share = float(is_relevant.mean())
+    return Report(not_relevant, relevant, accuracy, max(share, 1 - share))
+
+
+@dataclass(frozen=True, eq=False)
+class PrecisionRecall:
+    """Precision and recall of some pairs together, for every threshold of their scores, 0..1."""
+
+    precision: Float64  # [threshold], rising thresholds; the last point has precision 1 and recall 0
+    recall: Float64  # [threshold], falling
+    average_precision: float
+    chance: float  # the share of relevant pairs: the precision of a random order
+
+    @property
+    def interpolated(self) -> Float64:
+        """The best precision at a recall of at least 0.0, 0.1, .. 1.0, float64 [level]."""
+        levels = np.arange(LEVELS) / (LEVELS - 1)
+        return np.array([self.precision[self.recall >= level - 1e-9].max() for level in levels])
+
+
+def precision_recall(is_relevant: NDArray[np.bool_], scores: Float64) -> PrecisionRecall:
+    """scikit-learn's curve of some pairs' scores, both [pair]. Needs a relevant pair."""
+    from sklearn.metrics import average_precision_score, precision_recall_curve
+
+    precision, recall, _ = precision_recall_curve(is_relevant, scores)
+    average = float(average_precision_score(is_relevant, scores))
+    return PrecisionRecall(read_only(precision), read_only(recall), average, float(is_relevant.mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class LearntRanking:
+    """What was learnt, and how well it classifies the pairs of the queries of both parts."""
+
+    scores: Float64  # [pair]: coefficients times features, plus the intercept; of all pairs
+    means: Float64  # [feature], of the training pairs
+    deviations: Float64  # [feature], likewise; 1 for a feature that does not vary
+    coefficients: Float64  # [feature], of the standardised features
+    intercept: float
+    steps: int
+    has_converged: bool
+    reports: Mapping[Part, Report]
+    curves: Mapping[Part, PrecisionRecall]
+
+    def score(self, features: Float32) -> Float64:
+        """The learnt function of other pairs, float64 [pair], by which documents are ranked; features [pair, feature]."""
+        standardised = (np.asarray(features, np.float64) - self.means) / self.deviations
+        return np.asarray(standardised @ self.coefficients + self.intercept, np.float64)
+
+
+def learn(
+    features: Float32,
+    pairs: JudgedPairs,
+    split: QuerySplit,
+    c: float = 1.0,
+    class_weight: Literal["balanced"] | None = None,
+    seed: int = 0,
+) -> LearntRanking:
+    """Logistic regression on the pairs of the training queries; `features` is [pair, feature] of all pairs.
+
+    `c` is the inverse strength of regularisation; "balanced" gives both classes the same weight in all. Raises InputError
+    where the pairs of a part are all relevant or all not.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    is_relevant = pairs.is_relevant
+    rows: dict[Part, Int64] = {"train": pairs.rows_of(split.train), "test": pairs.rows_of(split.test)}
+    if any(not 0 < is_relevant[part].sum() < len(part) for part in rows.values()):
+        raise InputError(
+            "The documents of the training or test queries are all relevant, or all not.",
+            "Both kinds of documents are needed to learn from and to test on.",
+            "Choose more candidates, or another collection.",
+        )
+    wide = np.asarray(features, np.float64)
+    scaler = StandardScaler().fit(wide[rows["train"]])
+    standardised = scaler.transform(wide)
+    model = LogisticRegression(C=c, class_weight=class_weight, max_iter=_STEPS, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `has_converged` says so
+        model.fit(standardised[rows["train"]], is_relevant[rows["train"]])
+    scores = np.asarray(model.decision_function(standardised), np.float64)
+    steps = int(model.n_iter_.max())
+    return LearntRanking(
+        read_only(scores),
+        read_only(scaler.mean_),
+        read_only(scaler.scale_),
+        read_only(model.coef_[0]),
+        float(model.intercept_[0]),
+        steps,
+        steps < _STEPS,
+        MappingProxyType({part: report_of(is_relevant[own], scores[own] > 0) for part, own in rows.items()}),
+        MappingProxyType({part: precision_recall(is_relevant[own], scores[own]) for part, own in rows.items()}),
+    )
+
+
+def reranked(pairs: JudgedPairs, scores: np.ndarray, first_stage: np.ndarray, queries: Int64) -> Float64:
+    """Scores [query, document] that put the found candidates first, by their scores [pair], and the others behind them.
+
+    The others keep the order of the scores `first_stage` [query of all, document]. Equal scores stay equal.
+    """
+    levels = np.empty((len(queries), len(pairs.documents)))
+    for number, query in enumerate(queries):
+        rows = np.flatnonzero((pairs.query_rows == query) & pairs.is_found)
+        levels[number] = np.unique(first_stage[query], return_inverse=True)[1]
+        levels[number, pairs.document_rows[rows]] = (
+            len(pairs.documents) + np.unique(scores[rows], return_inverse=True)[1]
+        )
+    return levels
+
+
+def relevant_ranks(pairs: JudgedPairs, scores: np.ndarray, queries: Int64) -> RelevantRanks:
+    """The ranks of the relevant documents of some queries among all documents, by scores [query of these, document].
+
+    Ties count against the ranking: float64 scores are equal within 1e-12 of the query's largest, others within 1e-6.
+    """
+    grades = []
+    for query in queries:
+        rows = np.flatnonzero((pairs.query_rows == query) & pairs.is_relevant)
+        grades.append(dict(zip(pairs.document_rows[rows].tolist(), pairs.grades[rows].tolist(), strict=True)))
+    tied = SAME if scores.dtype == np.float64 else TIED
+    return ranker_relevant_ranks(
+        lambda number: scores[int(number)], [str(number) for number in range(len(queries))], grades, tied=tied
+    )
+
+
+def random_means(
+    pairs: JudgedPairs, queries: Int64, measure: Callable[[RelevantRanks], Float64], seed: int = 0, orders: int = 20
+) -> Float64:
+    """A measure of all documents in random order, float64 [query]: its mean over some seeded orders."""
+    numbers, shape = np.random.default_rng(seed), (len(queries), len(pairs.documents))
+    return np.mean([measure(relevant_ranks(pairs, numbers.random(shape), queries)) for _ in range(orders)], axis=0)

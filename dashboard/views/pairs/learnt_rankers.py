@@ -1,0 +1,344 @@
+"""The rankings that the Pairs page compares with a learnt one, and the jobs that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from components.arrays import arrays_of
+from components.errors import InputError
+from components.jobs import Cancelled, Stoppable
+from components.retrieval.evaluation import learnt_ranking, learnt_vectors
+from components.retrieval.evaluation.graded import metrics as graded_metrics
+from components.retrieval.search.lexical import make_ranker
+from dashboard.jobs import evaluation, progress
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.evaluation import NoResult
+from dashboard.ui import messages, model_gate
+from dashboard.ui.wording import counted, size
+
+if TYPE_CHECKING:
+    from components.arrays import Float64
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.graded.ranks import RelevantRanks
+    from components.retrieval.evaluation.learnt_ranking import (
+        Combination,
+        JudgedPairs,
+        LearntRanking,
+        QuerySplit,
+    )
+    from components.retrieval.evaluation.learnt_vectors import LearntVectors, Reading
+    from components.retrieval.index.folder import VectorIndex
+
+MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
+READING = {"apart": "Apart", "together": "Together"}
+POOLING_SHORT = {"cls": "[CLS]", "mean": "mean"}
+MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps no more of them
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The pairs, how each query is split, and the scores of the rankings that chose them, [query, document] each."""
+
+    pairs: JudgedPairs
+    split: QuerySplit
+    scores: Mapping[str, np.ndarray]  # "bm25", "jm", "bi"
+
+    @property
+    def nbytes(self) -> int:
+        return self.pairs.nbytes + sum(each.nbytes for each in self.scores.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What was learnt from one model's vectors, and the ranks of the test queries' relevant documents by it."""
+
+    ranking: LearntRanking
+    ranks: RelevantRanks
+    unlearnt: RelevantRanks | None  # by the cosine of the same vectors; None where each pair has one vector
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in arrays_of(self.ranking, self.ranks, self.unlearnt))
+
+
+Indexes = tuple["VectorIndex", "VectorIndex"]  # of documents and queries
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a ranking is learnt from a model's vectors."""
+
+    layer: int
+    pooling: Pooling
+    features: Combination
+    c: float
+    balanced: bool
+    seed: int
+
+    def learnt(self, vectors: LearntVectors, candidates: Candidates) -> Learnt:
+        """No forward pass: this is what a change of C costs."""
+        pairs, split = candidates.pairs, candidates.split
+        features = vectors.features(pairs, self.layer, self.pooling, self.features)
+        ranking = learnt_ranking.learn(features, pairs, split, self.c, "balanced" if self.balanced else None, self.seed)
+        if vectors.reading == "together":
+            scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
+            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test), None)
+        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test)
+        cosines = vectors.cosines(self.layer, self.pooling, split.test)
+        ranks, unlearnt = (learnt_ranking.relevant_ranks(pairs, each, split.test) for each in (scores, cosines))
+        return Learnt(ranking, ranks, unlearnt)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One model's vectors, what was learnt from them, and what names both in the keys of further jobs."""
+
+    key: tuple[object, ...]
+    vectors: LearntVectors
+    learnt: Learnt
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """A way of ranking the test queries' documents: its name and a measure's value for each query, by measure."""
+
+    name: str
+    values: Mapping[str, Float64]  # by the name of the measure: [test query]
+    is_learnt: bool = False
+
+    @classmethod
+    def of(cls, name: str, ranks: RelevantRanks, is_learnt: bool = False) -> Ranker:
+        return cls(name, {name: graded_metrics.MEASURES[name](ranks) for name in MEASURES.values()}, is_learnt)
+
+
+def name_of(choice: Choice, model: str = "") -> str:
+    return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
+
+
+def candidates_of(
+    request: EmbedRequest, graded: GradedSet, most: int, first: int, others: int, seed: int
+) -> tuple[Candidates, tuple[object, ...], Indexes]:
+    """The pairs of a collection, what names them, and the model's indexes. Raises NoResult until they are chosen."""
+    documents, queries = evaluation.both_indexes(request, graded.document_texts, graded.query_texts, "learnt")
+    own_pooling = request.backend.own_pooling
+    key = ("learnt", documents.folder.name, queries.folder.name, graded.content_hash, most, first, others, seed)
+    candidates = progress.prepared(
+        key,
+        f"Choosing the candidates of {min(most, len(graded.queries)):,} queries",
+        lambda report_progress, is_cancelled: _chosen(
+            graded, documents, queries, own_pooling, (most, first, others, seed), report_progress, is_cancelled
+        ),
+        "learnt_pairs",
+    )
+    if candidates is None:
+        raise NoResult
+    return candidates, key, (documents, queries)
+
+
+def _chosen(
+    graded: GradedSet,
+    documents: VectorIndex,
+    queries: VectorIndex,
+    own_pooling: Pooling,
+    numbers: tuple[int, int, int, int],
+    report_progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> Candidates:
+    most, first, others, seed = numbers
+    options = documents.info.options
+    # The model's own pooling, or another if the corpus was embedded with others.
+    cell = (options.layers[-1], own_pooling if own_pooling in options.poolings else options.poolings[0])
+    search, vectors = documents.engine(*cell), queries.engine(*cell).vectors
+    bm25, jm = (make_ranker(kind, Stoppable(graded.documents, is_cancelled)) for kind in ("bm25", "jm"))
+    scores = {
+        "bm25": lambda query: bm25.scores(graded.queries[query]),
+        "jm": lambda query: jm.scores(graded.queries[query]),
+        "bi": lambda query: search.scores(np.asarray(vectors[query], np.float32)),
+    }
+    sampled = learnt_ranking.sampled_queries(len(graded.queries), most, seed)
+    pairs = learnt_ranking.judged_pairs(
+        graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, report_progress, is_cancelled
+    )
+    of_documents = {}
+    for name, score in scores.items():
+        rows = []
+        for query in sampled:
+            if is_cancelled():
+                raise Cancelled
+            rows.append(score(query)[pairs.document_numbers])
+        of_documents[name] = np.stack(rows)
+    ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
+    return Candidates(pairs, learnt_ranking.split_queries(graded_metrics.precision(ranks), seed), of_documents)
+
+
+def of_model(
+    request: EmbedRequest,
+    candidates: Candidates,
+    key: tuple[object, ...],
+    reading: Reading,
+    choice: Choice,
+    file: LearntVectors | None,
+    where: str,
+    indexes: Indexes | None = None,
+) -> Source | None:
+    """What is learnt from a model's vectors; None until they are there, with the progress drawn."""
+    backend, pairs = request.backend, candidates.pairs
+    vectors_key = (
+        "learnt vectors",
+        backend.spec.key,
+        backend.revision,
+        reading,
+        pairs.content_hash,
+        request.max_length,
+    )
+    if (
+        file is not None
+        and _is_of(file, backend, reading)
+        and choice.layer in file.layers
+        and choice.pooling in file.poolings
+    ):
+        return _source(("file", *vectors_key), file, candidates, key, choice, where)
+    needed = learnt_vectors.needed_bytes(backend, pairs, reading)
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"The vectors of {counted(len(pairs), 'pair')} at every layer of {backend.spec.title} take {size(needed)}.",
+            f"This view keeps at most {size(MOST_BYTES)}.",
+            "Choose fewer queries or candidates under “Options”.",
+        )
+    texts = (
+        counted(len(pairs), "pair")
+        if reading == "together"
+        else f"{counted(len(pairs.queries), 'query', 'queries')} and {counted(len(pairs.documents), 'document')}"
+    )
+    length = request.max_length
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> LearntVectors:
+        if indexes is not None and reading == "apart":
+            known = learnt_vectors.from_indexes(*indexes, pairs)  # of a small collection they hold every layer
+            if known is not None and known.layers[-1] == backend.facts.layers == len(known.layers) - 1:
+                return known
+        return learnt_vectors.vectors_of(
+            backend, pairs, reading, max_length=length, progress=report_progress, is_cancelled=is_cancelled
+        )
+
+    vectors = progress.prepared(
+        vectors_key,
+        f"{backend.spec.title} reads {texts}",
+        work,
+        f"learnt_vectors_{where}",
+    )
+    return None if vectors is None else _source(vectors_key, vectors, candidates, key, choice, where)
+
+
+def _source(
+    vectors_key: tuple[object, ...],
+    vectors: LearntVectors,
+    candidates: Candidates,
+    key: tuple[object, ...],
+    choice: Choice,
+    where: str,
+) -> Source | None:
+    all_keys = (*key, *vectors_key)
+    learnt = progress.prepared(
+        (*all_keys, choice),
+        f"Learning from {counted(len(candidates.pairs), 'pair')}",
+        lambda *_: choice.learnt(vectors, candidates),
+        f"learnt_{where}",
+    )
+    return None if learnt is None else Source(all_keys, vectors, learnt)
+
+
+def _is_of(file: LearntVectors, backend: Backend, reading: Reading) -> bool:
+    return (file.model, file.revision, file.reading) == (backend.spec.key, backend.revision, reading)
+
+
+def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ranker]:
+    """The rankings that nothing was learnt for."""
+    pairs, queries = candidates.pairs, candidates.split.test
+    titles = {"bi": "Bi-encoder", "bm25": "BM25", "jm": "Jelinek-Mercer"}
+    rankers = [
+        Ranker.of(title, learnt_ranking.relevant_ranks(pairs, candidates.scores[name][queries], queries))
+        for name, title in titles.items()
+    ]
+    if main.learnt.unlearnt is not None:
+        rankers.insert(
+            0, Ranker.of(f"Cosine: {POOLING_SHORT[choice.pooling]} layer {choice.layer}", main.learnt.unlearnt)
+        )
+    values = {
+        name: learnt_ranking.random_means(pairs, queries, graded_metrics.MEASURES[name]) for name in MEASURES.values()
+    }
+    return [*rankers, Ranker("Random order", values)]
+
+
+def other_encoders(
+    backend: Backend,
+    candidates: Candidates,
+    key: tuple[object, ...],
+    reading: Reading,
+    choice: Choice,
+    file: LearntVectors | None,
+) -> list[Ranker]:
+    """The same, learnt from the vectors of the second model, and from those of a file of another model."""
+    rankers = []
+    second = model_gate.second_model()
+
+    def at(last: int) -> Choice:
+        """The same layer in a model with another number of layers: its last for the last."""
+        return replace(choice, layer=last if choice.layer == backend.facts.layers else min(choice.layer, last))
+
+    if second is not None:
+        own = at(second.facts.layers)
+        source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
+        if source is not None:
+            rankers.append(Ranker.of(name_of(own, second.spec.title), source.learnt.ranks, is_learnt=True))
+    known = [model for model in (backend, second) if model is not None]
+    if file is None or any(_is_of(file, model, reading) for model in known):
+        return rankers
+    own = at(file.layers[-1])
+    if own.layer in file.layers and own.pooling in file.poolings:
+        title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()})"
+        source = _source(("file", file.model, file.revision, file.reading), file, candidates, key, own, "file")
+        if source is not None:
+            rankers.append(Ranker.of(name_of(own, title), source.learnt.ranks, is_learnt=True))
+    return rankers
+
+
+def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranker]:
+    """The cross-encoder, which sorts the test queries' candidates again; nothing until it has read them."""
+    scorer = model_gate.cross_encoder()
+    if scorer is None:
+        return []
+    if len(scorer.pair_labels()) > 1:
+        st.caption(
+            f"{messages.escape(scorer.spec.title)} gives several numbers for a pair, so it is not compared here."
+        )
+        return []
+    pairs, queries = candidates.pairs, candidates.split.test
+    rows = pairs.rows_of(queries)
+    rows = rows[pairs.is_found[rows]]
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> np.ndarray:
+        scores = np.full(len(pairs), np.nan, np.float32)
+        scores[rows] = scorer.score_pairs(*pairs.texts(rows), progress=report_progress, is_cancelled=is_cancelled)
+        return scores
+
+    scores = progress.prepared(
+        (*key, "cross-encoder", scorer.spec.key, scorer.revision),
+        f"{scorer.spec.title} reads {counted(len(rows), 'candidate')}",
+        work,
+        "learnt_cross_encoder",
+    )
+    if scores is None:
+        return []
+    ranks = learnt_ranking.relevant_ranks(
+        pairs, learnt_ranking.reranked(pairs, scores, candidates.scores["bi"], queries), queries
+    )
+    return [Ranker.of("Cross-encoder", ranks)]

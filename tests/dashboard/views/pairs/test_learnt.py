@@ -1,0 +1,172 @@
+"""The Pairs page's ranking learnt from [CLS] vectors: what it compares, what a control costs, and vectors from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.retrieval.evaluation import learnt_ranking, learnt_vectors
+from components.retrieval.evaluation.graded import collection
+from components.retrieval.evaluation.graded.collection import GradedSet
+from dashboard import caching
+from dashboard.corpora import current
+from tests.dashboard.conftest import Open, figures, plain_table, setting, texts
+from tests.dashboard.test_pages import backend
+
+QUERIES = 40
+
+
+@pytest.fixture(scope="module")
+def few() -> GradedSet:
+    """The demo's first queries, and all documents of their topics: few texts, so that the tests are fast."""
+    whole = collection.demo_graded(current.demo())
+    rows = sorted({row for grades in whole.grades[:QUERIES] for row in grades})[:160]
+    number = {row: position for position, row in enumerate(rows)}
+    grades = [{number[row]: grade for row, grade in each.items() if row in number} for each in whole.grades[:QUERIES]]
+    kept = [query for query, each in enumerate(grades) if each]
+    return GradedSet(
+        "Few news",
+        tuple(whole.documents[row] for row in rows),
+        tuple(whole.queries[query] for query in kept),
+        tuple(grades[query] for query in kept),
+        whole.report,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _few_texts(few: GradedSet) -> Iterator[None]:
+    caching.graded_sets().put("demo", few)
+    yield
+    caching.graded_sets().put("demo", collection.demo_graded(current.demo()))
+
+
+def settled(app: AppTest) -> AppTest:
+    """The page once nothing is worked out any more."""
+    for _ in range(12):
+        jobs = caching.queue().under_way()
+        if not jobs:
+            return app.run()
+        for job in jobs:
+            assert job.finished.wait(150)
+        app.run()
+    raise AssertionError("it never ends")
+
+
+@pytest.fixture
+def page(open_page: Open) -> AppTest:
+    return settled(open_page("pairs", view="learnt"))
+
+
+def bars(app: AppTest) -> dict[str, float]:
+    (trace,) = figures(app)[0]["data"]
+    return dict(zip([name.replace("<br>", " ") for name in trace["y"]], map(float, trace["x"]), strict=True))
+
+
+def test_the_learnt_ranking_stands_beside_the_others(page: AppTest) -> None:
+    assert not page.exception
+    assert page.title[0].value == "Can a ranking be learnt from [CLS] vectors alone?"
+    values = bars(page)
+    assert set(values) == {
+        "Learnt: [CLS] layer 6",
+        "Cosine: [CLS] layer 6",
+        "Bi-encoder",
+        "Cross-encoder",
+        "BM25",
+        "Jelinek-Mercer",
+        "Random order",
+    }
+    assert values["Bi-encoder"] > values["BM25"] > values["Random order"]
+    assert min(values, key=values.__getitem__) == "Random order"
+    answer = next(str(item.value) for item in page.markdown if "Learnt MAP" in str(item.value))
+    assert f"Learnt MAP {values['Learnt: [CLS] layer 6']:.1f} %: better than" in answer
+    table = page.dataframe[-1].value
+    assert dict(zip(table["ranking"], table["MAP"], strict=True)) == pytest.approx(values, abs=0.01)
+
+
+def test_the_reports_are_of_both_parts_and_name_the_majority(page: AppTest) -> None:
+    report = plain_table(page)
+    assert list(report["part"]) == ["test"] * 4 + ["train"] * 4
+    for start in (0, 4):
+        other, relevant, whole, majority = (report.iloc[start + row] for row in range(4))
+        sizes = [int(row["pairs"].replace(",", "")) for row in (other, relevant, whole)]
+        assert sizes[0] + sizes[1] == sizes[2]
+        assert majority["class"] == "always “not relevant”"
+        assert float(majority["accuracy"]) == pytest.approx(sizes[0] / sizes[2], abs=0.006)
+    published = plain_table(page, 1)
+    assert list(published.iloc[3]) == ["test", "relevant", "0.36", "0.21", "0.27", "556"]
+    assert "another collection" in texts(page)
+
+
+def test_a_change_of_c_costs_no_forward_pass(page: AppTest) -> None:
+    before, values = backend().forward_passes, bars(page)
+    page.selectbox(key="w_learnt_c").select("1")
+    settled(page.run())
+    assert setting(page, "learnt_c") == "1"
+    assert backend().forward_passes == before
+    changed = bars(page)
+    assert changed["Learnt: [CLS] layer 6"] != values["Learnt: [CLS] layer 6"]
+    assert changed["Bi-encoder"] == values["Bi-encoder"]
+
+
+def test_the_shown_numbers_are_those_of_the_components(page: AppTest, few: GradedSet) -> None:
+    """The table's support against the pairs, chosen and split here by the same rules."""
+    report = plain_table(page)
+    relevant = sum(int(report.iloc[row]["pairs"]) for row in (1, 5))
+    assert relevant == sum(map(len, few.grades))  # all relevant documents are among the candidates
+
+
+def test_layers_are_trained_on_request(page: AppTest) -> None:
+    assert len(figures(page)) == 2
+    before = backend().forward_passes
+    settled(page.button(key="learnt_every_layer").click().run())
+    assert backend().forward_passes == before
+    learnt, cosine = figures(page)[2]["data"]
+    assert len(learnt["y"]) == 7
+    assert float(learnt["y"][6]) == pytest.approx(bars(page)["Learnt: [CLS] layer 6"], abs=0.01)
+    assert float(cosine["y"][6]) == pytest.approx(bars(page)["Cosine: [CLS] layer 6"], abs=0.01)
+    assert float(learnt["y"][0]) < 10  # nothing to learn from at layer 0: all ties, the worst order
+
+
+def test_texts_side_by_side_are_explained(open_page: Open) -> None:
+    app = settled(open_page("pairs", view="learnt", lf="concatenation"))
+    assert "every query gets the same order of documents" in texts(app)
+    assert "every query gets the same order" not in texts(settled(open_page("pairs", view="learnt")))
+
+
+def test_pairs_are_read_together(open_page: Open) -> None:
+    before = backend().forward_passes
+    app = settled(open_page("pairs", view="learnt", lr="together", lk="3", lo="2"))
+    assert backend().forward_passes > before
+    assert "Cosine: [CLS] layer 6" not in bars(app)
+    assert "Learnt: [CLS] layer 6" in bars(app)
+
+
+def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, few: GradedSet) -> None:
+    """A file of another model joins the table; one of other texts does not, and says so."""
+    pairs = next(
+        job.result.pairs
+        for job in caching.preparations()._finished.values()  # no other way to the session's pairs
+        if hasattr(job.result, "split") and len(job.result.pairs.queries) == len(few.queries)
+    )
+    numbers = np.random.default_rng(0)
+
+    def vectors(pairs_hash: str) -> learnt_vectors.LearntVectors:
+        sides = [
+            numbers.normal(size=(1, 1, count, 8)).astype(np.float32)
+            for count in (len(pairs.queries), len(pairs.documents))
+        ]
+        return learnt_vectors.LearntVectors("org/other", "r1", "apart", (12,), ("cls",), 128, pairs_hash, *sides)
+
+    caching.pair_vectors().put("other.npz " + "0" * 64, vectors(pairs.content_hash))
+    page.session_state["_pair_vectors"] = "other.npz " + "0" * 64
+    values = bars(settled(page.run()))
+    assert "Learnt: other (file, apart), [CLS] layer 12" in values
+    caching.pair_vectors().put("wrong.npz " + "1" * 64, vectors("0" * 64))
+    page.session_state["_pair_vectors"] = "wrong.npz " + "1" * 64
+    settled(page.run())
+    assert "are of other texts" in texts(page)
+    assert len(bars(page)) == len(values) - 1
+    assert learnt_ranking.read_pairs(learnt_ranking.write_pairs(pairs)).content_hash == pairs.content_hash

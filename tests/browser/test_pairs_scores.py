@@ -57,6 +57,20 @@ def test_both_pairs_are_chips_and_truncation_takes_some_away(visit: Visit) -> No
     expect(page.locator("[data-testid=stTable] td", has_text="2: hive.").first).to_be_visible()
 
 
+def test_the_fields_hold_the_current_texts_and_take_others(visit: Visit) -> None:
+    page = visit("/pairs")
+    chips = page.locator(".st-key-chips_relevant .chip")
+    expect(chips).to_have_count(24, timeout=120_000)
+    page.get_by_role("radio", name="A long document").first.click()  # with the query of the texts before
+    expect(chips.nth(40)).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Texts").first.click()
+    expect(page.get_by_role("textbox", name="Query")).to_have_value("How do bees find their way home?")
+    document = page.get_by_role("textbox", name="Relevant document")
+    document.fill("A hive.")
+    document.press("Control+Enter")
+    expect(chips).to_have_count(14, timeout=30_000)  # 10 up to the first [SEP], "a", "hive", ".", [SEP]
+
+
 def test_a_phone_shows_all_of_both_views(visit: Visit) -> None:
     for path, first in (("/pairs", ".row"), ("/pairs?view=scores", ".js-plotly-plot")):
         page = visit(path, phone=True)

@@ -27,7 +27,7 @@ def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dar
     assert page.evaluate(COUNTS) == [["not relevant (190)", 190], ["relevant (10)", 10]]
     before, point = matrix(page), page.evaluate(POINT)
     assert sum(int(text) for text in before if text.isdigit()) == 200
-    handle = page.locator(".st-key-w_threshold [role=slider]")
+    handle = page.get_by_role("slider", name="Threshold (raw logit)")
     handle.focus()
     handle.press("Home")  # accepts everything
     expect(page.locator(".st-key-confusion td").nth(5)).to_have_text("0", timeout=30_000)
@@ -42,19 +42,33 @@ def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dar
 
 def test_both_pairs_are_chips_and_truncation_takes_some_away(visit: Visit) -> None:
     page = visit("/pairs")
-    chips = page.locator(".st-key-chips_relevant .chip, [class*=st-key-chips_relevant] .chip")
+    chips = page.locator(".st-key-chips_relevant .chip")
     expect(chips).to_have_count(24, timeout=120_000)
     expect(chips.nth(1)).to_contain_text("how")
     expect(chips.nth(1)).to_contain_text("2129")
     expect(chips.nth(1)).to_contain_text("0 A")
     expect(chips.nth(10)).to_contain_text("1 B")
     expect(page.get_by_text("1 · relevant document")).to_be_visible()
-    handle = page.locator(".st-key-w_pair_length [role=slider]")
+    handle = page.get_by_role("slider", name="At most (tokens)")
     handle.focus()
-    for _ in range(4):
+    for left in (23, 22):
         handle.press("ArrowLeft")
-    expect(chips).to_have_count(20, timeout=30_000)
-    expect(page.locator("[data-testid=stTable] td", has_text="4: ").first).to_be_visible()
+        expect(chips).to_have_count(left, timeout=30_000)
+    expect(page.locator("[data-testid=stTable] td", has_text="2: hive.").first).to_be_visible()
+
+
+def test_the_fields_hold_the_current_texts_and_take_others(visit: Visit) -> None:
+    page = visit("/pairs")
+    chips = page.locator(".st-key-chips_relevant .chip")
+    expect(chips).to_have_count(24, timeout=120_000)
+    page.get_by_role("radio", name="A long document").first.click()  # with the query of the texts before
+    expect(chips.nth(40)).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Texts").first.click()
+    expect(page.get_by_role("textbox", name="Query")).to_have_value("How do bees find their way home?")
+    document = page.get_by_role("textbox", name="Relevant document")
+    document.fill("A hive.")
+    document.press("Control+Enter")
+    expect(chips).to_have_count(14, timeout=30_000)  # 10 up to the first [SEP], "a", "hive", ".", [SEP]
 
 
 def test_a_phone_shows_all_of_both_views(visit: Visit) -> None:

@@ -150,7 +150,10 @@ def _from_corpus() -> None:
 
 def _own_texts() -> None:
     """The three texts as fields."""
-    with st.popover("Texts", icon=":material/edit:", width="content"):
+    panel = st.popover("Texts", icon=":material/edit:", width="content", key="own_texts", on_change="rerun")
+    if not panel.open:
+        return  # a field in a closed panel shows its first text when the panel opens, not the current one
+    with panel:
         for name, label in TEXTS.items():
             controls.bind(name, st.text_area, label, max_chars=4_000, height=68 if name == "pair_query" else 110)
 

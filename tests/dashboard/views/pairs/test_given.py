@@ -118,6 +118,8 @@ def test_the_length_control_ends_where_nothing_is_truncated(open_page: Open) -> 
 def test_a_missing_text_is_asked_for(open_page: Open) -> None:
     app = open_page("pairs", pr=" ")
     assert "A text is missing" in texts(app)
+    app.session_state["own_texts"] = True
+    app.run()
     app.text_area(key="w_pair_relevant").set_value("The hive is near.").run()
     assert len(rows_of(app)) == 2
 

@@ -12,7 +12,8 @@ from plotly.subplots import make_subplots
 from components.charts import theme
 
 SIMILARITY_COLOURS = {"cosine": theme.BLUE, "dot product": theme.ORANGE}
-_NAME_WIDTH = 12  # characters of a run's name on a line
+_NAME_WIDTH = 9  # characters of a run's name on a line
+_UPRIGHT = 5  # runs whose names fit a phone's width without being turned
 _PANEL_WIDTH = 14  # of a panel's title, which has half of a phone's width
 _WHISKERS = "#70757E"  # of intervals: seen on both pages and on bars, which are pale for that
 _PALE = 0.75
@@ -114,7 +115,7 @@ def first_hit_panels(
                 col=1,
             )
     figure.update_layout(barmode="group", bargap=0.3)
-    figure.update_xaxes(showgrid=False)
+    figure.update_xaxes(showgrid=False, tickangle=0 if len(runs) <= _UPRIGHT else None)
     figure.update_yaxes(rangemode="tozero")
     figure.update_yaxes(title="Recall@1 (%)", range=(0, 102), row=1)
     figure.update_yaxes(title="longer vectors (%)", row=2)

@@ -71,12 +71,12 @@ def similarities(
         run_bars.first_hit_panels(
             [row.name for row in rows],
             [(SIMILARITY_NAMES[name].lower(), [_first_hits(row, name) for row in rows]) for name in SIMILARITIES],
-            "Cosine and dot product over the same vectors",
+            "Cosine and dot product",
         ),
         key="compare_similarities",
         alt=f"Recall@1 of {len(rows)} runs by cosine and by dot product, and by how many per cent the first hits' vectors "
         "and texts are longer than those of the correct answers",
-        message=_message(rows[0]),
+        message=_message(rows[0]) + _largest(rows),
         message_below=True,
         read="A dot product is the cosine times the lengths of both vectors, and a query's length is the same for every "
         "sentence: of two sentences in the same direction, the one with the longer vector wins. If the first hits were as "
@@ -127,6 +127,19 @@ def _message(row: Row) -> str:
         f"first hits are on average {_against(norms[1], 'longer', 'shorter')} than those of the correct answers (by cosine "
         f"{_against(norms[0], 'longer', 'shorter')}), and their texts have {_against(tokens[1], 'more', 'fewer')} tokens "
         f"(by cosine {_against(tokens[0], 'more', 'fewer')})."
+    )
+
+
+def _largest(rows: Sequence[Row]) -> str:
+    """The run whose first hits by dot product have the longest vectors, where there are several runs."""
+    longest = max(rows, key=lambda row: np.nan_to_num(row.excess("dot", row.norms), nan=-np.inf))
+    if len(rows) == 1 or longest is rows[0] or longest.is_scaled:
+        return ""
+    cosine, dot = (100 * longest.recall(similarity).value for similarity in SIMILARITIES)
+    return (
+        f" Dot product favours long vectors most in **{messages.escape(longest.name)}**: they are "
+        f"{_against(longest.excess('dot', longest.norms), 'longer', 'shorter')}, and Recall@1 is {dot:.1f} % instead of "
+        f"{cosine:.1f} % by cosine."
     )
 
 

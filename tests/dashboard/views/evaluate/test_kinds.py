@@ -102,6 +102,7 @@ def test_cosine_and_dot_product_with_the_lengths_of_the_first_hits(open_page: Op
             assert found[name, "y3"][number] == pytest.approx(100 * (tokens[first].mean() / tokens.mean() - 1), abs=0.2)
     assert len(found["cosine", "y"]) == 2  # BM25 has no vectors
     assert "By dot product, the vectors of the first hits are on average" in texts(app)
+    assert "Dot product favours long vectors most in **Layer 3, Max**" in texts(app)
     app.session_state["data_compare_similarities"] = True
     app.run()
     lengths = frame(app, "tokens of the first hits")

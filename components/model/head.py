@@ -71,7 +71,9 @@ class _Dense(torch.nn.Module):
         return result if self.residual is None else result + self.residual(vectors)
 
 
-class _Normalise(torch.nn.Module):
+class Normalise(torch.nn.Module):
+    """Scales vectors to length 1; [.., dim] to [.., dim]."""
+
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.normalize(vectors, dim=-1)
 
@@ -97,14 +99,19 @@ def read_head(folder: Path | None, modules: Sequence[PublishedModule], hidden_si
     size = hidden_size
     for module in modules[pooling_index + 1 :]:
         if module.kind == "Dense":
-            layers.append(_dense(folder, module, size))
+            layers.append(dense_layer(folder, module, size))
             size = int((module.config or {})["out_features"])
         elif module.kind == "Normalize":
-            layers.append(_Normalise())
+            layers.append(Normalise())
     return DenseHead(modes[0], size, torch.nn.Sequential(*layers).double().eval().requires_grad_(False))
 
 
-def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
+def dense_layer(folder: Path, module: PublishedModule, size: int, takes: str = "sentence_embedding") -> torch.nn.Module:
+    """A published Dense layer on vectors of `size` numbers, in float32.
+
+    `takes` is what it must work on: "sentence_embedding" (the pooled vector) or "token_embeddings". Raises
+    HeadNotApplied with the reason if it cannot be applied.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -116,9 +123,10 @@ def _dense(folder: Path, module: PublishedModule, size: int) -> _Dense:
             f"{module.path} has no {WEIGHTS}: its weights are missing, or were published only as a pickle ({PICKLE}), which is "
             "never read because it can run code when it is opened"
         )
-    source = config.get("module_input_name", "sentence_embedding")
-    if source != "sentence_embedding" or (config.get("module_output_name") or source) != source:
-        raise HeadNotApplied("its input is not the pooled vector")
+    source = config.get("module_input_name", takes)
+    if source != takes or (config.get("module_output_name") or source) != source:
+        kind = "the pooled vector" if takes == "sentence_embedding" else "the tokens' vectors"
+        raise HeadNotApplied(f"its input is not {kind}")
     # The default of sentence-transformers if the configuration names none.
     activation_name = str(config.get("activation_function") or "torch.nn.modules.activation.Tanh")
     activation = (

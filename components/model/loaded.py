@@ -64,7 +64,7 @@ class LoadedModel:
             self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
         )
         self.forward_passes = 0
-        self._folder = folder
+        self.folder = folder
         self._eager: Any = None
         self._masked_lm: Any = None
         self._pair_scorer: Any = None
@@ -111,16 +111,16 @@ class LoadedModel:
         """The encoder with its masked-LM head and eager attention. Raises ModelError if none was published."""
         with self.lock:
             if self._masked_lm is None:
-                if self._folder is None or not self.spec.masked_lm:
+                if self.folder is None or not self.spec.masked_lm:
                     raise loading.no_masked_lm(self.spec.title)
-                self._masked_lm = loading.masked_lm(self._folder, self.encoder, self.spec.title)
+                self._masked_lm = loading.masked_lm(self.folder, self.encoder, self.spec.title)
             return self._masked_lm
 
     def pair_scorer(self) -> Any:
         """The encoder with its scoring head. Raises ModelError if none was published."""
         with self.lock:
             if self._pair_scorer is None:
-                self._pair_scorer = loading.pair_scorer(self._folder, self.encoder, self.spec.title)
+                self._pair_scorer = loading.pair_scorer(self.folder, self.encoder, self.spec.title)
             return self._pair_scorer
 
     def next_sentence_head(self) -> torch.nn.Linear:

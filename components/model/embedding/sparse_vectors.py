@@ -1,0 +1,143 @@
+"""SPLADE: a text as weights of pieces of the vocabulary, most of them 0 (Formal et al. 2021).
+
+The masked-LM head gives each position a logit for each piece of the vocabulary. With "max" pooling (SPLADE v2,
+arXiv:2109.10086) the weight of piece v is
+
+    w_v = max over positions i of log(1 + relu(logit_iv))
+
+and with "sum" (the first SPLADE, arXiv:2107.05720) the sum over the positions. Pieces that the text does not contain
+get weights too: the text is expanded. The score of a query and a document is the dot product of their weights.
+
+Folders are those that sentence-transformers' SparseEncoder saves. Its class is not used to read them: the option that
+refuses pickles (model_kwargs={"use_safetensors": True}) covers only the transformer. Another module whose
+model.safetensors is missing is read from pytorch_model.bin (torch.load with weights_only=True), and the classes that
+modules.json names are imported. Both options local_files_only=True and trust_remote_code=False exist and hold.
+
+What it does not give: weights for a model without SPLADE's pooling, whose logits were not trained to be weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from components.arrays import Float32, Int64
+from components.errors import ModelError
+from components.jobs import IsCancelled, ReportProgress
+from components.model.embedding.embedder import Embedder
+from components.model.embedding.options import SENTENCES_PER_BLOCK
+from components.model.files.sentence_config import Role, prompt_for
+from components.model.loaded import LoadedModel
+
+BATCH_TOKENS = 512  # logits of a batch: 512 x 30,522 pieces are 60 MiB, and as many again while they are pooled
+_POOLINGS = ("max", "sum")
+_ACTIVATIONS = ("relu", "log1p_relu")
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedPieces:
+    """The pieces with a weight above 0, the heaviest first."""
+
+    ids: Int64  # [piece]
+    weights: Float32  # [piece]
+    pieces: tuple[str, ...]  # as the vocabulary spells them
+    in_text: tuple[bool, ...]  # whether the text itself has the piece; the others expand it
+
+
+def expanded_pieces(
+    embedder: Embedder, text: str, *, role: Role | None = None, max_length: int | None = None
+) -> ExpandedPieces:
+    """The weights of one text. Raises as `sparse_vectors` does."""
+    model = embedder.model
+    weights = sparse_vectors(embedder, [text], role=role, max_length=max_length)[0]  # [piece]
+    order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights > 0)]
+    own = set(_ids(model, [text], role, max_length)[0])
+    vocabulary = model.tokenization.vocabulary
+    return ExpandedPieces(
+        order,
+        weights[order],
+        tuple(vocabulary[number] if number < len(vocabulary) else "" for number in order.tolist()),
+        tuple(number in own for number in order.tolist()),
+    )
+
+
+def sparse_vectors(
+    embedder: Embedder,
+    texts: Sequence[str],
+    *,
+    role: Role | None = None,
+    max_length: int | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Float32:
+    """The weight of each piece for each text, float32 [text, vocabulary], none negative, as SparseEncoder.encode gives.
+
+    `role` puts the model's own prompt in front. `progress(done, total)` counts texts. Raises ModelError for a model that
+    was not published as SPLADE, InputError for an impossible length, Cancelled.
+    """
+    model = embedder.model
+    pooling, activation = _splade_pooling(model)
+    size = int(model.encoder.get_input_embeddings().num_embeddings)
+    result = np.empty((len(texts), size), np.float32)
+    done = 0
+    for start in range(0, len(texts), SENTENCES_PER_BLOCK):
+        rows_ids = _ids(model, texts[start : start + SENTENCES_PER_BLOCK], role, max_length)
+        for rows, weights in embedder.in_batches(
+            rows_ids,
+            [len(ids) for ids in rows_ids],
+            lambda batch: _weights(model, batch, pooling, activation),
+            BATCH_TOKENS,
+            is_cancelled,
+        ):
+            result[rows + start] = weights
+            done += len(rows)
+            progress(done, len(texts))
+    return result
+
+
+def _ids(model: LoadedModel, texts: Sequence[str], role: Role | None, max_length: int | None) -> list[list[int]]:
+    """The ids of texts behind the model's own prompt, truncated to its own maximum length by default."""
+    prompt = prompt_for(model.sentence_config, role)
+    length = model.own_max_length if max_length is None else max_length
+    return model.tokenization.encode_many([prompt + text for text in texts], length)[0]
+
+
+def _splade_pooling(model: LoadedModel) -> tuple[str, str]:
+    """How the model was published to pool: ("max" or "sum", "relu" or "log1p_relu"). Raises ModelError."""
+    modules = [module for module in model.sentence_config.modules if module.path]
+    config = modules[0].config or {} if len(modules) == 1 and modules[0].kind == "SpladePooling" else None
+    if config is None:
+        raise ModelError(
+            "unsupported",
+            f"{model.spec.title} does not give weights to the pieces of its vocabulary.",
+            "A model that was published as SPLADE was expected: a masked-LM head followed by SpladePooling alone.",
+            "Choose a SPLADE model.",
+        )
+    pooling = str(config.get("pooling_strategy", "max"))
+    activation = str(config.get("activation_function", "relu"))
+    if pooling not in _POOLINGS or activation not in _ACTIVATIONS:
+        raise ModelError(
+            "unsupported",
+            f"{model.spec.title} was published with a pooling that is unknown here ({pooling[:40]}, {activation[:40]}).",
+            f"Known are {' and '.join(_POOLINGS)}, with {' or '.join(_ACTIVATIONS)}.",
+            "Choose another SPLADE model.",
+        )
+    return pooling, activation
+
+
+def _weights(model: LoadedModel, rows_ids: Sequence[Sequence[int]], pooling: str, activation: str) -> Float32:
+    """The weights of one batch, float32 [text, vocabulary]."""
+    module = model.masked_lm()
+    ids, mask, segments = model.tokenization.padded(rows_ids, [[0] * len(row) for row in rows_ids])
+    with model.forward_pass():
+        inputs = model.tensors(ids, mask, segments)
+        logits = module(**inputs).logits.float()  # [text, token, vocabulary]
+        weights = torch.log1p(torch.relu(logits * inputs["attention_mask"].unsqueeze(-1)))
+        if activation == "log1p_relu":  # arXiv:2504.14839
+            weights = torch.log1p(weights)
+        pooled = weights.amax(dim=1) if pooling == "max" else weights.sum(dim=1)
+        result: Float32 = pooled.cpu().numpy()
+    return result

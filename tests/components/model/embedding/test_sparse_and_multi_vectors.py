@@ -1,0 +1,180 @@
+"""SPLADE's weights and ColBERT's token vectors against sentence-transformers' own classes, on tiny seeded models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import string
+
+import numpy as np
+import pytest
+import torch
+
+from components.errors import InputError, ModelError
+from components.jobs import Cancelled
+from components.model.backend import Backend
+from tests import tiny
+
+TEXTS = ["the cat sat on the bank", "money", "a red hat, we will walk by the river!", "dog 你 é", "walking " * 70, ""]
+
+
+def save_sparse(folder, pooling="max", activation="relu", prompts=None):
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
+
+    encoder = MLMTransformer(str(tiny.save_tiny_masked_lm(folder / "encoder")))
+    model = SparseEncoder(modules=[encoder, SpladePooling(pooling, activation)], device="cpu", prompts=prompts)
+    model.save(str(folder / "sparse"), create_model_card=False)
+    return folder / "sparse"
+
+
+def save_multi(folder, normalise=True, **mask):
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    torch.manual_seed(5)
+    takes = {"module_input_name": "token_embeddings"}
+    dense = Dense(32, 12, bias=False, activation_function=torch.nn.Identity(), **takes)
+    scaled = [Normalize(**takes)] if normalise else []
+    modules = [Transformer(str(tiny.save_tiny(folder / "encoder"))), dense, *scaled, MultiVectorMask(**mask)]
+    model = MultiVectorEncoder(modules=modules, device="cpu", prompts={"query": "red ", "document": ""})
+    model.save(str(folder / "multi"), create_model_card=False)
+    return folder / "multi"
+
+
+def change(folder, name, **values):
+    path = folder / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture(scope="module")
+def sparse_folder(tmp_path_factory):
+    return save_sparse(tmp_path_factory.mktemp("splade"))
+
+
+@pytest.fixture(scope="module")
+def multi_folder(tmp_path_factory):
+    return save_multi(tmp_path_factory.mktemp("colbert"), skiplist_words=list(string.punctuation))
+
+
+@pytest.mark.parametrize("pooling", ["max", "sum"])
+@pytest.mark.parametrize("activation", ["relu", "log1p_relu"])
+def test_sparse_vectors_equal_sentence_transformers(tmp_path, pooling, activation):
+    from sentence_transformers import SparseEncoder
+
+    folder = save_sparse(tmp_path, pooling, activation, {"query": "the ", "document": ""})
+    reference, ours = SparseEncoder(str(folder), device="cpu", local_files_only=True), Backend.load(str(folder))
+    expected = reference.encode(TEXTS, convert_to_sparse_tensor=False).numpy()
+    found = ours.sparse_vectors(TEXTS)
+    assert (expected > 0).any(axis=1).all()
+    assert 0 < (expected > 0).mean() < 1
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    of_queries = reference.encode_query(TEXTS, convert_to_sparse_tensor=False).numpy()
+    np.testing.assert_allclose(ours.sparse_vectors(TEXTS, role="query"), of_queries, rtol=1e-5, atol=1e-5)
+    assert not np.allclose(of_queries, expected)
+
+
+def test_expanded_pieces_are_sorted_and_say_which_the_text_has(sparse_folder):
+    from sentence_transformers import SparseEncoder
+
+    ours = Backend.load(str(sparse_folder))
+    reference = SparseEncoder(str(sparse_folder), device="cpu", local_files_only=True)
+    found = ours.expanded_pieces("the cat sat")
+    expected = reference.decode(reference.encode("the cat sat"), top_k=None)
+    assert dict(zip(found.pieces, found.weights.tolist(), strict=True)) == pytest.approx(dict(expected), abs=1e-5)
+    assert (np.diff(found.weights) <= 0).all()
+    assert (found.weights > 0).all()
+    own = {piece for piece, is_own in zip(found.pieces, found.in_text, strict=True) if is_own}
+    assert own == {"[CLS]", "[SEP]", "the", "cat", "sat"} & set(found.pieces)
+    assert not all(found.in_text)
+
+
+def test_progress_and_cancelling_of_sparse_vectors(sparse_folder):
+    ours, seen = Backend.load(str(sparse_folder)), []
+    ours.sparse_vectors(TEXTS, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (len(TEXTS), len(TEXTS))
+    with pytest.raises(Cancelled):
+        ours.sparse_vectors(TEXTS, is_cancelled=lambda: True)
+    with pytest.raises(InputError):
+        ours.sparse_vectors(TEXTS, max_length=10_000)
+
+
+def test_models_without_splade_are_refused(tmp_path, sparse_folder, multi_folder, embedded):
+    for model in (embedded, Backend.load(str(multi_folder))):
+        with pytest.raises(ModelError, match="does not give weights"):
+            model.sparse_vectors(["the cat"])
+    folder = shutil.copytree(sparse_folder, tmp_path / "changed")
+    change(folder, "1_SpladePooling/config.json", pooling_strategy="median")
+    with pytest.raises(ModelError, match="unknown here"):
+        Backend.load(str(folder)).sparse_vectors(["the cat"])
+
+
+@pytest.mark.parametrize(
+    ("normalise", "mask"),
+    [
+        (True, {"skiplist_words": list(string.punctuation)}),
+        (False, {"skiplist_words": ["the", "nowhere"], "skiplist_tasks": ["query", "document"]}),
+        (True, {"keep_only_token_ids": [5, 6, 7, 8]}),
+        (True, {}),
+    ],
+)
+def test_token_vectors_and_maxsim_equal_sentence_transformers(tmp_path, normalise, mask):
+    from sentence_transformers import MultiVectorEncoder
+
+    folder = save_multi(tmp_path, normalise, **mask)
+    reference, ours = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True), Backend.load(str(folder))
+    queries, documents = TEXTS[:3], [text for text in TEXTS if text]
+    expected = {"query": reference.encode_query(queries), "document": reference.encode_document(documents)}
+    found = {"query": ours.multi_vectors(queries, "query"), "document": ours.multi_vectors(documents, "document")}
+    for role in ("query", "document"):
+        for mine, theirs in zip(found[role], expected[role], strict=True):
+            np.testing.assert_allclose(mine, np.asarray(theirs), atol=1e-5)
+    scores = [
+        [float((query @ document.T).max(axis=1).sum()) if len(document) else 0.0 for document in found["document"]]
+        for query in found["query"]
+    ]
+    theirs = reference.similarity(expected["query"], expected["document"]).numpy()
+    has_tokens = [len(document) > 0 for document in found["document"]]
+    np.testing.assert_allclose(np.array(scores)[:, has_tokens], theirs[:, has_tokens], atol=1e-4)
+
+
+def test_the_published_lengths_of_queries_and_documents_are_kept(tmp_path, multi_folder):
+    from sentence_transformers import MultiVectorEncoder
+
+    folder = shutil.copytree(multi_folder, tmp_path / "changed")
+    change(folder, "sentence_bert_config.json", query_length=5, document_length=9)
+    reference, ours = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True), Backend.load(str(folder))
+    for role, encode in (("query", reference.encode_query), ("document", reference.encode_document)):
+        for mine, theirs in zip(ours.multi_vectors(TEXTS[:3], role), encode(TEXTS[:3]), strict=True):
+            np.testing.assert_allclose(mine, np.asarray(theirs), atol=1e-5)
+    assert len(ours.multi_vectors(TEXTS[:1], "query")[0]) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("sentence_bert_config.json", {"query_expansion": {"strategy": "fixed", "attend": False, "length": 32}}),
+        ("config_sentence_transformers.json", {"query_prefix": "[Q] "}),
+        ("1_Dense/config.json", {"module_input_name": "sentence_embedding"}),
+    ],
+)
+def test_what_is_not_done_here_is_refused(tmp_path, multi_folder, name, values):
+    folder = shutil.copytree(multi_folder, tmp_path / "changed")
+    change(folder, name, **values)
+    with pytest.raises(ModelError, match="no vectors for late interaction, because"):
+        Backend.load(str(folder)).multi_vectors(["the cat"], "query")
+
+
+def test_a_dense_layer_without_safetensors_is_never_read_from_a_pickle(tmp_path, multi_folder):
+    folder = shutil.copytree(multi_folder, tmp_path / "changed")
+    (folder / "1_Dense" / "model.safetensors").unlink()
+    torch.save({"linear.weight": torch.zeros(12, 32)}, folder / "1_Dense" / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="pickle"):
+        Backend.load(str(folder)).multi_vectors(["the cat"], "query")
+
+
+def test_models_without_late_interaction_are_refused(embedded, sparse_folder):
+    for model in (embedded, Backend.load(str(sparse_folder))):
+        with pytest.raises(ModelError, match="was not published for late interaction"):
+            model.multi_vectors(["the cat"], "document")

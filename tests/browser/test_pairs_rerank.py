@@ -20,7 +20,7 @@ def test_the_figure_has_a_line_per_candidate(visit: Visit) -> None:
     lines(page, 12)
     expect(page.get_by_text(re.compile("Correct answer: from rank 4 up to 1"))).to_be_visible()
     settle(page)
-    page.get_by_role("button", name="Army rescues villagers by boat").click()
+    page.get_by_role("radio", name="Army rescues villagers by boat").click()
     expect(page.get_by_text(re.compile("Correct answer: from rank 1 down to"))).to_be_visible(timeout=120_000)
     lines(page, 12)
     assert "q=Army" in page.url

@@ -223,7 +223,8 @@ def _times(orders: _TwoOrders) -> None:
     columns[2].metric(f"Re-ranking {count} candidates", _milliseconds(scored.seconds))
     alone = "" if scored.was_alone else " Other jobs were at work meanwhile: alone it is faster."
     st.caption(
-        f"Measured on this server; other programs on it make these times longer. The second stage takes {_milliseconds(scored.seconds / count)} per "
+        "Measured on this server; other programs on it make these times longer. The second stage takes "
+        f"{_milliseconds(scored.seconds / count)} per "
         f"candidate, and its time grows with k.{alone}"
     )
 

@@ -567,5 +567,5 @@ def test_a_second_stage_ranks_the_first_candidates_only(
         old = left.index(row["index"]) + 1 if row["index"] in left else 0
         expected_kind = "new" if not old else "same" if old == rank else "up" if rank < old else "down"
         assert row["change"]["kind"] == expected_kind
-    scored = [trace for trace in figures(app)[1]["data"] if trace["type"] == "bar"][0]
+    scored = next(trace for trace in figures(app)[1]["data"] if trace["type"] == "bar")
     assert sum(map(int, scored["y"])) == count  # the others have no score

@@ -44,7 +44,7 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend) -> No
     app = settled(open_page("pairs", view="disagree", nq="6", k="8"))
     assert not app.exception
     corpus, model = current.demo(), backend()
-    queries, rows = view.sample_of_queries(corpus, 6)
+    queries, _ = view.sample_of_queries(corpus, 6)
     vectors = model.embed([*queries, *corpus.texts], options=model.embed_options(precision="float32"))[0, 0]
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     differences = []

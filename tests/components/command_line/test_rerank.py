@@ -61,7 +61,7 @@ def test_the_hits_of_each_query_are_in_the_cross_encoders_order(name, index, sco
         )
     else:
         path.write_text("\n".join(["number,query", *(f"{row},{query}" for row, query in enumerate(QUERIES))]))
-    done = run("rerank", str(index), str(path), "-k", "4", "--json", "-")
+    done = run("rerank", str(index), str(path), "-k", "4", "--precision", "float32", "--json", "-")
     assert done.returncode == 0, done.stderr
     assert "12/12" in done.stderr
     result = json.loads(done.stdout)

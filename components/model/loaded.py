@@ -127,7 +127,7 @@ class LoadedModel:
         """The head for next-sentence prediction. Raises ModelError if none was published."""
         with self.lock:
             if self._next_sentence is None:
-                self._next_sentence = loading.next_sentence_head(self._folder, self.encoder, self.spec.title)
+                self._next_sentence = loading.next_sentence_head(self.folder, self.encoder, self.spec.title)
             return self._next_sentence
 
 

@@ -91,9 +91,12 @@ def similarities(
 
 
 def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, PairIndexes]) -> Row | None:
-    """A run by both similarities; None for one without vectors. Raises NoResult."""
+    """A run by both similarities; None for one without vectors, and for a re-ranked one, which has another order.
+
+    Raises NoResult.
+    """
     code = choices.parsed(entry.code)
-    if code is None or code.model not in indexes:
+    if code is None or code.second or code.model not in indexes:
         return None
     of_model = indexes[code.model]
     where = f"similarities_{code.model}"

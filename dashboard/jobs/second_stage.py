@@ -114,7 +114,11 @@ def pair_run(stage: SecondStage, pairs: Pairs, indexes: PairIndexes, found: Cand
     system = {**first.system, "kind": "re-ranked" if stage.cross_encoder else "MaxSim", "candidates": stage.k}
     if stage.cross_encoder is not None:
         scorer = stage.cross_encoder
-        system |= {"cross_encoder": scorer.spec.key, "cross_encoder_revision": scorer.revision}
+        system |= {
+            "cross_encoder": scorer.spec.key,
+            "cross_encoder_revision": scorer.revision,
+            "cross_encoder_max_length": scorer.own_max_length,
+        }
     milliseconds, made = timing(stage, pairs, indexes, found).known() or (None, found.made)
     return replace(
         first,

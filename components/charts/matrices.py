@@ -43,6 +43,7 @@ def token_matrix(
     upright: bool = True,
     second_text: int | None = None,
     narrow: bool = False,
+    plot_height: int | None = None,
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
 
@@ -52,6 +53,7 @@ def token_matrix(
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
     second's columns. `narrow`: for
     a quarter of a page, with square cells, few and short labels, and no names of the axes.
+    `plot_height` in pixels replaces the height that fits the number of tokens.
     """
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
@@ -92,6 +94,7 @@ def token_matrix(
         scaleanchor="x" if is_square else None,
     )
     plot = _NARROW_PLOT if narrow else _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
+    plot = plot_height or plot
     longest = max((min(len(label), _NARROW_LABEL if narrow else _LABEL) for label in column_labels), default=0)
     # Never so low that the numbers of the colour scale overlap.
     height = max(240 if narrow else 330, 46 + plot + _LETTER * longest + (10 if narrow else 34))

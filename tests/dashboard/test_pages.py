@@ -849,7 +849,7 @@ def test_a_csv_holds_no_formulas() -> None:
 def test_a_page_shows_the_controls_of_what_it_uses(open_page: Open, page: str) -> None:
     app = open_page(page, **({"by": "pca"} if page == "map" else {}))  # UMAP would be compiled first
     models = {item.key for item in app.sidebar.selectbox}
-    assert ("w_model2" in models) == (page in {"tokens", "layers", "heatmaps", "search", "evaluate"})
+    assert ("w_model2" in models) == (page in {"tokens", "layers", "heatmaps", "search", "evaluate", "pairs"})
     assert "w_model" in models
     uses_sentences = page not in {"search", "evaluate", "pairs", "training"}
     assert ("w_set" in {item.key for item in app.main.selectbox}) == uses_sentences

@@ -13,7 +13,7 @@ import streamlit as st
 from components.analysis import pair_scales
 from components.errors import InputError, ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
-from dashboard import caching, state
+from dashboard import caching, pair_links, state
 from dashboard.corpora import current
 from dashboard.settings import DEFAULT_TRIPLE
 from dashboard.ui import browser, controls, figures, messages, model_gate
@@ -213,6 +213,7 @@ def _pair(
         )
         logits = caching.pair_logits(scorer, (query,), (reading.document,), length, truncation)[0]
         st.markdown(f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}")
+        pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
     return logits
 
 

@@ -73,10 +73,10 @@ Path("vectors.npz").write_bytes(learnt_vectors.write_vectors(vectors))
 """
 # (part, class, precision, recall, F1, support): another collection, model and way of choosing the pairs.
 PUBLISHED = (
-    ("train", "not relevant", 0.79, 0.97, 0.87, 4765),
-    ("train", "relevant", 0.84, 0.34, 0.49, 1908),
     ("test", "not relevant", 0.78, 0.88, 0.83, 1748),
     ("test", "relevant", 0.36, 0.21, 0.27, 556),
+    ("train", "not relevant", 0.79, 0.97, 0.87, 4765),
+    ("train", "relevant", 0.84, 0.34, 0.49, 1908),
 )
 
 
@@ -188,8 +188,12 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
         for words, is_above in (("better than", True), ("worse than", False))
     }
     cosine = next((other.name for other in rankers if other.name.startswith("Cosine")), None)
-    if cosine is not None and not is_better(cosine) and messages.escape(cosine) not in named["worse than"]:
-        named["not better than"] = ["plain cosine"]
+    level = {cosine: "plain cosine", best_words: best_words}
+    named["not better than"] = [
+        words
+        for name, words in level.items()
+        if name is not None and not is_better(name) and messages.escape(name) not in named["worse than"]
+    ]
     parts = [f"{words} {', '.join(names)}" for words, names in named.items() if names]
     if verdict == "No":
         parts.insert(0, "not better than a random order")
@@ -250,7 +254,8 @@ def _ranking_table(rankers: Sequence[Ranker], measure: str) -> None:
     table[f"learnt differs ({measure})"] = [
         "the learnt ranking" if ranker is rankers[0] else _words(standings[ranker.name]) for ranker in rankers
     ]
-    st.dataframe(table, hide_index=True, key="learnt_table")
+    digits = {name: st.column_config.NumberColumn(format="%.1f") for name in learnt_rankers.MEASURES.values()}
+    st.dataframe(table, hide_index=True, key="learnt_table", column_config=digits)
     st.caption(
         "Means over the test queries, in per cent. The last column: the first row's lead over each other one, with its p-value "
         "(randomisation test, adjusted by Holm's method)."
@@ -306,8 +311,8 @@ def _reports(ranking: LearntRanking) -> None:
         st.caption(
             "Logistic regression on [CLS] vectors of **another collection**: on test pairs an accuracy of 0.72, where always "
             "answering “not relevant” gives 0.76. They are for orientation only and cannot be compared with the table above: "
-            "the texts, the model and the choice of pairs differ. They show the same pattern: training pairs are classified "
-            "better than test pairs, and few relevant pairs are found."
+            "the texts, the model and the choice of pairs differ. There the training pairs were classified better than the "
+            "test pairs, and few of the relevant pairs were found."
         )
 
 

@@ -11,13 +11,16 @@ from components.charts.evaluation import (
     MARKED,
     Cost,
     Curve,
+    RankedBar,
     agreement_curves,
     curves_over,
     grid_height,
     measure_grid,
+    pair_precision,
     precision_recall,
     predicted_against_people,
     quality_and_cost,
+    ranking_bars,
     threshold_curve,
 )
 
@@ -284,3 +287,26 @@ def test_the_curve_of_a_threshold_has_steps_its_point_and_chance():
     assert list(curve.customdata) == ["0.100", "0.900", "above all scores"]
     assert set(chance.y) == {0.25}
     assert (point.x, point.y) == ((0.5,), (1.0,))
+
+
+def test_ranking_bars_have_the_best_on_top_and_their_intervals():
+    bars = [
+        RankedBar("BM25", 20.0, 15.0, 26.0),
+        RankedBar("learnt <b>", 30.0, 24.0, 37.0, is_marked=True),
+        RankedBar("by chance", 2.0, 1.0, 4.0),
+    ]
+    (trace,) = ranking_bars(bars, "title", measure="MAP").data
+    assert list(trace.y) == ["by chance", "BM25", "learnt &lt;b&gt;"]  # plotly draws the last on top
+    assert list(trace.x) == [2, 20, 30]
+    assert list(trace.error_x.array) == [2, 6, 7]
+    assert list(trace.error_x.arrayminus) == [1, 5, 6]
+    colours = trace.marker.color
+    assert colours[2] != colours[0] == colours[1]
+
+
+def test_precision_of_pairs_has_the_line_of_chance():
+    recall, precision = np.array([100.0, 50.0, 0.0]), np.array([20.0, 60.0, 100.0])
+    figure = pair_precision([("test", recall, precision)], 20.0, "t", points=("11 points", recall, precision))
+    assert [trace.name for trace in figure.data] == ["test", "11 points", "by chance"]
+    assert [trace.mode for trace in figure.data] == ["lines", "markers", "lines"]
+    assert list(figure.data[2].y) == [20, 20]

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
+from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation import learnt_vectors
 from components.retrieval.evaluation.learnt_ranking import JudgedPairs, combined
 from components.retrieval.evaluation.learnt_vectors import check_fit, read_vectors, vectors_of, write_vectors
+from components.retrieval.index.build import build_index
 
 PAIRS = JudgedPairs(
     ("river bank", "a loan"),
@@ -49,6 +51,27 @@ def test_vectors_are_those_of_single_passes(embedded, apart, together):
         np.testing.assert_allclose(together.features(PAIRS, 6, "cls", "both")[row], joint[6, 0], atol=1e-5)
         np.testing.assert_allclose(together.features(PAIRS, 0, "mean", "both")[row], joint[0].mean(axis=0), atol=1e-5)
     assert np.ptp(apart.features(PAIRS, 0, "cls", "difference")) == 0  # [CLS] knows nothing of its text there
+
+
+def test_vectors_out_of_indexes_are_the_same_and_cost_no_pass(embedded, apart, tmp_path):
+    def index(name, texts, role, layers=range(7), poolings=("mean", "cls", "max")):
+        options = embedded.embed_options(layers, poolings, precision="float32", role=role)
+        return build_index(embedded, Texts(name, texts), tmp_path / name, options, "float32")
+
+    # Of a collection with other texts, in another order.
+    documents = index("documents", ("Something else.", *PAIRS.documents[::-1]), "document")
+    queries = index("queries", ("another query", *PAIRS.queries), "query")
+    pairs = replace(PAIRS, query_numbers=np.array([1, 2]), document_numbers=np.array([3, 2, 1]))
+    before = embedded.forward_passes
+    known = learnt_vectors.from_indexes(documents, queries, pairs)
+    assert embedded.forward_passes == before
+    for name, value in vars(apart).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_allclose(getattr(known, name), value, atol=2e-5)
+        else:
+            assert getattr(known, name) == value, name
+    without = index("maximum", PAIRS.documents, "document", poolings=("max",))
+    assert learnt_vectors.from_indexes(without, queries, PAIRS) is None
 
 
 def test_cosines_are_of_all_documents(embedded, apart):

@@ -83,7 +83,9 @@ def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> 
 
 
 def test_cosine_and_dot_product_with_the_lengths_of_the_first_hits(open_page: Open, embedded_folder: Path) -> None:
-    app = ready(open_page("evaluate", view="compare", fig="similarities", r=["m.6.mean", "m.3.max", "ms.5.m.6.mean", "bm25"]))
+    app = ready(
+        open_page("evaluate", view="compare", fig="similarities", r=["m.6.mean", "m.3.max", "ms.5.m.6.mean", "bm25"])
+    )
     assert not app.error
     (drawn,) = figures(app)
     demo = current.demo()

@@ -160,3 +160,12 @@ def test_next_sentence_prediction_is_shown_for_a_model_that_has_it(open_page: Op
     query, *documents = DEFAULT_TRIPLE
     expected = model.next_sentence_probabilities([query] * 2, documents)
     assert [item.value for item in app.metric] == [f"{100 * value:.1f} %" for value in expected]
+
+
+def test_a_pair_is_opened_in_the_pages_that_show_it(open_page: Open) -> None:
+    app = open_page("pairs")
+    app.button(key="pair_in_attention_other").click().run()
+    assert not app.exception
+    assert app.session_state["sentences"] == (DEFAULT_TRIPLE[0], DEFAULT_TRIPLE[2])
+    assert app.session_state["model"] == EMBEDDED_CROSS_ENCODER_KEY
+    assert app.session_state["reading"] == "together"

@@ -120,6 +120,8 @@ def _consent_screen(setting: str) -> None:
 
 def _while_loading(key: str) -> None:
     st.caption("Loading takes a moment the first time; after that the model stays in memory.")
+    if key != "main":  # it has been drawn for the first model, and a page may have the container once
+        return
     with st.container(key="preload"):
         # Hidden: the browser loads plotly's code (5 MB) now, while it has nothing else to do.
         st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{key}", alt="An empty figure")

@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
     from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
-    from components.retrieval.evaluation.learnt_vectors import LearntVectors
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.pooling_lab import LabLayers, Pooled
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo
+    from components.retrieval.learnt.learnt_vectors import LearntVectors
     from components.retrieval.search.static_vectors import StaticVectors
     from components.training.data import Split, TrainingData
     from components.training.history import History, HistoryReader

@@ -24,8 +24,8 @@ from components.model.catalog import (
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, TRUNCATIONS, clean_text
 from components.model.trace import EVERY_POOLING
-from components.retrieval.evaluation.learnt_ranking import COMBINATIONS
-from components.retrieval.evaluation.learnt_vectors import READINGS
+from components.retrieval.learnt.learnt_ranking import COMBINATIONS
+from components.retrieval.learnt.learnt_vectors import READINGS
 from components.retrieval.search.exact import SIMILARITIES
 from components.retrieval.search.lexical import KINDS
 from components.training.data import DEMO

@@ -120,9 +120,11 @@ def _consent_screen(setting: str) -> None:
 
 def _while_loading(key: str) -> None:
     st.caption("Loading takes a moment the first time; after that the model stays in memory.")
-    with st.container(key=f"preload_{key}"):
+    if key != "main":  # the first model's load has drawn it
+        return
+    with st.container(key="preload"):
         # Hidden: the browser loads plotly's code (5 MB) now, while it has nothing else to do.
-        st.plotly_chart({"data": [{"type": "scatter"}]}, key=f"preload_{key}_figure", alt="An empty figure")
+        st.plotly_chart({"data": [{"type": "scatter"}]}, key="preload_figure", alt="An empty figure")
 
 
 def _failure_screen(spec: ModelSpec, job: Job) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import evaluation as charts
+from components.charts.retrieval import evaluation as charts
 from components.retrieval.evaluation import metrics
 from dashboard import caching, state
 from dashboard.jobs import evaluation, progress, second_stage

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import evaluation as charts
+from components.charts.retrieval import evaluation as charts
 from components.jobs import Stoppable
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.arrays import Int64
-from components.charts import evaluation as charts
+from components.charts.retrieval import evaluation as charts
 from components.model.trace import Pooling
 from components.retrieval.evaluation import metrics
 from dashboard import caching, state

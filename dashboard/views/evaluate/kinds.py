@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pandas as pd
 import streamlit as st
 
-from components.charts import run_bars
+from components.charts.retrieval import run_bars
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import run_bars
+from components.charts.retrieval import run_bars
 from components.retrieval.evaluation import metrics
 from components.retrieval.search.exact import SIMILARITIES
 from dashboard.jobs import embedding, evaluation

@@ -11,8 +11,8 @@ import streamlit as st
 from scipy import stats
 
 from components.arrays import Float64
-from components.charts import evaluation as charts
 from components.charts import theme
+from components.charts.retrieval import evaluation as charts
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES

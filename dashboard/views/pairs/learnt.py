@@ -12,11 +12,12 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import curves as curve_charts
-from components.charts import evaluation as charts
+from components.charts.retrieval import evaluation as charts
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.retrieval.evaluation import learnt_ranking, learnt_vectors, metrics
+from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
+from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from dashboard import caching, settings
 from dashboard.corpora import graded_sets, uploads
 from dashboard.jobs import progress
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
-    from components.retrieval.evaluation.learnt_ranking import (
+    from components.retrieval.learnt.learnt_ranking import (
         ClassFigures,
         Combination,
         LearntRanking,
         Part,
         Report,
     )
-    from components.retrieval.evaluation.learnt_vectors import LearntVectors, Reading
+    from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
 
 MEASURE_HELP = (
     "MAP: the mean precision at the ranks of the relevant documents, over the whole ranking. P@10: the share of the first ten "
@@ -64,7 +65,7 @@ SAME_ORDER = (
 ELSEWHERE = """\
 from pathlib import Path
 from components.model.backend import Backend
-from components.retrieval.evaluation import learnt_ranking, learnt_vectors
+from components.retrieval.learnt import learnt_ranking, learnt_vectors
 
 pairs = learnt_ranking.read_pairs(Path("bert-internals-pairs.json").read_bytes())
 model = Backend.load("google-bert/bert-base-uncased")

@@ -12,8 +12,8 @@ import streamlit as st
 from components.arrays import arrays_of
 from components.errors import InputError
 from components.jobs import Cancelled, Stoppable
-from components.retrieval.evaluation import learnt_ranking, learnt_vectors
 from components.retrieval.evaluation.graded import metrics as graded_metrics
+from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from components.retrieval.search.lexical import make_ranker
 from dashboard.jobs import evaluation, progress
 from dashboard.jobs.embedding import EmbedRequest
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
-    from components.retrieval.evaluation.learnt_ranking import (
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.learnt.learnt_ranking import (
         Combination,
         JudgedPairs,
         LearntRanking,
         QuerySplit,
     )
-    from components.retrieval.evaluation.learnt_vectors import LearntVectors, Reading
-    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
 
 MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
 READING = {"apart": "Apart", "together": "Together"}

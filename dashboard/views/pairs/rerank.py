@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import reranking as charts
-from components.charts.reranking import CostLine
+from components.charts.retrieval import reranking as charts
+from components.charts.retrieval.reranking import CostLine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.search.rerank import in_order_of
 from dashboard import state
@@ -23,7 +23,7 @@ from dashboard.ui.wording import POOLING_NAMES, duration
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from components.charts.reranking import Kind
+    from components.charts.retrieval.reranking import Kind
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.search.rerank import Reranked

@@ -15,7 +15,8 @@ import streamlit as st
 
 from components.analysis import pair_scales
 from components.arrays import read_only
-from components.charts import evaluation, histogram
+from components.charts import histogram
+from components.charts.retrieval import evaluation
 from components.retrieval.evaluation import threshold
 from components.retrieval.search.exact import top
 from dashboard import caching, state

@@ -11,8 +11,8 @@ import streamlit as st
 
 from components.arrays import Float64, Int64, cosine
 from components.charts import curves
-from components.charts import evaluation as evaluation_charts
 from components.charts import training as charts
+from components.charts.retrieval import evaluation as evaluation_charts
 from components.errors import InputError, UserError
 from components.jobs import part_of
 from components.model.catalog import RUN_PREFIX, spec_of

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts import evaluation as evaluation_charts
 from components.charts import objective_pictures
 from components.charts import training as charts
+from components.charts.retrieval import evaluation as evaluation_charts
 from components.training.objectives import OBJECTIVES, Objective
 from components.training.settings import learning_rates, warmup_steps
 from dashboard.ready_made import ASSETS

@@ -9,6 +9,7 @@ from typing import Any
 import ir_measures
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, spec_of
 from components.retrieval.corpora.corpus import Corpus, read_corpus
@@ -161,3 +162,15 @@ def test_without_a_cross_encoder_its_runs_have_no_result() -> None:
     assert request.second_stage(VectorCode("m", 6, "mean")) is None
     with pytest.raises(NoResult):
         request.second_stage(VectorCode("m", 6, "mean", "rr", 10))
+
+
+def test_a_page_can_wait_for_a_model_and_a_cross_encoder_in_one_run() -> None:
+    def page() -> None:
+        from dashboard.ui import model_gate
+
+        model_gate._while_loading("main")
+        model_gate._while_loading("cross_encoder")
+
+    app = AppTest.from_function(page).run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 1

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.retrieval.evaluation import learnt_ranking, learnt_vectors
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
+from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from dashboard import caching
 from dashboard.corpora import current
 from tests.dashboard.conftest import Open, figures, plain_table, setting, texts

@@ -10,10 +10,10 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.evaluation import learnt_vectors
-from components.retrieval.evaluation.learnt_ranking import JudgedPairs, combined
-from components.retrieval.evaluation.learnt_vectors import check_fit, read_vectors, vectors_of, write_vectors
 from components.retrieval.index.build import build_index
+from components.retrieval.learnt import learnt_vectors
+from components.retrieval.learnt.learnt_ranking import JudgedPairs, combined
+from components.retrieval.learnt.learnt_vectors import check_fit, read_vectors, vectors_of, write_vectors
 
 PAIRS = JudgedPairs(
     ("river bank", "a loan"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from components.charts import bars, theme
-from components.charts.reranking import CostLine, pair_cost, rank_changes
+from components.charts.retrieval.reranking import CostLine, pair_cost, rank_changes
 
 
 def test_each_candidate_has_a_line_and_the_correct_one_is_on_top():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from components.charts.run_bars import Bar, FirstHits, first_hit_panels, recall_panels
+from components.charts.retrieval.run_bars import Bar, FirstHits, first_hit_panels, recall_panels
 
 NASTY = "<b>x</b>"
 

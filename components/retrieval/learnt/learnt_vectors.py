@@ -6,7 +6,7 @@ another order, are refused. To make one:
 
     from pathlib import Path
     from components.model.backend import Backend
-    from components.retrieval.evaluation import learnt_ranking, learnt_vectors
+    from components.retrieval.learnt import learnt_ranking, learnt_vectors
 
     pairs = learnt_ranking.read_pairs(Path("pairs.json").read_bytes())
     vectors = learnt_vectors.vectors_of(Backend.load("google-bert/bert-base-uncased"), pairs, "together")
@@ -29,7 +29,7 @@ from components.arrays import Float32, Float64, Int64, read_only, unit
 from components.errors import InputError, first_line
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.trace import Pooling
-from components.retrieval.evaluation.learnt_ranking import (
+from components.retrieval.learnt.learnt_ranking import (
     Combination,
     JudgedPairs,
     LearntRanking,

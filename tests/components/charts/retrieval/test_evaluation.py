@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from components.charts import theme
-from components.charts.evaluation import (
+from components.charts.retrieval.evaluation import (
     MARKED,
     Cost,
     Curve,

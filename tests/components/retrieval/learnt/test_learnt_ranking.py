@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.retrieval.evaluation import learnt_ranking
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded.collection import GradedReport, GradedSet
-from components.retrieval.evaluation.learnt_ranking import combined, judged_pairs, learn, split_queries
+from components.retrieval.learnt import learnt_ranking
+from components.retrieval.learnt.learnt_ranking import combined, judged_pairs, learn, split_queries
 
 QUERIES, DOCUMENTS, DIM = 40, 60, 5
 

@@ -1,0 +1,1 @@
+"""Figures of retrieval: how runs compare, what re-ranking changes, and what both cost."""

@@ -20,6 +20,7 @@ SHOTS = (
     ("map", "/map?col=sentence&sp=0", False, 1010),
     ("search", "/search?vs=bm25", False, 1010),
     ("evaluate", "/evaluate?l=6&pool=cls", False, 1010),
+    ("pairs", "/pairs?view=rerank", False, 1010),
     ("training", "/training?preset=collapse", False, 1180),
 )
 
@@ -43,6 +44,8 @@ def main() -> None:
                     page.locator(".hits").nth(1).wait_for(timeout=60_000)
                 if path.startswith("/evaluate"):  # every sentence has to be embedded first
                     page.get_by_text("Recall@k at layer 6").wait_for(timeout=120_000)
+                if path.startswith("/pairs"):  # the corpus has to be embedded, and its first hits scored
+                    page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=120_000)
                 if path.startswith("/map"):  # UMAP has to be compiled first
                     page.get_by_text("Layer 0, UMAP").wait_for(timeout=300_000)
                 if path.startswith("/training"):  # a run takes a minute or two

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import histogram
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
 from components.retrieval.search import words
 from components.retrieval.search.exact import tie_note, top
@@ -20,7 +21,13 @@ from dashboard import caching, state
 from dashboard.corpora import marks
 from dashboard.jobs import rankers, reranking
 from dashboard.ui import controls, figures, messages, model_gate
-from dashboard.ui.wording import NUMBERS_EXPLAINED, POOLING_NAMES, SIMILARITY_HELP, SIMILARITY_NAMES
+from dashboard.ui.wording import (
+    INCLUDED_CROSS_ENCODER,
+    NUMBERS_EXPLAINED,
+    POOLING_NAMES,
+    SIMILARITY_HELP,
+    SIMILARITY_NAMES,
+)
 from dashboard.views.search import judging, why
 from dashboard.views.search.hit_list import Hit, hit_list
 from dashboard.views.search.request import SearchRequest
@@ -45,15 +52,15 @@ COMPARISONS = {
     "none": "Compare with …",
     "setting": "Compare: another setting",
     "model": "Compare: second model",
-    "rerank": "Compare: re-ranked by a cross-encoder",
-    "maxsim": "Compare: MaxSim, late interaction",
+    "rerank": "Compare: re-ranked",
+    "maxsim": "Compare: MaxSim",
     **{kind: f"Compare: {title}" for kind, title in TITLES.items()},
 }
 COMPARISON_NOTES = {
-    "rerank": "A cross-encoder reads the query together with each of the first {count} hits of the left list and sorts them "
-    "again; it sees no other sentence.",
-    "maxsim": "MaxSim: the sum over query tokens of the best cosine with a token of the sentence, for the first {count} hits "
-    "of the left list; no other sentence is ranked.",
+    "rerank": "A cross-encoder reads the query together with each of the first {count} hits of the other list and sorts "
+    "them again; it sees no other sentence.",
+    "maxsim": "MaxSim (late interaction): the sum over query tokens of the best cosine with a token of the sentence, for the first {count} hits "
+    "of the other list; no other sentence is ranked.",
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
     "lsa": "LSA: TF-IDF in at most 100 dimensions that keep most of it, roughly the main directions in which words occur "
@@ -298,6 +305,8 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             if number and request.compare_with in COMPARISON_NOTES:
                 candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
                 st.caption(COMPARISON_NOTES[request.compare_with].format(count=candidates))
+                if request.compare_with == "rerank" and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
+                    st.markdown(INCLUDED_CROSS_ENCODER)
             if not len(ranked.best):
                 st.info("No sentence shares a word with the query.")
                 continue
@@ -313,7 +322,10 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 scale=controls.scale(),
             )
             figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
-    st.caption(f"A hit's bar is as long as its score relative to the best hit of its list. {NUMBERS_EXPLAINED}")
+    st.caption(
+        f"The best hit of a list has the longest bar; an empty bar is a score of 0, or the lowest one shown if that is negative. "
+        f"{NUMBERS_EXPLAINED}"
+    )
 
 
 def _explain(row: int) -> None:

@@ -59,8 +59,8 @@ COMPARISONS = {
 COMPARISON_NOTES = {
     "rerank": "A cross-encoder reads the query together with each of the first {count} hits of the other list and sorts "
     "them again; it sees no other sentence.",
-    "maxsim": "MaxSim (late interaction): the sum over query tokens of the best cosine with a token of the sentence, for the first {count} hits "
-    "of the other list; no other sentence is ranked.",
+    "maxsim": "MaxSim (late interaction): the sum over query tokens of the best cosine with a token of the sentence, for the "
+    "first {count} hits of the other list; no other sentence is ranked.",
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
     "lsa": "LSA: TF-IDF in at most 100 dimensions that keep most of it, roughly the main directions in which words occur "
@@ -323,7 +323,8 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             )
             figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
     st.caption(
-        f"The best hit of a list has the longest bar; an empty bar is a score of 0, or the lowest one shown if that is negative. "
+        "The best hit of a list has the longest bar. An empty bar is a score of 0, or the lowest one shown if that is "
+        "negative. "
         f"{NUMBERS_EXPLAINED}"
     )
 

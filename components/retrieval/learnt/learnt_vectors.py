@@ -17,10 +17,12 @@ A file is opened without unpickling anything, and its size in memory is checked 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
@@ -69,6 +71,15 @@ class LearntVectors:
     @property
     def nbytes(self) -> int:
         return self.first.nbytes + self.second.nbytes
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of everything: two files of the same model can hold other numbers."""
+        head = (self.model, self.revision, self.reading, self.layers, self.poolings, self.max_length, self.pairs_hash)
+        content = hashlib.sha256(repr((*head, self.first.shape, self.second.shape)).encode())
+        for side in (self.first, self.second):
+            content.update(np.ascontiguousarray(side).data)
+        return content.hexdigest()
 
     def _of(self, side: Float32, layer: int, pooling: Pooling) -> Float32:
         return side[self.layers.index(layer), self.poolings.index(pooling)]
@@ -251,6 +262,20 @@ def check_fit(vectors: LearntVectors, pairs: JudgedPairs, name: str) -> None:
             f"The vectors of {name} are of other texts.",
             "Vectors of the same queries and candidates, in the same order, are needed.",
             "Choose the collection, numbers and seed with which the pairs were saved, or save the pairs again.",
+        )
+    is_together = vectors.reading == "together"
+    expected = (len(pairs), 0) if is_together else (len(pairs.queries), len(pairs.documents))
+    counts = vectors.first.shape[2], vectors.second.shape[2]
+    if counts != expected:
+        sides = ("pairs", "other texts") if is_together else ("queries", "documents")
+        found, needed = (
+            " and ".join(f"{count:,} {side}" for count, side in zip(numbers, sides, strict=True))
+            for numbers in (counts, expected)
+        )
+        raise InputError(
+            f"{name} has the vectors of {found}.",
+            f"The vectors of {needed} are needed.",
+            "Make the vectors again from the saved pairs.",
         )
 
 

@@ -132,7 +132,7 @@ def learnt(backend: Backend) -> None:
         main = learnt_rankers.of_model(request, candidates, key, reading, choice, file, "m", indexes)
         if main is None:
             return
-        rankers = [Ranker.of(learnt_rankers.name_of(choice), main.learnt.ranks, is_learnt=True)]
+        rankers = [Ranker.of(learnt_rankers.name_of(choice, is_file=main.is_file), main.learnt.ranks, is_learnt=True)]
         rankers += learnt_rankers.references(candidates, main, choice)
         rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice, file)
         rankers += learnt_rankers.cross_encoder(candidates, key)

@@ -104,6 +104,7 @@ class Source:
     key: tuple[object, ...]
     vectors: LearntVectors
     learnt: Learnt
+    is_file: bool  # made elsewhere and uploaded
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,9 @@ class Ranker:
         return cls(name, {name: graded_metrics.MEASURES[name](ranks) for name in MEASURES.values()}, is_learnt)
 
 
-def name_of(choice: Choice, model: str = "") -> str:
-    return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
+def name_of(choice: Choice, model: str = "", is_file: bool = False) -> str:
+    own = f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
+    return f"{own} (file)" if is_file else own
 
 
 def candidates_of(
@@ -201,11 +203,11 @@ def of_model(
     )
     if (
         file is not None
-        and _is_of(file, backend, reading)
+        and _is_of(file, request, reading)
         and choice.layer in file.layers
         and choice.pooling in file.poolings
     ):
-        return _source(("file", *vectors_key), file, candidates, key, choice, where)
+        return _source(_file_key(file), file, candidates, key, choice, where, is_file=True)
     needed = learnt_vectors.needed_bytes(backend, pairs, reading)
     if needed > MOST_BYTES:
         raise InputError(
@@ -245,6 +247,7 @@ def _source(
     key: tuple[object, ...],
     choice: Choice,
     where: str,
+    is_file: bool = False,
 ) -> Source | None:
     all_keys = (*key, *vectors_key)
     learnt = progress.prepared(
@@ -253,11 +256,20 @@ def _source(
         lambda *_: choice.learnt(vectors, candidates),
         f"learnt_{where}",
     )
-    return None if learnt is None else Source(all_keys, vectors, learnt)
+    return None if learnt is None else Source(all_keys, vectors, learnt, is_file)
 
 
-def _is_of(file: LearntVectors, backend: Backend, reading: Reading) -> bool:
-    return (file.model, file.revision, file.reading) == (backend.spec.key, backend.revision, reading)
+def _file_key(file: LearntVectors) -> tuple[object, ...]:
+    """What names an uploaded file in the keys of jobs, which all sessions share: its content, not what it says it is."""
+    return "file", file.content_hash
+
+
+def _is_of(file: LearntVectors, request: EmbedRequest, reading: Reading) -> bool:
+    """Whether a file holds what the model would make of the texts now."""
+    backend = request.backend
+    length = backend.own_max_length if request.max_length is None else request.max_length
+    own = (backend.spec.key, backend.revision, reading, length)
+    return (file.model, file.revision, file.reading, file.max_length) == own
 
 
 def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ranker]:
@@ -298,14 +310,17 @@ def other_encoders(
         own = at(second.facts.layers)
         source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
         if source is not None:
-            rankers.append(Ranker.of(name_of(own, second.spec.title), source.learnt.ranks, is_learnt=True))
-    known = [model for model in (backend, second) if model is not None]
-    if file is None or any(_is_of(file, model, reading) for model in known):
+            name = name_of(own, second.spec.title, source.is_file)
+            rankers.append(Ranker.of(name, source.learnt.ranks, is_learnt=True))
+    known = [EmbedRequest.of_session(model, exact=True) for model in (backend, second) if model is not None]
+    if file is None or any(_is_of(file, request, reading) for request in known):
         return rankers
     own = at(file.layers[-1])
     if own.layer in file.layers and own.pooling in file.poolings:
-        title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()})"
-        source = _source(("file", file.model, file.revision, file.reading), file, candidates, key, own, "file")
+        is_shortened = any(request.backend.spec.key == file.model for request in known)
+        length = f", {file.max_length:,} tokens" if is_shortened else ""
+        title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()}{length})"
+        source = _source(_file_key(file), file, candidates, key, own, "file", is_file=True)
         if source is not None:
             rankers.append(Ranker.of(name_of(own, title), source.learnt.ranks, is_learnt=True))
     return rankers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -164,6 +165,25 @@ def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, 
     page.session_state["_pair_vectors"] = "other.npz " + "0" * 64
     values = bars(settled(page.run()))
     assert "Learnt: other (file, apart), [CLS] layer 12" in values
+    # A file with the same name and other numbers gives other results; the same model with another length stays apart.
+    caching.pair_vectors().put("other.npz " + "2" * 64, vectors(pairs.content_hash))
+    page.session_state["_pair_vectors"] = "other.npz " + "2" * 64
+    others = bars(settled(page.run()))
+    name = "Learnt: other (file, apart), [CLS] layer 12"
+    assert others[name] != values[name]
+    assert {other: value for other, value in others.items() if other != name} == {
+        other: value for other, value in values.items() if other != name
+    }
+    own = replace(vectors(pairs.content_hash), model=backend().spec.key, revision=backend().revision, layers=(6,))
+    for length, expected in (
+        (backend().own_max_length, "Learnt: [CLS] layer 6 (file)"),
+        (17, f"Learnt: {backend().spec.key.rpartition('/')[2]} (file, apart, 17 tokens), [CLS] layer 6"),
+    ):
+        caching.pair_vectors().put(f"own{length}.npz " + "3" * 64, replace(own, max_length=length))
+        page.session_state["_pair_vectors"] = f"own{length}.npz " + "3" * 64
+        shown = bars(settled(page.run()))
+        assert expected in shown
+        assert ("Learnt: [CLS] layer 6" in shown) == (length == 17)
     caching.pair_vectors().put("wrong.npz " + "1" * 64, vectors("0" * 64))
     page.session_state["_pair_vectors"] = "wrong.npz " + "1" * 64
     settled(page.run())

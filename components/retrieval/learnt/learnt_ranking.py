@@ -218,18 +218,30 @@ class QuerySplit:
     strata: Int64  # [query of both]: the stratum of each query, rising with the measure
 
 
-def split_queries(measure: Float64, seed: int = 0, test_share: float = TEST_SHARE) -> QuerySplit:
+def split_queries(
+    measure: Float64, seed: int = 0, test_share: float = TEST_SHARE, texts: Sequence[str] | None = None
+) -> QuerySplit:
     """A seeded split of queries, stratified by a measure [query], such as a word ranking's P@10 for each.
 
-    Queries with the same value form a stratum; one with fewer than 4 is joined with the next. Raises InputError for fewer
-    than 8 queries.
+    Queries with the same value form a stratum; one with fewer than 4 is joined with the next. Queries with the same text,
+    where `texts` [query] are given, come into the same part: they are split as one, with their mean of the measure.
+    Raises InputError for fewer than 8 different queries.
     """
     from sklearn.model_selection import train_test_split
 
+    if texts is not None:
+        _, text_of, counts = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
+        if len(counts) < len(texts):
+            first = np.unique(text_of, return_index=True)[1]
+            order = np.argsort(first)  # in the order of the collection, as without repeated texts
+            own = split_queries((np.bincount(text_of, measure) / counts)[order], seed, test_share)
+            text_of = np.argsort(order)[text_of]
+            train, test = (np.flatnonzero(np.isin(text_of, part)) for part in (own.train, own.test))
+            return QuerySplit(train, test, own.strata[text_of])
     if len(measure) < FEWEST_QUERIES:
         raise InputError(
-            f"There are {len(measure)} queries.",
-            f"At least {FEWEST_QUERIES} queries are needed, since some are set aside for the test.",
+            f"There are {len(measure)} different queries.",
+            f"At least {FEWEST_QUERIES} of them are needed, since some are set aside for the test.",
             "Choose another collection, or more of its queries.",
         )
     values, value_of, counts = np.unique(np.round(measure, 9), return_inverse=True, return_counts=True)

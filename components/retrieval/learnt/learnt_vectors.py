@@ -31,6 +31,7 @@ from components.arrays import Float32, Float64, Int64, read_only, unit
 from components.errors import InputError, first_line
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.trace import Pooling
+from components.retrieval.corpora.readers.limits import EXPANDED_BYTES, MOST_EXPANSION
 from components.retrieval.learnt.learnt_ranking import (
     Combination,
     JudgedPairs,
@@ -46,8 +47,9 @@ Reading = Literal["apart", "together"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
 LEARNT_POOLINGS: tuple[Pooling, ...] = ("mean", "cls")  # in the order of the arrays
 KIND, FORMAT = "BERT Internals vectors of pairs", 1
-MOST_BYTES = 2 << 30  # of a file's vectors in memory
+MOST_BYTES = 512 << 20  # of a file's vectors in memory
 _MOST_ARRAYS = 16
+_MOST_NUMBERS = 1_000  # layers or poolings that a file may name
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +231,13 @@ def read_vectors(content: bytes, name: str, most_bytes: int = MOST_BYTES) -> Lea
             raise ValueError(
                 f"it takes {size / 1e6:,.0f} MB in memory, and at most {most_bytes / 1e6:,.0f} MB are read"
             )
+        if size > max(EXPANDED_BYTES, MOST_EXPANSION * len(content)):
+            raise ValueError(f"it expands to more than {MOST_EXPANSION} times its {len(content):,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             if str(arrays["kind"]) != KIND or int(arrays["format"]) != FORMAT:
                 raise ValueError("it has other content, or another format")
+            if any(arrays[name].size > _MOST_NUMBERS for name in ("layers", "poolings")):
+                raise ValueError("it names too many layers or poolings")
             vectors = LearntVectors(
                 str(arrays["model"]),
                 str(arrays["revision"]),

@@ -178,7 +178,8 @@ def _chosen(
             rows.append(score(query)[pairs.document_numbers])
         of_documents[name] = np.stack(rows)
     ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
-    return Candidates(pairs, learnt_ranking.split_queries(graded_metrics.precision(ranks), seed), of_documents)
+    split = learnt_ranking.split_queries(graded_metrics.precision(ranks), seed, texts=pairs.queries)
+    return Candidates(pairs, split, of_documents)
 
 
 def of_model(

@@ -98,8 +98,22 @@ def test_the_split_is_scikit_learns_with_no_query_in_both_and_stratified():
     shares = [np.mean(split.strata[part] == 0) for part in (split.train, split.test)]
     assert shares[0] == pytest.approx(shares[1], abs=0.03)
     assert split_queries(measure, seed=6).test.tolist() != split.test.tolist()
-    with pytest.raises(InputError, match="At least 8 queries"):
+    with pytest.raises(InputError, match="At least 8 of them"):
         split_queries(measure[:7])
+
+
+def test_queries_with_the_same_text_are_in_one_part():
+    measure = np.arange(40) % 4 / 10
+    texts = [f"query {number}" for number in range(40)]
+    assert split_queries(measure, texts=texts).test.tolist() == split_queries(measure).test.tolist()
+    texts[3] = texts[38] = "bank"
+    for seed in range(20):
+        split = split_queries(measure, seed, texts=texts)
+        assert sorted([*split.train, *split.test]) == list(range(40))
+        assert (3 in split.test) == (38 in split.test)
+        assert split.strata[3] == split.strata[38]
+    with pytest.raises(InputError, match="There are 7 different queries"):
+        split_queries(measure[:8], texts=["bank", "bank", *texts[4:10]])
 
 
 def test_combinations_by_hand():

@@ -160,5 +160,12 @@ def test_damaged_and_foreign_files_are_refused(together):
     for name, content in bad.items():
         with pytest.raises(InputError, match=rf"{name}\.npz cannot be used"):
             read_vectors(content, f"{name}.npz")
+    with pytest.raises(InputError, match="too many layers"):
+        read_vectors(changed(together, layers=np.arange(2_000)), "v.npz")
+    bomb = io.BytesIO()
+    np.savez_compressed(bomb, first=np.zeros((1, 1, 1, 8_000_000), np.float32))
+    assert len(bomb.getvalue()) < 100_000
+    with pytest.raises(InputError, match="expands to more than 200 times"):
+        read_vectors(bomb.getvalue(), "v.npz")
     with pytest.raises(InputError, match="MB in memory"):
         read_vectors(write_vectors(together), "v.npz", most_bytes=1_000)

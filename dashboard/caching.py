@@ -399,6 +399,12 @@ def preparations() -> Jobs:
     return Jobs(queue(), "preparation", keep=16, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
 
 
+@st.cache_resource(max_entries=1, show_spinner=False)
+def learnt_vectors() -> Jobs:
+    """The vectors from which rankings are learnt, of two models at once: those of each take up to 512 MiB."""
+    return Jobs(queue(), "preparation", keep=16, keep_bytes=1 << 30, retry_seconds=RETRY_SECONDS)
+
+
 @st.cache_data(max_entries=64, show_spinner="Comparing the occurrences …")
 def sense_curve(key: tuple[str, ...], labels: tuple[str, ...], _vectors: np.ndarray) -> SenseCurve:
     """How well senses separate at each layer; keyed on the tokens and their labels."""

@@ -29,7 +29,7 @@ import numpy as np
 
 from components.arrays import Float32, Float64, Int64, read_only, unit
 from components.errors import InputError, first_line
-from components.jobs import IsCancelled, ReportProgress, part_of
+from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model.trace import Pooling
 from components.retrieval.corpora.readers.limits import EXPANDED_BYTES, MOST_EXPANSION
 from components.retrieval.learnt.learnt_ranking import (
@@ -95,15 +95,23 @@ class LearntVectors:
         return combined(first[pairs.query_rows], second[pairs.document_rows], combination)
 
     def ranking(
-        self, learnt: LearntRanking, layer: int, pooling: Pooling, combination: Combination, queries: Int64
+        self,
+        learnt: LearntRanking,
+        layer: int,
+        pooling: Pooling,
+        combination: Combination,
+        queries: Int64,
+        is_cancelled: IsCancelled = lambda: False,
     ) -> Float64:
         """The learnt function's scores of all documents for some queries, float64 [query, document].
 
-        Only for vectors read apart: those read together exist for the candidates alone.
+        Only for vectors read apart: those read together exist for the candidates alone. Raises Cancelled.
         """
         first, second = (self._of(side, layer, pooling) for side in (self.first, self.second))
         scores = np.empty((len(queries), len(second)))
         for number, query in enumerate(queries):
+            if is_cancelled():
+                raise Cancelled
             scores[number] = learnt.score(combined(np.broadcast_to(first[query], second.shape), second, combination))
         return scores
 

@@ -365,7 +365,7 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
             report_progress(done, len(vectors.layers))
             if is_cancelled():
                 raise Cancelled
-            learnt = replace(choice, layer=layer).learnt(vectors, candidates)
+            learnt = replace(choice, layer=layer).learnt(vectors, candidates, is_cancelled)
             for name, ranks in (("learnt", learnt.ranks), ("cosine", learnt.unlearnt)):
                 rows[name].append(
                     [
@@ -397,7 +397,8 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
         message=f"Layer {vectors.layers[best]} carries most: {measure} is {result['learnt'][row][best]:.1f} % there.",
         read="One point for each layer whose vectors the regression was trained on, with the same C, features and split.",
         not_shown="Which C suits each layer best: here it is the same at all of them. At layer 0 the [CLS] vectors of texts "
-        "read apart are all equal, so that there is nothing to learn from.",
+        "read apart are all equal, so that there is nothing to learn from. The layer is the best on the test queries "
+        "themselves, chosen after the fact: on other queries it can do worse, and another one can be better.",
         table=lambda: pd.DataFrame({"layer": vectors.layers, **{name: each.round(3) for name, each in curves.items()}}),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import streamlit as st
@@ -15,6 +15,7 @@ from components.jobs import Cancelled, Stoppable
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from components.retrieval.search.lexical import make_ranker
+from dashboard import caching
 from dashboard.jobs import evaluation, progress
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
 READING = {"apart": "Apart", "together": "Together"}
 POOLING_SHORT = {"cls": "[CLS]", "mean": "mean"}
-MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps no more of them
+MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps those of two
+MOST_LEARNING_BYTES = 2 << 30  # of memory while a ranking is learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,7 @@ class Candidates:
     pairs: JudgedPairs
     split: QuerySplit
     scores: Mapping[str, np.ndarray]  # "bm25", "jm", "bi"
+    random: Mapping[str, Float64]  # the measures of a random order: [test query] by name
 
     @property
     def nbytes(self) -> int:
@@ -83,17 +86,22 @@ class Choice:
     balanced: bool
     seed: int
 
-    def learnt(self, vectors: LearntVectors, candidates: Candidates) -> Learnt:
-        """No forward pass: this is what a change of C costs."""
+    def learnt(
+        self, vectors: LearntVectors, candidates: Candidates, is_cancelled: IsCancelled = lambda: False
+    ) -> Learnt:
+        """No forward pass: this is what a change of C costs. Raises Cancelled."""
         pairs, split = candidates.pairs, candidates.split
         features = vectors.features(pairs, self.layer, self.pooling, self.features)
-        ranking = learnt_ranking.learn(features, pairs, split, self.c, "balanced" if self.balanced else None, self.seed)
+        weight: Literal["balanced"] | None = "balanced" if self.balanced else None
+        ranking = learnt_ranking.learn(features, pairs, split, self.c, weight, self.seed, is_cancelled)
         if vectors.reading == "together":
             scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
-            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test), None)
-        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test)
+            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled), None)
+        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test, is_cancelled)
         cosines = vectors.cosines(self.layer, self.pooling, split.test)
-        ranks, unlearnt = (learnt_ranking.relevant_ranks(pairs, each, split.test) for each in (scores, cosines))
+        ranks, unlearnt = (
+            learnt_ranking.relevant_ranks(pairs, each, split.test, is_cancelled) for each in (scores, cosines)
+        )
         return Learnt(ranking, ranks, unlearnt)
 
 
@@ -179,7 +187,9 @@ def _chosen(
         of_documents[name] = np.stack(rows)
     ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
     split = learnt_ranking.split_queries(graded_metrics.precision(ranks), seed, texts=pairs.queries)
-    return Candidates(pairs, split, of_documents)
+    measures = {name: graded_metrics.MEASURES[name] for name in MEASURES.values()}
+    random = learnt_ranking.random_means(pairs, split.test, measures, is_cancelled=is_cancelled)
+    return Candidates(pairs, split, of_documents, random)
 
 
 def of_model(
@@ -209,6 +219,7 @@ def of_model(
         and choice.pooling in file.poolings
     ):
         return _source(_file_key(file), file, candidates, key, choice, where, is_file=True)
+    check_learning(candidates, backend.facts.hidden_size, reading, choice.features)
     needed = learnt_vectors.needed_bytes(backend, pairs, reading)
     if needed > MOST_BYTES:
         raise InputError(
@@ -237,6 +248,7 @@ def of_model(
         f"{backend.spec.title} reads {texts}",
         work,
         f"learnt_vectors_{where}",
+        jobs=caching.learnt_vectors(),
     )
     return None if vectors is None else _source(vectors_key, vectors, candidates, key, choice, where)
 
@@ -250,14 +262,28 @@ def _source(
     where: str,
     is_file: bool = False,
 ) -> Source | None:
+    check_learning(candidates, vectors.first.shape[3], vectors.reading, choice.features)
     all_keys = (*key, *vectors_key)
     learnt = progress.prepared(
         (*all_keys, choice),
         f"Learning from {counted(len(candidates.pairs), 'pair')}",
-        lambda *_: choice.learnt(vectors, candidates),
+        lambda _, is_cancelled: choice.learnt(vectors, candidates, is_cancelled),
         f"learnt_{where}",
     )
     return None if learnt is None else Source(all_keys, vectors, learnt, is_file)
+
+
+def check_learning(candidates: Candidates, dim: int, reading: Reading, features: Combination) -> None:
+    """Raise InputError where learning from vectors of so many numbers would take too much memory."""
+    pairs, side = candidates.pairs, np.empty((0, dim), np.float32)
+    width = dim if reading == "together" else learnt_ranking.combined(side, side, features).shape[1]
+    needed = learnt_ranking.learning_bytes(len(pairs), width, len(candidates.split.test), len(pairs.documents))
+    if needed > MOST_LEARNING_BYTES:
+        raise InputError(
+            f"Learning from {counted(len(pairs), 'pair')} with {width:,} features each takes {size(needed)} of memory.",
+            f"This view uses at most {size(MOST_LEARNING_BYTES)}.",
+            "Choose fewer queries or candidates under “Options”, or other features.",
+        )
 
 
 def _file_key(file: LearntVectors) -> tuple[object, ...]:
@@ -285,10 +311,7 @@ def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ran
         rankers.insert(
             0, Ranker.of(f"Cosine: {POOLING_SHORT[choice.pooling]} layer {choice.layer}", main.learnt.unlearnt)
         )
-    values = {
-        name: learnt_ranking.random_means(pairs, queries, graded_metrics.MEASURES[name]) for name in MEASURES.values()
-    }
-    return [*rankers, Ranker("Random order", values)]
+    return [*rankers, Ranker("Random order", candidates.random)]
 
 
 def other_encoders(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -212,16 +213,51 @@ def test_equal_scores_count_against_the_ranking_and_small_differences_do_not_van
 
 
 def test_random_orders_have_the_measure_of_chance(pairs, split):
-    means = learnt_ranking.random_means(pairs, split.test, graded_metrics.precision, orders=200)
-    assert means.mean() == pytest.approx(6 / DOCUMENTS, abs=0.01)
-    np.testing.assert_array_equal(
-        means, learnt_ranking.random_means(pairs, split.test, graded_metrics.precision, orders=200)
+    measures = {"P@10": graded_metrics.precision, "MAP": graded_metrics.average_precision}
+    means = learnt_ranking.random_means(pairs, split.test, measures, orders=200)
+    assert means["P@10"].mean() == pytest.approx(6 / DOCUMENTS, abs=0.01)
+    for name, measure in measures.items():  # of the same orders, whatever else is measured
+        alone = learnt_ranking.random_means(pairs, split.test, {name: measure}, orders=200)
+        np.testing.assert_array_equal(means[name], alone[name])
+    with pytest.raises(Cancelled):
+        learnt_ranking.random_means(pairs, split.test, measures, is_cancelled=lambda: True)
+
+
+def test_documents_with_the_same_text_tie(pairs):
+    """However little their scores differ, or wherever one of them was found: ties count against the ranking."""
+    query = 4
+    rows = np.flatnonzero((pairs.query_rows == query) & pairs.is_found)
+    found = pairs.document_rows[rows]
+    relevant = int(pairs.document_rows[np.flatnonzero((pairs.query_rows == query) & pairs.is_relevant)[0]])
+    other = next(number for number in range(DOCUMENTS) if number not in found and number != relevant)
+    documents = list(pairs.documents)
+    documents[other] = documents[relevant]
+    same = replace(pairs, documents=tuple(documents))
+    scores = np.zeros((1, DOCUMENTS))
+    scores[0, relevant] = 1.0
+    for which, rank in ((pairs, 1), (same, 2)):
+        given = scores.copy()
+        given[0, which.first_of_text[relevant]] = 1.0
+        assert learnt_ranking.relevant_ranks(which, given, np.array([query])).ranks.min() == rank
+    documents = list(pairs.documents)
+    documents[other] = documents[found[0]]
+    same = replace(pairs, documents=tuple(documents))
+    levels = learnt_ranking.reranked(
+        same, np.arange(len(pairs), dtype=float), np.zeros((QUERIES, DOCUMENTS)), np.array([query])
     )
+    assert levels[0, other] == levels[0, found[0]] > DOCUMENTS - 1
+
+
+def test_stop_is_heard(pairs, split, vectors):
+    with pytest.raises(Cancelled):
+        learn(vectors[1][pairs.document_rows], pairs, split, is_cancelled=lambda: True)
+    with pytest.raises(Cancelled):
+        learnt_ranking.relevant_ranks(
+            pairs, np.zeros((len(split.test), DOCUMENTS)), split.test, is_cancelled=lambda: True
+        )
 
 
 def test_one_class_alone_is_refused(pairs, split, vectors):
-    from dataclasses import replace
-
     features = vectors[1][pairs.document_rows]
     with pytest.raises(InputError, match="all relevant"):
         learn(features, replace(pairs, grades=np.ones(len(pairs), np.int64)), split)

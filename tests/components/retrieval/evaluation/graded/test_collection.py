@@ -348,7 +348,7 @@ def topic(number: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "numbers, judged, expected",
+    ("numbers", "judged", "expected"),
     [
         (["001"], ["001 0 d1 2"], [{0: 2}]),
         (["001"], ["1 0 d1 2"], [{0: 2}]),

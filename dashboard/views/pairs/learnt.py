@@ -93,7 +93,7 @@ def learnt(backend: Backend) -> None:
             "Reading", controls.choice("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP)
         )
         with controls.options():
-            source = graded_sets.choose_source("learnt_source")
+            source = graded_sets.choose_source()
             field_slot = st.container()
             measure = learnt_rankers.MEASURES[
                 controls.pick("learnt_measure", "Measure", learnt_rankers.MEASURES, MEASURE_HELP)

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import train_test_split
 from streamlit.testing.v1 import AppTest
 
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
+from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
 from tests.dashboard.conftest import Open, figures, plain_table, setting, texts
@@ -113,10 +115,32 @@ def test_a_change_of_c_costs_no_forward_pass(page: AppTest) -> None:
 
 
 def test_the_shown_numbers_are_those_of_the_components(page: AppTest, few: GradedSet) -> None:
-    """The table's support against the pairs, chosen and split here by the same rules."""
+    """The table's supports against the pairs, chosen and split here: BM25, single vectors, NumPy and scikit-learn."""
+    model, count = backend(), len(few.queries)
+    bm25 = make_ranker("bm25", few.documents)
+    options = model.embed_options([model.facts.layers], [model.own_pooling], precision="float32")
+    q, d = (model.embed(texts, options=options)[0, 0] for texts in (few.queries, few.documents))
+    cosines = (q / np.linalg.norm(q, axis=1)[:, None]) @ (d / np.linalg.norm(d, axis=1)[:, None]).T
+    drawn, supports, precisions = np.random.default_rng(0), [], []
+    for query, grades in enumerate(few.grades):
+        words = bm25.scores(few.queries[query])
+        first = {int(row) for scores in (words, cosines[query]) for row in np.argsort(-scores, kind="stable")[:10]}
+        pairs = first | set(grades) | set(drawn.integers(len(few.documents), size=20).tolist())
+        supports.append((len(pairs - set(grades)), len(grades)))
+        ranks = [np.sum(words >= words[row] - 1e-9) for row in grades]  # ties count against the ranking
+        precisions.append(np.sum(np.array(ranks) <= 10) / 10)
+    values, value_of, counts = np.unique(np.round(precisions, 9), return_inverse=True, return_counts=True)
+    strata, stratum, in_stratum = np.zeros(len(values), int), 0, 0
+    for value in range(len(values)):
+        if in_stratum >= 4 and counts[value:].sum() >= 4:
+            stratum, in_stratum = stratum + 1, 0
+        strata[value], in_stratum = stratum, in_stratum + counts[value]
+    train, test = train_test_split(np.arange(count), test_size=0.25, random_state=0, stratify=strata[value_of])
     report = plain_table(page)
-    relevant = sum(int(report.iloc[row]["pairs"]) for row in (1, 5))
-    assert relevant == sum(map(len, few.grades))  # all relevant documents are among the candidates
+    for start, part in ((0, test), (4, train)):
+        expected = np.array(supports)[part].sum(axis=0).tolist()
+        shown = [int(report.iloc[start + row]["pairs"].replace(",", "")) for row in (0, 1)]
+        assert shown == expected
 
 
 def test_layers_are_trained_on_request(page: AppTest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -261,3 +262,15 @@ def test_one_class_alone_is_refused(pairs, split, vectors):
     features = vectors[1][pairs.document_rows]
     with pytest.raises(InputError, match="all relevant"):
         learn(features, replace(pairs, grades=np.ones(len(pairs), np.int64)), split)
+
+
+def test_learning_takes_no_more_than_the_expected_memory(pairs, split):
+    width = 2_000
+    tracemalloc.start()
+    features = np.random.default_rng(0).normal(size=(len(pairs), width)).astype(np.float32)
+    tracemalloc.reset_peak()
+    learn(features, pairs, split)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expected = learnt_ranking.learning_bytes(len(pairs), width, len(split.test), DOCUMENTS)
+    assert 0.5 * expected < peak < 1.1 * expected

@@ -16,6 +16,7 @@ from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.views.pairs import learnt_rankers
 from tests.dashboard.conftest import Open, figures, plain_table, setting, texts
 from tests.dashboard.test_pages import backend
 
@@ -167,6 +168,32 @@ def test_pairs_are_read_together(open_page: Open) -> None:
     assert backend().forward_passes > before
     assert "Cosine: [CLS] layer 6" not in bars(app)
     assert "Learnt: [CLS] layer 6" in bars(app)
+
+
+def test_what_takes_too_much_memory_is_refused_before_any_pass(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled(open_page("pairs", view="learnt"))
+    before = backend().forward_passes
+    monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 20)
+    app = settled(open_page("pairs", view="learnt", lr="together", lk="4", lo="2"))
+    assert "This view uses at most" in texts(app)
+    assert backend().forward_passes == before
+
+
+def test_the_vectors_of_two_models_are_kept() -> None:
+    class Large:
+        nbytes = learnt_rankers.MOST_BYTES
+
+    jobs = caching.learnt_vectors()
+    first, second = (jobs.request(("of a test", number), "test", lambda *_: Large()) for number in range(2))
+    try:
+        assert first.finished.wait(60)
+        assert second.finished.wait(60)
+        assert jobs.find(first.key) is first
+        assert jobs.find(second.key) is second
+    finally:
+        jobs.drop([first, second])
 
 
 def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, few: GradedSet) -> None:

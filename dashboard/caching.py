@@ -288,7 +288,6 @@ static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vecto
 sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
 read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
 lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
-pair_vectors: Callable[[], Cache[LearntVectors]] = partial(_few, "pair vectors")  # made elsewhere, by upload
 query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
 # By upload; columns where a person has to say which hold what.
 training_files: Callable[[], Cache[TrainingData | tuple[ColumnPreview, ...]]] = partial(_few, "training files")
@@ -309,6 +308,12 @@ def run_history(run: RunFolder) -> History:
     from components.training.history import HistoryReader
 
     return _run_histories().get(run.path, lambda: HistoryReader(run)).read()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def pair_vectors() -> Cache[LearntVectors]:
+    """Vectors of pairs that were made elsewhere, by upload. One file can take 512 MiB, so they are counted in bytes."""
+    return Cache(1 << 30, size=lambda vectors: vectors.nbytes)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -392,6 +397,12 @@ def readings() -> Jobs:
 def preparations() -> Jobs:
     """What a page needs of a corpus before it can show anything of it: words and tokens counted."""
     return Jobs(queue(), "preparation", keep=16, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def learnt_vectors() -> Jobs:
+    """The vectors from which rankings are learnt, of two models at once: those of each take up to 512 MiB."""
+    return Jobs(queue(), "preparation", keep=16, keep_bytes=1 << 30, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_data(max_entries=64, show_spinner="Comparing the occurrences …")

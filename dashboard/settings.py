@@ -355,7 +355,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("query_filter", "f", ("all", "wrong", "disagree", "right"), EVALUATE, words="kind of queries"),
     _number("opened", "n", None, 100_000_000, EVALUATE, words="opened query"),
     _choice("searched_kind", "kind", ("questions", "paraphrases"), EVALUATE, words="kind of search"),
-    _choice("graded_source", "gs", ("demo", "file", "path"), EVALUATE, words="collection"),
+    _choice("graded_source", "gs", ("demo", "file", "path"), (*EVALUATE, *PAIRS), words="collection"),
     _choice("graded_measure", "gm", ("ndcg", "mrr", "p10", "r10", "r100", "map"), EVALUATE, words="measure"),
     # None: the first that the files have, and all of a document's
     replace(
@@ -394,7 +394,6 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("second_stage", "by", ("rerank", "maxsim"), PAIRS, words="second stage"),
     _number("disagreement_queries", "nq", 20, 100, PAIRS, least=5, words="number of queries"),
     _number("disagreement", "dis", 0, 1_000, PAIRS, words="pair"),
-    _choice("learnt_source", "ls", ("demo", "file", "path"), PAIRS, words="collection"),
     _number("learnt_layer", "ll", None, 1_000, PAIRS, words="layer"),
     _choice("learnt_pooling", "lp", ("cls", "mean"), PAIRS, words="pooling"),
     _choice("learnt_reading", "lr", READINGS, PAIRS, words="reading"),

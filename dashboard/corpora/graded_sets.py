@@ -23,12 +23,12 @@ FIELD_NAMES = {"text": "Text", "title": "Title", "description": "Description", "
 ALL_FIELDS = "all"
 
 
-def choose_source(setting: str = "graded_source") -> str:
-    """Draw the choice of the collection, kept under a setting, and return it."""
+def choose_source() -> str:
+    """Draw the choice of the collection and return it."""
     sources = {"demo": "Demo news by topic", "file": "Your files"}
     if access.server_files_allowed():
         sources["path"] = "Folder on this machine"
-    return controls.choice(setting, "Collection", sources)
+    return controls.choice("graded_source", "Collection", sources)
 
 
 def collection_of(source: str, field_slot: DeltaGenerator) -> GradedSet | None:

@@ -120,12 +120,14 @@ def prepared(
     where: str,
     doing: str = "preparing the corpus",
     unit: str = "",
+    jobs: Jobs | None = None,
 ) -> Value | None:
     """The result of a job that prepares a corpus; None while it runs or after it ended without one, which is drawn.
 
-    `where` keys the widgets; `doing` and `unit` are those of `ready`.
+    `where` keys the widgets; `doing` and `unit` are those of `ready`. `jobs` keeps the results, by default with those of
+    other preparations.
     """
-    jobs = caching.preparations()
+    jobs = caching.preparations() if jobs is None else jobs
     job = jobs.request(key, title, work, person=caching.person())
     stop_key, again_key = f"stop_{where}", f"again_{where}"
     is_ready = ready(jobs, job, doing=doing, stop_key=stop_key, again_key=again_key, unit=unit)

@@ -31,7 +31,6 @@ EXAMPLES = {
     "disagreement_queries": 30,
     "disagreement": 4,
     "reranked_hits": 50,
-    "learnt_source": "file",
     "learnt_layer": 3,
     "learnt_pooling": "mean",
     "learnt_reading": "together",

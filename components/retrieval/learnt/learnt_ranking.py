@@ -59,7 +59,7 @@ TEST_SHARE = 0.25
 FEWEST_QUERIES = 8
 MOST_DOCUMENTS = 5_000  # ranked: their vectors at 7 layers of 384 take 108 MB
 _STRATUM = 4  # queries of a stratum at least: one of them is for the test
-_STEPS = 2_000  # of the solver at most
+_STEPS = 500  # of the solver at most; nobody can stop it
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,12 @@ class JudgedPairs:
         parts = [hash_of(self.queries), hash_of(self.documents)]
         rows = np.stack([self.query_rows, self.document_rows]).astype("<i8").tobytes()
         return hashlib.sha256(" ".join(parts).encode() + rows).hexdigest()
+
+    @cached_property
+    def first_of_text(self) -> Int64:
+        """The first document with the same text as each, int64 [document]."""
+        firsts: dict[str, int] = {}
+        return np.array([firsts.setdefault(text, number) for number, text in enumerate(self.documents)], np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -218,18 +224,30 @@ class QuerySplit:
     strata: Int64  # [query of both]: the stratum of each query, rising with the measure
 
 
-def split_queries(measure: Float64, seed: int = 0, test_share: float = TEST_SHARE) -> QuerySplit:
+def split_queries(
+    measure: Float64, seed: int = 0, test_share: float = TEST_SHARE, texts: Sequence[str] | None = None
+) -> QuerySplit:
     """A seeded split of queries, stratified by a measure [query], such as a word ranking's P@10 for each.
 
-    Queries with the same value form a stratum; one with fewer than 4 is joined with the next. Raises InputError for fewer
-    than 8 queries.
+    Queries with the same value form a stratum; one with fewer than 4 is joined with the next. Queries with the same text,
+    where `texts` [query] are given, come into the same part: they are split as one, with their mean of the measure.
+    Raises InputError for fewer than 8 different queries.
     """
     from sklearn.model_selection import train_test_split
 
+    if texts is not None:
+        _, text_of, counts = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
+        if len(counts) < len(texts):
+            first = np.unique(text_of, return_index=True)[1]
+            order = np.argsort(first)  # in the order of the collection, as without repeated texts
+            own = split_queries((np.bincount(text_of, measure) / counts)[order], seed, test_share)
+            text_of = np.argsort(order)[text_of]
+            train, test = (np.flatnonzero(np.isin(text_of, part)) for part in (own.train, own.test))
+            return QuerySplit(train, test, own.strata[text_of])
     if len(measure) < FEWEST_QUERIES:
         raise InputError(
-            f"There are {len(measure)} queries.",
-            f"At least {FEWEST_QUERIES} queries are needed, since some are set aside for the test.",
+            f"There are {len(measure)} different queries.",
+            f"At least {FEWEST_QUERIES} of them are needed, since some are set aside for the test.",
             "Choose another collection, or more of its queries.",
         )
     values, value_of, counts = np.unique(np.round(measure, 9), return_inverse=True, return_counts=True)
@@ -257,6 +275,11 @@ def combined(queries: Float32, documents: Float32, combination: Combination) -> 
         "all": lambda: [queries, documents, np.abs(queries - documents), queries * documents],
     }
     return np.concatenate(parts[combination](), axis=1)
+
+
+def learning_bytes(pairs: int, features: int, queries: int, documents: int) -> int:
+    """Memory that learning takes, about: the features in float32 and float64 with copies, and scores of all documents."""
+    return 8 * (4 * pairs * features + 3 * queries * documents)
 
 
 @dataclass(frozen=True)
@@ -347,11 +370,12 @@ def learn(
     c: float = 1.0,
     class_weight: Literal["balanced"] | None = None,
     seed: int = 0,
+    is_cancelled: IsCancelled = lambda: False,
 ) -> LearntRanking:
     """Logistic regression on the pairs of the training queries; `features` is [pair, feature] of all pairs.
 
     `c` is the inverse strength of regularisation; "balanced" gives both classes the same weight in all. Raises InputError
-    where the pairs of a part are all relevant or all not.
+    where the pairs of a part are all relevant or all not, and Cancelled; once the solver runs, it comes to its end.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -368,6 +392,8 @@ def learn(
     wide = np.asarray(features, np.float64)
     scaler = StandardScaler().fit(wide[rows["train"]])
     standardised = scaler.transform(wide)
+    if is_cancelled():
+        raise Cancelled
     model = LogisticRegression(C=c, class_weight=class_weight, max_iter=_STEPS, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `has_converged` says so
@@ -390,7 +416,8 @@ def learn(
 def reranked(pairs: JudgedPairs, scores: np.ndarray, first_stage: np.ndarray, queries: Int64) -> Float64:
     """Scores [query, document] that put the found candidates first, by their scores [pair], and the others behind them.
 
-    The others keep the order of the scores `first_stage` [query of all, document]. Equal scores stay equal.
+    The others keep the order of the scores `first_stage` [query of all, document]. Equal scores stay equal. Documents with
+    the same text all stand where the best of them does: one of them can be found and another not.
     """
     levels = np.empty((len(queries), len(pairs.documents)))
     for number, query in enumerate(queries):
@@ -399,27 +426,51 @@ def reranked(pairs: JudgedPairs, scores: np.ndarray, first_stage: np.ndarray, qu
         levels[number, pairs.document_rows[rows]] = (
             len(pairs.documents) + np.unique(scores[rows], return_inverse=True)[1]
         )
-    return levels
+    best = levels.copy()
+    for document in np.flatnonzero(pairs.first_of_text != np.arange(len(pairs.documents))):
+        first = pairs.first_of_text[document]
+        best[:, first] = np.maximum(best[:, first], levels[:, document])
+    return best[:, pairs.first_of_text]
 
 
-def relevant_ranks(pairs: JudgedPairs, scores: np.ndarray, queries: Int64) -> RelevantRanks:
+def relevant_ranks(
+    pairs: JudgedPairs, scores: np.ndarray, queries: Int64, is_cancelled: IsCancelled = lambda: False
+) -> RelevantRanks:
     """The ranks of the relevant documents of some queries among all documents, by scores [query of these, document].
 
     Ties count against the ranking: float64 scores are equal within 1e-12 of the query's largest, others within 1e-6.
+    Documents with the same text tie: the score of the first counts for all of them. Raises Cancelled.
     """
     grades = []
     for query in queries:
         rows = np.flatnonzero((pairs.query_rows == query) & pairs.is_relevant)
         grades.append(dict(zip(pairs.document_rows[rows].tolist(), pairs.grades[rows].tolist(), strict=True)))
     tied = SAME if scores.dtype == np.float64 else TIED
-    return ranker_relevant_ranks(
-        lambda number: scores[int(number)], [str(number) for number in range(len(queries))], grades, tied=tied
-    )
+
+    def of(number: str) -> np.ndarray:
+        if is_cancelled():
+            raise Cancelled
+        return scores[int(number)][pairs.first_of_text]
+
+    return ranker_relevant_ranks(of, [str(number) for number in range(len(queries))], grades, tied=tied)
 
 
 def random_means(
-    pairs: JudgedPairs, queries: Int64, measure: Callable[[RelevantRanks], Float64], seed: int = 0, orders: int = 20
-) -> Float64:
-    """A measure of all documents in random order, float64 [query]: its mean over some seeded orders."""
+    pairs: JudgedPairs,
+    queries: Int64,
+    measures: Mapping[str, Callable[[RelevantRanks], Float64]],
+    seed: int = 0,
+    orders: int = 20,
+    is_cancelled: IsCancelled = lambda: False,
+) -> dict[str, Float64]:
+    """Measures of all documents in random order, float64 [query] each: their means over some seeded orders.
+
+    All measures are of the same orders. Raises Cancelled.
+    """
     numbers, shape = np.random.default_rng(seed), (len(queries), len(pairs.documents))
-    return np.mean([measure(relevant_ranks(pairs, numbers.random(shape), queries)) for _ in range(orders)], axis=0)
+    sums = {name: np.zeros(len(queries)) for name in measures}
+    for _ in range(orders):
+        ranks = relevant_ranks(pairs, numbers.random(shape), queries, is_cancelled)
+        for name, measure in measures.items():
+            sums[name] += measure(ranks)
+    return {name: total / orders for name, total in sums.items()}

@@ -17,18 +17,21 @@ A file is opened without unpickling anything, and its size in memory is checked 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 
 from components.arrays import Float32, Float64, Int64, read_only, unit
 from components.errors import InputError, first_line
-from components.jobs import IsCancelled, ReportProgress, part_of
+from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model.trace import Pooling
+from components.retrieval.corpora.readers.limits import EXPANDED_BYTES, MOST_EXPANSION
 from components.retrieval.learnt.learnt_ranking import (
     Combination,
     JudgedPairs,
@@ -44,8 +47,9 @@ Reading = Literal["apart", "together"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
 LEARNT_POOLINGS: tuple[Pooling, ...] = ("mean", "cls")  # in the order of the arrays
 KIND, FORMAT = "BERT Internals vectors of pairs", 1
-MOST_BYTES = 2 << 30  # of a file's vectors in memory
+MOST_BYTES = 512 << 20  # of a file's vectors in memory
 _MOST_ARRAYS = 16
+_MOST_NUMBERS = 1_000  # layers or poolings that a file may name
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,15 @@ class LearntVectors:
     def nbytes(self) -> int:
         return self.first.nbytes + self.second.nbytes
 
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of everything: two files of the same model can hold other numbers."""
+        head = (self.model, self.revision, self.reading, self.layers, self.poolings, self.max_length, self.pairs_hash)
+        content = hashlib.sha256(repr((*head, self.first.shape, self.second.shape)).encode())
+        for side in (self.first, self.second):
+            content.update(np.ascontiguousarray(side).data)
+        return content.hexdigest()
+
     def _of(self, side: Float32, layer: int, pooling: Pooling) -> Float32:
         return side[self.layers.index(layer), self.poolings.index(pooling)]
 
@@ -82,15 +95,23 @@ class LearntVectors:
         return combined(first[pairs.query_rows], second[pairs.document_rows], combination)
 
     def ranking(
-        self, learnt: LearntRanking, layer: int, pooling: Pooling, combination: Combination, queries: Int64
+        self,
+        learnt: LearntRanking,
+        layer: int,
+        pooling: Pooling,
+        combination: Combination,
+        queries: Int64,
+        is_cancelled: IsCancelled = lambda: False,
     ) -> Float64:
         """The learnt function's scores of all documents for some queries, float64 [query, document].
 
-        Only for vectors read apart: those read together exist for the candidates alone.
+        Only for vectors read apart: those read together exist for the candidates alone. Raises Cancelled.
         """
         first, second = (self._of(side, layer, pooling) for side in (self.first, self.second))
         scores = np.empty((len(queries), len(second)))
         for number, query in enumerate(queries):
+            if is_cancelled():
+                raise Cancelled
             scores[number] = learnt.score(combined(np.broadcast_to(first[query], second.shape), second, combination))
         return scores
 
@@ -218,9 +239,13 @@ def read_vectors(content: bytes, name: str, most_bytes: int = MOST_BYTES) -> Lea
             raise ValueError(
                 f"it takes {size / 1e6:,.0f} MB in memory, and at most {most_bytes / 1e6:,.0f} MB are read"
             )
+        if size > max(EXPANDED_BYTES, MOST_EXPANSION * len(content)):
+            raise ValueError(f"it expands to more than {MOST_EXPANSION} times its {len(content):,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             if str(arrays["kind"]) != KIND or int(arrays["format"]) != FORMAT:
                 raise ValueError("it has other content, or another format")
+            if any(arrays[name].size > _MOST_NUMBERS for name in ("layers", "poolings")):
+                raise ValueError("it names too many layers or poolings")
             vectors = LearntVectors(
                 str(arrays["model"]),
                 str(arrays["revision"]),
@@ -251,6 +276,20 @@ def check_fit(vectors: LearntVectors, pairs: JudgedPairs, name: str) -> None:
             f"The vectors of {name} are of other texts.",
             "Vectors of the same queries and candidates, in the same order, are needed.",
             "Choose the collection, numbers and seed with which the pairs were saved, or save the pairs again.",
+        )
+    is_together = vectors.reading == "together"
+    expected = (len(pairs), 0) if is_together else (len(pairs.queries), len(pairs.documents))
+    counts = vectors.first.shape[2], vectors.second.shape[2]
+    if counts != expected:
+        sides = ("pairs", "other texts") if is_together else ("queries", "documents")
+        found, needed = (
+            " and ".join(f"{count:,} {side}" for count, side in zip(numbers, sides, strict=True))
+            for numbers in (counts, expected)
+        )
+        raise InputError(
+            f"{name} has the vectors of {found}.",
+            f"The vectors of {needed} are needed.",
+            "Make the vectors again from the saved pairs.",
         )
 
 

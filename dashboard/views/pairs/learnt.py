@@ -93,7 +93,7 @@ def learnt(backend: Backend) -> None:
             "Reading", controls.choice("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP)
         )
         with controls.options():
-            source = graded_sets.choose_source("learnt_source")
+            source = graded_sets.choose_source()
             field_slot = st.container()
             measure = learnt_rankers.MEASURES[
                 controls.pick("learnt_measure", "Measure", learnt_rankers.MEASURES, MEASURE_HELP)
@@ -132,7 +132,7 @@ def learnt(backend: Backend) -> None:
         main = learnt_rankers.of_model(request, candidates, key, reading, choice, file, "m", indexes)
         if main is None:
             return
-        rankers = [Ranker.of(learnt_rankers.name_of(choice), main.learnt.ranks, is_learnt=True)]
+        rankers = [Ranker.of(learnt_rankers.name_of(choice, is_file=main.is_file), main.learnt.ranks, is_learnt=True)]
         rankers += learnt_rankers.references(candidates, main, choice)
         rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice, file)
         rankers += learnt_rankers.cross_encoder(candidates, key)
@@ -365,7 +365,7 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
             report_progress(done, len(vectors.layers))
             if is_cancelled():
                 raise Cancelled
-            learnt = replace(choice, layer=layer).learnt(vectors, candidates)
+            learnt = replace(choice, layer=layer).learnt(vectors, candidates, is_cancelled)
             for name, ranks in (("learnt", learnt.ranks), ("cosine", learnt.unlearnt)):
                 rows[name].append(
                     [
@@ -397,7 +397,8 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
         message=f"Layer {vectors.layers[best]} carries most: {measure} is {result['learnt'][row][best]:.1f} % there.",
         read="One point for each layer whose vectors the regression was trained on, with the same C, features and split.",
         not_shown="Which C suits each layer best: here it is the same at all of them. At layer 0 the [CLS] vectors of texts "
-        "read apart are all equal, so that there is nothing to learn from.",
+        "read apart are all equal, so that there is nothing to learn from. The layer is the best on the test queries "
+        "themselves, chosen after the fact: on other queries it can do worse, and another one can be better.",
         table=lambda: pd.DataFrame({"layer": vectors.layers, **{name: each.round(3) for name, each in curves.items()}}),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import streamlit as st
@@ -15,6 +15,7 @@ from components.jobs import Cancelled, Stoppable
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from components.retrieval.search.lexical import make_ranker
+from dashboard import caching
 from dashboard.jobs import evaluation, progress
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
 READING = {"apart": "Apart", "together": "Together"}
 POOLING_SHORT = {"cls": "[CLS]", "mean": "mean"}
-MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps no more of them
+MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps those of two
+MOST_LEARNING_BYTES = 2 << 30  # of memory while a ranking is learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,7 @@ class Candidates:
     pairs: JudgedPairs
     split: QuerySplit
     scores: Mapping[str, np.ndarray]  # "bm25", "jm", "bi"
+    random: Mapping[str, Float64]  # the measures of a random order: [test query] by name
 
     @property
     def nbytes(self) -> int:
@@ -83,17 +86,22 @@ class Choice:
     balanced: bool
     seed: int
 
-    def learnt(self, vectors: LearntVectors, candidates: Candidates) -> Learnt:
-        """No forward pass: this is what a change of C costs."""
+    def learnt(
+        self, vectors: LearntVectors, candidates: Candidates, is_cancelled: IsCancelled = lambda: False
+    ) -> Learnt:
+        """No forward pass: this is what a change of C costs. Raises Cancelled."""
         pairs, split = candidates.pairs, candidates.split
         features = vectors.features(pairs, self.layer, self.pooling, self.features)
-        ranking = learnt_ranking.learn(features, pairs, split, self.c, "balanced" if self.balanced else None, self.seed)
+        weight: Literal["balanced"] | None = "balanced" if self.balanced else None
+        ranking = learnt_ranking.learn(features, pairs, split, self.c, weight, self.seed, is_cancelled)
         if vectors.reading == "together":
             scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
-            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test), None)
-        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test)
+            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled), None)
+        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test, is_cancelled)
         cosines = vectors.cosines(self.layer, self.pooling, split.test)
-        ranks, unlearnt = (learnt_ranking.relevant_ranks(pairs, each, split.test) for each in (scores, cosines))
+        ranks, unlearnt = (
+            learnt_ranking.relevant_ranks(pairs, each, split.test, is_cancelled) for each in (scores, cosines)
+        )
         return Learnt(ranking, ranks, unlearnt)
 
 
@@ -104,6 +112,7 @@ class Source:
     key: tuple[object, ...]
     vectors: LearntVectors
     learnt: Learnt
+    is_file: bool  # made elsewhere and uploaded
 
 
 @dataclass(frozen=True)
@@ -119,8 +128,9 @@ class Ranker:
         return cls(name, {name: graded_metrics.MEASURES[name](ranks) for name in MEASURES.values()}, is_learnt)
 
 
-def name_of(choice: Choice, model: str = "") -> str:
-    return f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
+def name_of(choice: Choice, model: str = "", is_file: bool = False) -> str:
+    own = f"Learnt: {f'{model}, ' if model else ''}{POOLING_SHORT[choice.pooling]} layer {choice.layer}"
+    return f"{own} (file)" if is_file else own
 
 
 def candidates_of(
@@ -176,7 +186,10 @@ def _chosen(
             rows.append(score(query)[pairs.document_numbers])
         of_documents[name] = np.stack(rows)
     ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
-    return Candidates(pairs, learnt_ranking.split_queries(graded_metrics.precision(ranks), seed), of_documents)
+    split = learnt_ranking.split_queries(graded_metrics.precision(ranks), seed, texts=pairs.queries)
+    measures = {name: graded_metrics.MEASURES[name] for name in MEASURES.values()}
+    random = learnt_ranking.random_means(pairs, split.test, measures, is_cancelled=is_cancelled)
+    return Candidates(pairs, split, of_documents, random)
 
 
 def of_model(
@@ -201,11 +214,12 @@ def of_model(
     )
     if (
         file is not None
-        and _is_of(file, backend, reading)
+        and _is_of(file, request, reading)
         and choice.layer in file.layers
         and choice.pooling in file.poolings
     ):
-        return _source(("file", *vectors_key), file, candidates, key, choice, where)
+        return _source(_file_key(file), file, candidates, key, choice, where, is_file=True)
+    check_learning(candidates, backend.facts.hidden_size, reading, choice.features)
     needed = learnt_vectors.needed_bytes(backend, pairs, reading)
     if needed > MOST_BYTES:
         raise InputError(
@@ -234,6 +248,7 @@ def of_model(
         f"{backend.spec.title} reads {texts}",
         work,
         f"learnt_vectors_{where}",
+        jobs=caching.learnt_vectors(),
     )
     return None if vectors is None else _source(vectors_key, vectors, candidates, key, choice, where)
 
@@ -245,19 +260,43 @@ def _source(
     key: tuple[object, ...],
     choice: Choice,
     where: str,
+    is_file: bool = False,
 ) -> Source | None:
+    check_learning(candidates, vectors.first.shape[3], vectors.reading, choice.features)
     all_keys = (*key, *vectors_key)
     learnt = progress.prepared(
         (*all_keys, choice),
         f"Learning from {counted(len(candidates.pairs), 'pair')}",
-        lambda *_: choice.learnt(vectors, candidates),
+        lambda _, is_cancelled: choice.learnt(vectors, candidates, is_cancelled),
         f"learnt_{where}",
     )
-    return None if learnt is None else Source(all_keys, vectors, learnt)
+    return None if learnt is None else Source(all_keys, vectors, learnt, is_file)
 
 
-def _is_of(file: LearntVectors, backend: Backend, reading: Reading) -> bool:
-    return (file.model, file.revision, file.reading) == (backend.spec.key, backend.revision, reading)
+def check_learning(candidates: Candidates, dim: int, reading: Reading, features: Combination) -> None:
+    """Raise InputError where learning from vectors of so many numbers would take too much memory."""
+    pairs, side = candidates.pairs, np.empty((0, dim), np.float32)
+    width = dim if reading == "together" else learnt_ranking.combined(side, side, features).shape[1]
+    needed = learnt_ranking.learning_bytes(len(pairs), width, len(candidates.split.test), len(pairs.documents))
+    if needed > MOST_LEARNING_BYTES:
+        raise InputError(
+            f"Learning from {counted(len(pairs), 'pair')} with {width:,} features each takes {size(needed)} of memory.",
+            f"This view uses at most {size(MOST_LEARNING_BYTES)}.",
+            "Choose fewer queries or candidates under “Options”, or other features.",
+        )
+
+
+def _file_key(file: LearntVectors) -> tuple[object, ...]:
+    """What names an uploaded file in the keys of jobs, which all sessions share: its content, not what it says it is."""
+    return "file", file.content_hash
+
+
+def _is_of(file: LearntVectors, request: EmbedRequest, reading: Reading) -> bool:
+    """Whether a file holds what the model would make of the texts now."""
+    backend = request.backend
+    length = backend.own_max_length if request.max_length is None else request.max_length
+    own = (backend.spec.key, backend.revision, reading, length)
+    return (file.model, file.revision, file.reading, file.max_length) == own
 
 
 def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ranker]:
@@ -272,10 +311,7 @@ def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ran
         rankers.insert(
             0, Ranker.of(f"Cosine: {POOLING_SHORT[choice.pooling]} layer {choice.layer}", main.learnt.unlearnt)
         )
-    values = {
-        name: learnt_ranking.random_means(pairs, queries, graded_metrics.MEASURES[name]) for name in MEASURES.values()
-    }
-    return [*rankers, Ranker("Random order", values)]
+    return [*rankers, Ranker("Random order", candidates.random)]
 
 
 def other_encoders(
@@ -298,14 +334,17 @@ def other_encoders(
         own = at(second.facts.layers)
         source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
         if source is not None:
-            rankers.append(Ranker.of(name_of(own, second.spec.title), source.learnt.ranks, is_learnt=True))
-    known = [model for model in (backend, second) if model is not None]
-    if file is None or any(_is_of(file, model, reading) for model in known):
+            name = name_of(own, second.spec.title, source.is_file)
+            rankers.append(Ranker.of(name, source.learnt.ranks, is_learnt=True))
+    known = [EmbedRequest.of_session(model, exact=True) for model in (backend, second) if model is not None]
+    if file is None or any(_is_of(file, request, reading) for request in known):
         return rankers
     own = at(file.layers[-1])
     if own.layer in file.layers and own.pooling in file.poolings:
-        title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()})"
-        source = _source(("file", file.model, file.revision, file.reading), file, candidates, key, own, "file")
+        is_shortened = any(request.backend.spec.key == file.model for request in known)
+        length = f", {file.max_length:,} tokens" if is_shortened else ""
+        title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()}{length})"
+        source = _source(_file_key(file), file, candidates, key, own, "file", is_file=True)
         if source is not None:
             rankers.append(Ranker.of(name_of(own, title), source.learnt.ranks, is_learnt=True))
     return rankers

@@ -296,7 +296,8 @@ def _matched(
     """The judgements, matched with the texts that they are about."""
     grades: dict[str, dict[int, int]] = {}
     not_relevant = unknown_queries = unknown_documents = 0
-    for (query, document), grade in judgements.grades.items():
+    of_queries, repeated = _with_ids_of(queries, judgements)
+    for (query, document), grade in of_queries.items():
         if query not in queries.ids:
             unknown_queries += 1
         elif document not in corpus.ids:
@@ -319,7 +320,7 @@ def _matched(
         not_relevant,
         unknown_queries,
         unknown_documents,
-        judgements.duplicates,
+        judgements.duplicates + repeated,
         len(judgements.bad),
         len(queries.ids) - len(kept),
         len(corpus.bad),
@@ -334,6 +335,35 @@ def _matched(
         tuple(MappingProxyType(grades[key]) for key, _ in kept),
         report,
     )
+
+
+def _with_ids_of(queries: Entries, judgements: Judgements) -> tuple[Mapping[tuple[str, str], int], int]:
+    """The grades with the queries' own ids, and how many of them another judgement of the same pair replaced.
+
+    TREC's topics have numbers like 007, and judgements say 7, or the other way round: where no query has the id of a
+    judgement, the one query with the same number counts. A judgement with the exact id goes first.
+    """
+    if all(query in queries.ids for query, _ in judgements.grades):
+        return judgements.grades, 0
+    id_of_number: dict[str, str] = {}
+    for key in queries.ids:
+        number = _without_zeros(key)
+        id_of_number[number] = "" if number in id_of_number else key  # "" where several queries have it
+    grades: dict[tuple[str, str], int] = {}
+    repeated = 0
+    for (query, document), grade in judgements.grades.items():
+        own = query if query in queries.ids else id_of_number.get(_without_zeros(query)) or query
+        repeated += (own, document) in grades
+        if own == query or (own, document) not in judgements.grades:
+            grades[own, document] = grade
+        elif (own, document) not in grades:
+            repeated += 1  # by the exact one, which comes later
+    return grades, repeated
+
+
+def _without_zeros(key: str) -> str:
+    """A number without the zeros at its beginning; another id as it is."""
+    return (key.lstrip("0") or "0") if key.isascii() and key.isdigit() else key
 
 
 def _check_fields(names: Sequence[str], existing: Mapping[str, object], of: str, option: str) -> None:

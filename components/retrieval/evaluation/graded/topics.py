@@ -43,8 +43,7 @@ def has_topics(decoded: Decoded) -> bool:
 def read_topics(decoded: Decoded, name: str, limits: Limits | None = None, is_cancelled: IsCancelled = never) -> Table:
     """The table of a file's topics: _id, title, description and narrative, "" where a topic has none.
 
-    A topic has the number of its first line. Zeros at the beginning of a number are dropped, as in TREC's judgements.
-    Raises InputError above a limit, and Cancelled.
+    A topic has the number of its first line. Raises InputError above a limit, and Cancelled.
     """
     count, topics = Count(name, limits, is_cancelled), _Topics()
     number = 0
@@ -135,8 +134,5 @@ class _Topics:
                 text = text[label.end() :].strip() if label else text
                 values.append(text)
                 self._memory += text.__sizeof__()
-            numbers = self.columns["_id"]
-            if numbers[-1].isascii() and numbers[-1].isdigit():
-                numbers[-1] = numbers[-1].lstrip("0") or "0"
             self.numbers.append(self._start)
         self._clear(0)

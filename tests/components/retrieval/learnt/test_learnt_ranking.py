@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -98,8 +100,22 @@ def test_the_split_is_scikit_learns_with_no_query_in_both_and_stratified():
     shares = [np.mean(split.strata[part] == 0) for part in (split.train, split.test)]
     assert shares[0] == pytest.approx(shares[1], abs=0.03)
     assert split_queries(measure, seed=6).test.tolist() != split.test.tolist()
-    with pytest.raises(InputError, match="At least 8 queries"):
+    with pytest.raises(InputError, match="At least 8 of them"):
         split_queries(measure[:7])
+
+
+def test_queries_with_the_same_text_are_in_one_part():
+    measure = np.arange(40) % 4 / 10
+    texts = [f"query {number}" for number in range(40)]
+    assert split_queries(measure, texts=texts).test.tolist() == split_queries(measure).test.tolist()
+    texts[3] = texts[38] = "bank"
+    for seed in range(20):
+        split = split_queries(measure, seed, texts=texts)
+        assert sorted([*split.train, *split.test]) == list(range(40))
+        assert (3 in split.test) == (38 in split.test)
+        assert split.strata[3] == split.strata[38]
+    with pytest.raises(InputError, match="There are 7 different queries"):
+        split_queries(measure[:8], texts=["bank", "bank", *texts[4:10]])
 
 
 def test_combinations_by_hand():
@@ -198,16 +214,63 @@ def test_equal_scores_count_against_the_ranking_and_small_differences_do_not_van
 
 
 def test_random_orders_have_the_measure_of_chance(pairs, split):
-    means = learnt_ranking.random_means(pairs, split.test, graded_metrics.precision, orders=200)
-    assert means.mean() == pytest.approx(6 / DOCUMENTS, abs=0.01)
-    np.testing.assert_array_equal(
-        means, learnt_ranking.random_means(pairs, split.test, graded_metrics.precision, orders=200)
+    measures = {"P@10": graded_metrics.precision, "MAP": graded_metrics.average_precision}
+    means = learnt_ranking.random_means(pairs, split.test, measures, orders=200)
+    assert means["P@10"].mean() == pytest.approx(6 / DOCUMENTS, abs=0.01)
+    for name, measure in measures.items():  # of the same orders, whatever else is measured
+        alone = learnt_ranking.random_means(pairs, split.test, {name: measure}, orders=200)
+        np.testing.assert_array_equal(means[name], alone[name])
+    with pytest.raises(Cancelled):
+        learnt_ranking.random_means(pairs, split.test, measures, is_cancelled=lambda: True)
+
+
+def test_documents_with_the_same_text_tie(pairs):
+    """However little their scores differ, or wherever one of them was found: ties count against the ranking."""
+    query = 4
+    rows = np.flatnonzero((pairs.query_rows == query) & pairs.is_found)
+    found = pairs.document_rows[rows]
+    relevant = int(pairs.document_rows[np.flatnonzero((pairs.query_rows == query) & pairs.is_relevant)[0]])
+    other = next(number for number in range(DOCUMENTS) if number not in found and number != relevant)
+    documents = list(pairs.documents)
+    documents[other] = documents[relevant]
+    same = replace(pairs, documents=tuple(documents))
+    scores = np.zeros((1, DOCUMENTS))
+    scores[0, relevant] = 1.0
+    for which, rank in ((pairs, 1), (same, 2)):
+        given = scores.copy()
+        given[0, which.first_of_text[relevant]] = 1.0
+        assert learnt_ranking.relevant_ranks(which, given, np.array([query])).ranks.min() == rank
+    documents = list(pairs.documents)
+    documents[other] = documents[found[0]]
+    same = replace(pairs, documents=tuple(documents))
+    levels = learnt_ranking.reranked(
+        same, np.arange(len(pairs), dtype=float), np.zeros((QUERIES, DOCUMENTS)), np.array([query])
     )
+    assert levels[0, other] == levels[0, found[0]] > DOCUMENTS - 1
+
+
+def test_stop_is_heard(pairs, split, vectors):
+    with pytest.raises(Cancelled):
+        learn(vectors[1][pairs.document_rows], pairs, split, is_cancelled=lambda: True)
+    with pytest.raises(Cancelled):
+        learnt_ranking.relevant_ranks(
+            pairs, np.zeros((len(split.test), DOCUMENTS)), split.test, is_cancelled=lambda: True
+        )
 
 
 def test_one_class_alone_is_refused(pairs, split, vectors):
-    from dataclasses import replace
-
     features = vectors[1][pairs.document_rows]
     with pytest.raises(InputError, match="all relevant"):
         learn(features, replace(pairs, grades=np.ones(len(pairs), np.int64)), split)
+
+
+def test_learning_takes_no_more_than_the_expected_memory(pairs, split):
+    width = 2_000
+    tracemalloc.start()
+    features = np.random.default_rng(0).normal(size=(len(pairs), width)).astype(np.float32)
+    tracemalloc.reset_peak()
+    learn(features, pairs, split)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expected = learnt_ranking.learning_bytes(len(pairs), width, len(split.test), DOCUMENTS)
+    assert 0.5 * expected < peak < 1.1 * expected

@@ -109,6 +109,28 @@ def test_vectors_of_other_texts_do_not_fit(apart):
     check_fit(apart, replace(PAIRS, grades=np.zeros(4, np.int64)), "v.npz")  # no vector depends on the grades
 
 
+def test_vectors_of_another_number_of_texts_do_not_fit(apart, together):
+    for vectors, changes in (
+        (apart, {"first": apart.first[:, :, :1]}),
+        (apart, {"second": apart.second[:, :, :2]}),
+        (together, {"first": together.first[:, :, :3]}),
+        (together, {"second": together.first[:, :, :3]}),
+    ):
+        with pytest.raises(InputError, match="has the vectors of"):
+            check_fit(replace(vectors, **changes), PAIRS, "v.npz")
+
+
+def test_the_hash_is_of_the_numbers_too(apart):
+    assert replace(apart).content_hash == apart.content_hash
+    for changes in (
+        {"first": 2 * apart.first},
+        {"second": -apart.second},
+        {"max_length": 7},
+        {"layers": tuple(range(1, 8))},
+    ):
+        assert replace(apart, **changes).content_hash != apart.content_hash
+
+
 def changed(vectors, **arrays) -> bytes:
     with np.load(io.BytesIO(write_vectors(vectors))) as saved:
         content = {name: saved[name] for name in saved.files} | arrays
@@ -138,5 +160,12 @@ def test_damaged_and_foreign_files_are_refused(together):
     for name, content in bad.items():
         with pytest.raises(InputError, match=rf"{name}\.npz cannot be used"):
             read_vectors(content, f"{name}.npz")
+    with pytest.raises(InputError, match="too many layers"):
+        read_vectors(changed(together, layers=np.arange(2_000)), "v.npz")
+    bomb = io.BytesIO()
+    np.savez_compressed(bomb, first=np.zeros((1, 1, 1, 8_000_000), np.float32))
+    assert len(bomb.getvalue()) < 100_000
+    with pytest.raises(InputError, match="expands to more than 200 times"):
+        read_vectors(bomb.getvalue(), "v.npz")
     with pytest.raises(InputError, match="MB in memory"):
         read_vectors(write_vectors(together), "v.npz", most_bytes=1_000)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import train_test_split
 from streamlit.testing.v1 import AppTest
 
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
+from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.views.pairs import learnt_rankers
 from tests.dashboard.conftest import Open, figures, plain_table, setting, texts
 from tests.dashboard.test_pages import backend
 
@@ -112,10 +116,32 @@ def test_a_change_of_c_costs_no_forward_pass(page: AppTest) -> None:
 
 
 def test_the_shown_numbers_are_those_of_the_components(page: AppTest, few: GradedSet) -> None:
-    """The table's support against the pairs, chosen and split here by the same rules."""
+    """The table's supports against the pairs, chosen and split here: BM25, single vectors, NumPy and scikit-learn."""
+    model, count = backend(), len(few.queries)
+    bm25 = make_ranker("bm25", few.documents)
+    options = model.embed_options([model.facts.layers], [model.own_pooling], precision="float32")
+    q, d = (model.embed(texts, options=options)[0, 0] for texts in (few.queries, few.documents))
+    cosines = (q / np.linalg.norm(q, axis=1)[:, None]) @ (d / np.linalg.norm(d, axis=1)[:, None]).T
+    drawn, supports, precisions = np.random.default_rng(0), [], []
+    for query, grades in enumerate(few.grades):
+        words = bm25.scores(few.queries[query])
+        first = {int(row) for scores in (words, cosines[query]) for row in np.argsort(-scores, kind="stable")[:10]}
+        pairs = first | set(grades) | set(drawn.integers(len(few.documents), size=20).tolist())
+        supports.append((len(pairs - set(grades)), len(grades)))
+        ranks = [np.sum(words >= words[row] - 1e-9) for row in grades]  # ties count against the ranking
+        precisions.append(np.sum(np.array(ranks) <= 10) / 10)
+    values, value_of, counts = np.unique(np.round(precisions, 9), return_inverse=True, return_counts=True)
+    strata, stratum, in_stratum = np.zeros(len(values), int), 0, 0
+    for value in range(len(values)):
+        if in_stratum >= 4 and counts[value:].sum() >= 4:
+            stratum, in_stratum = stratum + 1, 0
+        strata[value], in_stratum = stratum, in_stratum + counts[value]
+    train, test = train_test_split(np.arange(count), test_size=0.25, random_state=0, stratify=strata[value_of])
     report = plain_table(page)
-    relevant = sum(int(report.iloc[row]["pairs"]) for row in (1, 5))
-    assert relevant == sum(map(len, few.grades))  # all relevant documents are among the candidates
+    for start, part in ((0, test), (4, train)):
+        expected = np.array(supports)[part].sum(axis=0).tolist()
+        shown = [int(report.iloc[start + row]["pairs"].replace(",", "")) for row in (0, 1)]
+        assert shown == expected
 
 
 def test_layers_are_trained_on_request(page: AppTest) -> None:
@@ -144,6 +170,32 @@ def test_pairs_are_read_together(open_page: Open) -> None:
     assert "Learnt: [CLS] layer 6" in bars(app)
 
 
+def test_what_takes_too_much_memory_is_refused_before_any_pass(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled(open_page("pairs", view="learnt"))
+    before = backend().forward_passes
+    monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 20)
+    app = settled(open_page("pairs", view="learnt", lr="together", lk="4", lo="2"))
+    assert "This view uses at most" in texts(app)
+    assert backend().forward_passes == before
+
+
+def test_the_vectors_of_two_models_are_kept() -> None:
+    class Large:
+        nbytes = learnt_rankers.MOST_BYTES
+
+    jobs = caching.learnt_vectors()
+    first, second = (jobs.request(("of a test", number), "test", lambda *_: Large()) for number in range(2))
+    try:
+        assert first.finished.wait(60)
+        assert second.finished.wait(60)
+        assert jobs.find(first.key) is first
+        assert jobs.find(second.key) is second
+    finally:
+        jobs.drop([first, second])
+
+
 def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, few: GradedSet) -> None:
     """A file of another model joins the table; one of other texts does not, and says so."""
     pairs = next(
@@ -164,6 +216,25 @@ def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, 
     page.session_state["_pair_vectors"] = "other.npz " + "0" * 64
     values = bars(settled(page.run()))
     assert "Learnt: other (file, apart), [CLS] layer 12" in values
+    # A file with the same name and other numbers gives other results; the same model with another length stays apart.
+    caching.pair_vectors().put("other.npz " + "2" * 64, vectors(pairs.content_hash))
+    page.session_state["_pair_vectors"] = "other.npz " + "2" * 64
+    others = bars(settled(page.run()))
+    name = "Learnt: other (file, apart), [CLS] layer 12"
+    assert others[name] != values[name]
+    assert {other: value for other, value in others.items() if other != name} == {
+        other: value for other, value in values.items() if other != name
+    }
+    own = replace(vectors(pairs.content_hash), model=backend().spec.key, revision=backend().revision, layers=(6,))
+    for length, expected in (
+        (backend().own_max_length, "Learnt: [CLS] layer 6 (file)"),
+        (17, f"Learnt: {backend().spec.key.rpartition('/')[2]} (file, apart, 17 tokens), [CLS] layer 6"),
+    ):
+        caching.pair_vectors().put(f"own{length}.npz " + "3" * 64, replace(own, max_length=length))
+        page.session_state["_pair_vectors"] = f"own{length}.npz " + "3" * 64
+        shown = bars(settled(page.run()))
+        assert expected in shown
+        assert ("Learnt: [CLS] layer 6" in shown) == (length == 17)
     caching.pair_vectors().put("wrong.npz " + "1" * 64, vectors("0" * 64))
     page.session_state["_pair_vectors"] = "wrong.npz " + "1" * 64
     settled(page.run())

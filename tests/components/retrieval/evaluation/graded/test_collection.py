@@ -343,6 +343,34 @@ def test_fields_that_do_not_exist_say_which_do():
         read_fields(only_title).chosen("text", ("title",))
 
 
+def topic(number: str) -> str:
+    return f"<top>\n<num> Number: {number}\n<title> query {number}\n</top>\n"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "judged", "expected"),
+    [
+        (["001"], ["001 0 d1 2"], [{0: 2}]),
+        (["001"], ["1 0 d1 2"], [{0: 2}]),
+        (["1"], ["001 0 d1 2"], [{0: 2}]),
+        (["1", "01"], ["01 0 d1 2", "1 0 d2 1"], [{1: 1}, {0: 2}]),  # ids as written
+        (["1", "01", "2"], ["001 0 d1 2", "2 0 d1 1"], [{0: 1}]),  # of two queries with the number, neither
+        (["1"], ["01 0 d1 2", "1 0 d1 1"], [{0: 1}]),  # the exact id counts
+        (["1"], ["1 0 d1 1", "01 0 d1 2"], [{0: 1}]),
+        (["1"], ["01 0 d1 2", "001 0 d1 1"], [{0: 1}]),  # else the later
+    ],
+)
+def test_topics_and_judgements_go_together_with_and_without_zeros(numbers, judged, expected):
+    files = {
+        "docs.tsv": b"d1\tone\nd2\ttwo\n",
+        "topics.txt": "".join(map(topic, numbers)).encode(),
+        "qrels.txt": "\n".join(judged).encode(),
+    }
+    found = read_graded(files)
+    assert [dict(each) for each in found.grades] == expected
+    assert adds_up(found.report)
+
+
 def test_trec_topics_and_beir_documents_go_together(tmp_path):
     topics = b"<top>\n<num> Number: 01\n<title> volcano\n<desc> Description:\nWhich one erupted?\n</top>\n"
     write(tmp_path, {"corpus.jsonl": FIELDED_CORPUS, "topics.1-1": topics, "qrels.txt": b"1 0 d1 2\n"})

@@ -132,12 +132,13 @@ def timing(stages: TwoStages, pairs: Pairs, indexes: PairIndexes, found: Candida
     """The time per query of both stages."""
     documents, texts, queries = indexes.documents, pairs.documents.texts, pairs.queries.texts
 
-    def milliseconds() -> float:
-        first = pair_runs.vector_milliseconds(stages.backend, documents, queries)
-        return first + pair_runs.second_milliseconds(
-            lambda number: stages.second.scores(queries[number], [texts[row] for row in found.rows[number]]),
-            len(queries),
-        )
+    def milliseconds(is_cancelled: IsCancelled) -> float:
+        def score(number: int, rows: Int64) -> object:
+            own = [texts[row] for row in rows]
+            return stages.second.scores(queries[number], own, is_cancelled=is_cancelled)
+
+        first = pair_runs.vector_milliseconds(stages.backend, documents, queries, is_cancelled)
+        return first + pair_runs.second_milliseconds(score, found.rows, is_cancelled)
 
     return Timing(
         ("speed", documents.folder.name, indexes.queries.folder.name, *map(str, stages.key)),

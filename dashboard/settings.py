@@ -378,7 +378,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("truncation", "cut", TRUNCATIONS, PAIRS),
     _number("pair_length", "pl", None, 100_000, PAIRS, least=LEAST_LENGTH, words="maximum length of a pair"),
     _choice("score_scale", "sc", SCALES, PAIRS, words="scale of the scores"),
-    _text("score_label", "lab", PAIRS, words="label"),
+    _text("score_label", "lab", (*EVALUATE, *PAIRS), words="label"),
     _number("scored_documents", "n", 200, 5_000, PAIRS, least=50, words="number of documents"),
     _choice("relevant_by", "rel", ("topic", "own", "marks"), PAIRS, words="relevant documents"),
     _text("relevant_topic", "top", PAIRS, words="topic"),

@@ -65,12 +65,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "Another order needs at least 2 hits.",
             "Write for example --rerank 100",
         )
-    if options.rerank is None and options.cross_encoder is not None:
-        raise InputError(
-            "--cross-encoder is given without --rerank.",
-            "A cross-encoder only re-ranks the first hits of a run.",
-            "Add for example --rerank 100, or leave --cross-encoder out.",
-        )
+    for option, value in (("--cross-encoder", options.cross_encoder), ("--label", options.label)):
+        if options.rerank is None and value is not None:
+            raise InputError(
+                f"{option} is given without --rerank.",
+                "A cross-encoder only re-ranks the first hits of a run.",
+                f"Add for example --rerank 100, or leave {option} out.",
+            )
     return _run_graded(options) if options.pairs.is_dir() else _run_pairs(options)
 
 
@@ -142,7 +143,8 @@ def _measured(
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidate_scores, candidates
 
-    cross_encoder = None if options.rerank is None else shared.load_cross_encoder(options)  # fails before the work
+    # Fails before the work.
+    cross_encoder, label = (None, None) if options.rerank is None else shared.load_cross_encoder(options)
     backend = shared.load(options)
     document_options, query_options = (shared.embed_options(backend, options, role) for role in ("document", "query"))
 
@@ -167,14 +169,18 @@ def _measured(
     rows = np.stack([rows for _, _, (_, rows) in measured])  # [run, query, candidate]
     started = time.perf_counter()
     with shared.progress_bar("Re-ranking", " pairs") as report_progress:
-        score = partial(cross_encoder.score_pairs, precision=options.precision)
+        score = partial(cross_encoder.score_pairs, label=label, precision=options.precision)
         scores = candidate_scores(score, queries, documents, rows, report_progress)
     seconds = round(time.perf_counter() - started, 3)
     second = {"reranked": options.rerank, "cross_encoder": cross_encoder.spec.key}
     for run, (_, _, (ranks, own_rows)), own_scores in zip(list(runs), measured, scores, strict=True):
         place = {key: run[key] for key in ("model", "layer", "pooling")}
         runs.append(place | second | summary(second_rank(ranks, own_rows, own_scores)))
-    return result | {"cross_encoder_revision": cross_encoder.revision, "rerank_seconds": seconds}
+    return result | {
+        "cross_encoder_revision": cross_encoder.revision,
+        "cross_encoder_label": None if label is None else cross_encoder.pair_labels()[label],
+        "rerank_seconds": seconds,
+    }
 
 
 def _write_table(

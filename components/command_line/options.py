@@ -51,18 +51,36 @@ def add_cross_encoder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cross-encoder",
         metavar="MODEL",
-        help="a cross-encoder with one output: a hub id, a folder, or embedded-cross-encoder (included, the default)",
+        help="a cross-encoder: a hub id, a folder, or embedded-cross-encoder (included, the default)",
+    )
+    parser.add_argument(
+        "--label", metavar="NAME", help="the label to rank by, of a cross-encoder with several: its name or number"
     )
 
 
-def load_cross_encoder(options: argparse.Namespace) -> Backend:
-    """The model of --cross-encoder. Raises UserError, also for a model that does not give one score for a pair."""
+def load_cross_encoder(options: argparse.Namespace) -> tuple[Backend, int | None]:
+    """The model of --cross-encoder, and the number of --label (None for a model with one score).
+
+    Raises UserError, also for a model that scores no pairs, and InputError for a label that it does not have or needs.
+    """
     from components.model.backend import Backend
     from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 
     backend = Backend.load(options.cross_encoder or EMBEDDED_CROSS_ENCODER_KEY)
-    backend.score_pairs([], [])
-    return backend
+    names = backend.pair_labels()
+    if options.label is None and len(names) == 1:
+        return backend, None
+    numbers = {str(number): number for number in range(len(names))}
+    numbers |= {name: number for number, name in enumerate(names)}  # a name that is a number is a name
+    number = numbers.get(options.label or "")
+    if number is None:
+        problem = f"has no label {options.label}" if options.label is not None else f"has {len(names)} labels"
+        raise InputError(
+            f"{backend.spec.title} {problem}.",
+            f"A ranking needs one of its labels: {', '.join(names)}.",
+            f"Write for example --label {names[0]}",
+        )
+    return backend, number
 
 
 def load(options: argparse.Namespace) -> Backend:

@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InputError(f"k is {options.k}.", "At least 1 hit can be re-ranked.", "Write for example -k 100")
     index, layer, pooling = search.opened(options)
     queries = _queries(options)
-    cross_encoder = shared.load_cross_encoder(options)
-    score = partial(cross_encoder.score_pairs, precision=options.precision, max_length=options.max_length)
+    cross_encoder, label = shared.load_cross_encoder(options)
+    score = partial(cross_encoder.score_pairs, label=label, precision=options.precision, max_length=options.max_length)
     score([], [])  # raises for options that the model does not have
     backend = Backend.load(index.info.model)
     started = time.perf_counter()
@@ -102,6 +102,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "similarity": options.similarity,
         "cross_encoder": cross_encoder.spec.key,
         "cross_encoder_revision": cross_encoder.revision,
+        "cross_encoder_label": None if label is None else cross_encoder.pair_labels()[label],
         "precision": cross_encoder.embedder.resolve(options.precision),
         "k": options.k,
         "seconds": seconds,

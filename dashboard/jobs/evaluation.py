@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from components.arrays import Int64
-from components.jobs import Stoppable
+from components.jobs import Cancelled, Stoppable
 from components.model.trace import Pooling
 from components.retrieval.evaluation import pair_runs, run_record, similarities
 from components.retrieval.evaluation.run_record import Run, RunData
@@ -115,7 +115,7 @@ class Timing:
 
     key: tuple[str, ...]
     title: str
-    measure: Callable[[], float]  # milliseconds per query
+    measure: Callable[[IsCancelled], float]  # milliseconds per query; may raise Cancelled
 
     def known(self) -> tuple[float | None, str] | None:
         """Milliseconds per query and when they were measured; None before that, no milliseconds if it failed."""
@@ -131,7 +131,9 @@ def vector_timing(backend: Backend, pairs: Pairs, indexes: PairIndexes) -> Timin
     return Timing(
         ("speed", indexes.documents.folder.name, indexes.queries.folder.name),
         f"Measuring the time per query of {backend.spec.title}",
-        lambda: pair_runs.vector_milliseconds(backend, indexes.documents, pairs.queries.texts),
+        lambda is_cancelled: pair_runs.vector_milliseconds(
+            backend, indexes.documents, pairs.queries.texts, is_cancelled
+        ),
     )
 
 
@@ -141,7 +143,9 @@ def word_timing(backend: Backend, pairs: Pairs, kind: str) -> Timing:
     return Timing(
         ("speed", kind, ranking.source, pairs.content_hash),
         f"Measuring the time per query of {lexical.TITLES[kind]}",
-        lambda: pair_runs.ranker_milliseconds(ranking.make(pairs.documents.texts), pairs.queries.texts),
+        lambda is_cancelled: pair_runs.ranker_milliseconds(
+            ranking.make(Stoppable(pairs.documents.texts, is_cancelled)), pairs.queries.texts, is_cancelled
+        ),
     )
 
 
@@ -153,10 +157,12 @@ def measure_times(timings: Iterable[Timing]) -> bool:
     jobs, queue = caching.evaluations(), caching.queue()
 
     def work(timing: Timing) -> Callable[..., tuple[float | None, str] | None]:
-        def run(*_: object) -> tuple[float | None, str] | None:
+        def run(_: ReportProgress, is_cancelled: IsCancelled) -> tuple[float | None, str] | None:
             was_alone = queue.works_on_one()
             try:
-                milliseconds = timing.measure()
+                milliseconds = timing.measure(is_cancelled)
+            except Cancelled:
+                raise
             except Exception as problem:
                 log.warning("%s failed", timing.title, exc_info=problem)
                 return None, run_record.now()  # for good: the time of the failure belongs to the run's record

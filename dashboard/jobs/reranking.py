@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 StageKind = Literal["rerank", "maxsim"]
 STAGE_NAMES: dict[StageKind, str] = {"rerank": "Cross-encoder", "maxsim": "MaxSim"}
-MOST_CANDIDATES = 100
+MOST_CANDIDATES = 100  # of one query; Evaluate's runs, which nobody waits for at a slider, may have more
+RANKED_BY = {"entailment", "relevant"}  # labels that rank, where a head has several; in lower case
 SCORED_TOGETHER = (20, 50, MOST_CANDIDATES)  # a slider of the number of candidates moves freely within a step
 _REPEATS = 3  # of what takes milliseconds
 _TRIAL_PAIRS = 48  # of the demo's sentences, on which the speed is measured
@@ -39,7 +40,7 @@ _TRIAL_PAIRS = 48  # of the demo's sentences, on which the speed is measured
 
 @dataclass(frozen=True)
 class SecondStage:
-    """A way to score candidates together with a query."""
+    """A way to score candidates together with a query. It needs no session."""
 
     kind: StageKind
     backend: Backend  # the cross-encoder; for MaxSim the model whose vectors the first stage compares
@@ -139,13 +140,18 @@ def second_stage(kind: str, backend: Backend, layer: int | None = None) -> Secon
     if kind == "maxsim":
         last = backend.facts.layers
         return SecondStage("maxsim", backend, controls.length_for(backend), layer=last if layer is None else layer)
+    return cross_encoder()
+
+
+def cross_encoder() -> SecondStage | None:
+    """The session's cross-encoder, with its maximum length and label; None if it is not available, as a message explains."""
     scorer = model_gate.cross_encoder()
     if scorer is None:
         return None
     names = scorer.pair_labels()
     label = None
     if len(names) > 1:
-        likely = next((name for name in names if name.lower() in {"entailment", "relevant"}), names[0])
+        likely = next((name for name in names if name.lower() in RANKED_BY), names[0])
         chosen = state.get("score_label")
         label = names.index(chosen if chosen in names else likely)
     return SecondStage("rerank", scorer, controls.length_for(scorer), label=label)

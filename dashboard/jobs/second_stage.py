@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from components.retrieval.evaluation import pair_runs, run_record, second_stage
-from components.retrieval.search.rerank import late_interaction_scores
 from dashboard.jobs import evaluation
 from dashboard.jobs.evaluation import PairIndexes, Timing
 
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.index.folder import VectorIndex
+    from dashboard.jobs.reranking import SecondStage
 
-Kind = Literal["rr", "ms"]  # re-ranked by the cross-encoder; by MaxSim over the token vectors of the model's layer
+Kind = Literal["rr", "ms"]  # in a run's code: re-ranked by the cross-encoder; by MaxSim over the layer's token vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,25 +38,24 @@ class Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class SecondStage:
-    """What is done with the first hits of a model's layer and pooling. It needs no session."""
+class TwoStages:
+    """A search by a model's layer and pooling, and what re-ranks its first hits. It needs no session."""
 
-    kind: Kind
-    k: int
     backend: Backend  # of the first stage
     layer: int
     pooling: Pooling
-    cross_encoder: Backend | None  # only of the kind "rr"
+    k: int  # candidates of a query
+    second: SecondStage
 
     @property
     def key(self) -> tuple[object, ...]:
         """What the scores depend on, besides the texts and the indexes."""
-        scorer = self.cross_encoder
-        return (self.kind, self.k, self.layer, self.pooling, *((scorer.spec.key, scorer.revision) if scorer else ()))
+        return (self.k, self.layer, self.pooling, self.second.key)
 
     @property
     def name(self) -> str:
-        return f"first {self.k} re-ranked by {self.cross_encoder.spec.title if self.cross_encoder else 'MaxSim'}"
+        """The second stage in words; not escaped."""
+        return f"first {self.k} re-ranked by {'MaxSim' if self.second.kind == 'maxsim' else self.second.title}"
 
     def candidates(
         self,
@@ -70,28 +69,25 @@ class SecondStage:
         """The candidates and their scores. Raises Cancelled."""
         query_vectors, vectors = (index.engine(self.layer, self.pooling).vectors for index in (queries, documents))
         rows = second_stage.candidates(query_vectors, vectors, self.k, is_cancelled)
+        second = self.second
         score = (
-            partial(second_stage.candidate_scores, self.cross_encoder.score_pairs)
-            if self.cross_encoder is not None
+            partial(second_stage.candidate_scores, self._pair_scores)
+            if second.kind == "rerank"
             else partial(
-                second_stage.max_sim_candidate_scores,
-                self.backend,
-                self.layer,
-                max_length=documents.info.options.max_length,
+                second_stage.max_sim_candidate_scores, second.backend, second.layer, max_length=second.max_length
             )
         )
         scores = score(query_texts, texts, rows, progress=report_progress, is_cancelled=is_cancelled)
         return Candidates(rows, scores, run_record.now())
 
-    def score_one(self, query: str, texts: Sequence[str], max_length: int) -> object:
-        """The scores of one query's candidates, as a person waits for them."""
-        if self.cross_encoder is not None:
-            return self.cross_encoder.score_pairs([query] * len(texts), texts)
-        return late_interaction_scores(self.backend, query, texts, self.layer, max_length)
+    def _pair_scores(
+        self, queries: Sequence[str], documents: Sequence[str], *, progress: ReportProgress, is_cancelled: IsCancelled
+    ) -> Float32:
+        return self.second.pair_scores(queries, documents, progress, is_cancelled)
 
 
 def candidates(
-    stage: SecondStage,
+    stages: TwoStages,
     indexes: tuple[VectorIndex, VectorIndex],
     texts: Sequence[str],
     query_texts: Sequence[str],
@@ -101,49 +97,51 @@ def candidates(
     """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NoResult."""
     documents, queries = indexes
     return evaluation.result(
-        ("second stage", documents.folder.name, queries.folder.name, content_hash, *stage.key),
-        f"{len(query_texts):,} queries: {stage.name}",
-        partial(stage.candidates, documents, queries, texts, query_texts),
+        ("second stage", documents.folder.name, queries.folder.name, content_hash, *stages.key),
+        f"{len(query_texts):,} queries: {stages.name}",
+        partial(stages.candidates, documents, queries, texts, query_texts),
         where,
     )
 
 
-def pair_run(stage: SecondStage, pairs: Pairs, indexes: PairIndexes, found: Candidates) -> Run:
+def pair_run(stages: TwoStages, pairs: Pairs, indexes: PairIndexes, found: Candidates) -> Run:
     """The record of a run in two stages over pairs."""
-    first = evaluation.vector_run(stage.backend, pairs, indexes, stage.layer, stage.pooling)
-    system = {**first.system, "kind": "re-ranked" if stage.cross_encoder else "MaxSim", "candidates": stage.k}
-    if stage.cross_encoder is not None:
-        scorer = stage.cross_encoder
-        system |= {
-            "cross_encoder": scorer.spec.key,
-            "cross_encoder_revision": scorer.revision,
-            "cross_encoder_max_length": scorer.own_max_length,
-        }
-    milliseconds, made = timing(stage, pairs, indexes, found).known() or (None, found.made)
+    first = evaluation.vector_run(stages.backend, pairs, indexes, stages.layer, stages.pooling)
+    second, scorer = stages.second, stages.second.backend
+    is_cross = second.kind == "rerank"
+    system = {**first.system, "kind": "re-ranked" if is_cross else "MaxSim", "candidates": stages.k}
+    settings = dict(first.settings)
+    if is_cross:
+        system |= {"cross_encoder": scorer.spec.key, "cross_encoder_revision": scorer.revision}
+        settings["cross_encoder_max_length"] = second.max_length or scorer.own_max_length
+        if second.label is not None:
+            system["cross_encoder_label"] = scorer.pair_labels()[second.label]
+    milliseconds, made = timing(stages, pairs, indexes, found).known() or (None, found.made)
     return replace(
         first,
-        name=f"{first.name}, {stage.name}",
+        name=f"{first.name}, {stages.name}",
         system=system,
+        settings=settings,
         ranks=second_stage.second_ranks(first.ranks, found.rows, found.scores),
         milliseconds=milliseconds,
         made=made,
     )
 
 
-def timing(stage: SecondStage, pairs: Pairs, indexes: PairIndexes, found: Candidates) -> Timing:
+def timing(stages: TwoStages, pairs: Pairs, indexes: PairIndexes, found: Candidates) -> Timing:
     """The time per query of both stages."""
     documents, texts, queries = indexes.documents, pairs.documents.texts, pairs.queries.texts
-    rows, max_length = found.rows, documents.info.options.max_length
 
-    def milliseconds() -> float:
-        first = pair_runs.vector_milliseconds(stage.backend, documents, queries)
-        return first + pair_runs.second_milliseconds(
-            lambda number: stage.score_one(queries[number], [texts[row] for row in rows[number]], max_length),
-            len(queries),
-        )
+    def milliseconds(is_cancelled: IsCancelled) -> float:
+        def score(number: int, rows: Int64) -> object:
+            own = [texts[row] for row in rows]
+            return stages.second.scores(queries[number], own, is_cancelled=is_cancelled)
+
+        first = pair_runs.vector_milliseconds(stages.backend, documents, queries, is_cancelled)
+        return first + pair_runs.second_milliseconds(score, found.rows, is_cancelled)
 
     return Timing(
-        ("speed", documents.folder.name, indexes.queries.folder.name, *map(str, stage.key)),
-        f"Measuring the time per query of {stage.backend.spec.title}, {stage.name}",
+        ("speed", documents.folder.name, indexes.queries.folder.name, *map(str, stages.key)),
+        f"Measuring the time per query of {stages.backend.spec.title}, {stages.name}",
         milliseconds,
     )

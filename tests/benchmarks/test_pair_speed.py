@@ -14,22 +14,29 @@ from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from tests.benchmarks.test_embedding_speed import DATA, seconds
 from tests.benchmarks.test_speed import report
+from tests.places import ASSETS
 
 PAIRS = 2_000
 
 
 @pytest.fixture(scope="module")
 def pairs() -> tuple[list[str], list[str]]:
-    """Queries of some words, and documents of one to four sentences."""
-    if not DATA.exists():
-        pytest.skip("the real sentences are not here")
-    sentences, numbers = DATA.read_text(encoding="utf-8").splitlines(), np.random.default_rng(0)
+    """Queries of some words, and documents of one to four sentences; generated sentences where the real ones are missing."""
+    numbers = np.random.default_rng(0)
+    sentences = DATA.read_text(encoding="utf-8").splitlines() if DATA.exists() else generated(numbers)
 
     def drawn(count: int) -> list[str]:
         return [sentences[row] for row in numbers.integers(len(sentences), size=count)]
 
     queries = [" ".join(sentence.split()[: 3 + row % 10]) for row, sentence in enumerate(drawn(PAIRS))]
     return queries, [" ".join(drawn(int(count))) for count in numbers.choice([1, 1, 1, 2, 3, 4], PAIRS)]
+
+
+def generated(numbers: np.random.Generator) -> list[str]:
+    """Sentences of 5 to 40 words of the demo corpus: as long as real ones, which is what the speed depends on."""
+    words = " ".join((ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()).split()
+    counts = numbers.integers(5, 41, size=PAIRS)
+    return [" ".join(numbers.choice(words, int(count))) for count in counts]
 
 
 def test_pairs_against_sentence_transformers(
@@ -68,5 +75,7 @@ def test_pairs_against_sentence_transformers(
     )
     np.testing.assert_allclose(scores["float32"], scores["theirs"], atol=1e-4)
     assert ratio["float32"] >= 1.1
+    # The factor 2 comes from bfloat16 products, which not every processor has. Where they are measured as no faster, "auto" is
+    # float32, whose own promise is asserted above; the report names the precision.
     if best == "bfloat16":
         assert ratio["best"] >= 2

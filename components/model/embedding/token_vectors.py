@@ -29,6 +29,7 @@ from components.model import loading
 from components.model.embedding.disk import private_folder, reserve_array
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_BLOCK
+from components.model.files.sentence_config import Role
 from components.model.loaded import LoadedModel
 from components.model.trace import TokenizedSentence
 
@@ -104,17 +105,23 @@ def own_token_vectors(
     max_length: int | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    role: Role | None = None,
 ) -> tuple[Float32, ...]:
     """The vectors of all tokens of each text at one layer (the last by default), each float32 [token, dim].
 
     Special tokens are left out: a text without tokens of its own gives [0, dim]. Texts are truncated to `max_length`
     tokens (the model's own maximum by default). For some hundred texts, since every vector stays in memory.
+
+    `role` puts the model's own prompt for queries or documents in front, if it has one. Its tokens have vectors like all
+    others, as in the pooled vectors (Embedder.options) and in late interaction (multi_vectors).
     `progress(done, total)` counts texts. Raises InputError for an impossible layer or length, Cancelled.
     """
     model = embedder.model
-    options = embedder.options(None if layer is None else [layer], max_length=max_length, precision="float32")
+    options = embedder.options(
+        None if layer is None else [layer], max_length=max_length, precision="float32", role=role
+    )
     before, after = model.tokenization.frame
-    ids, _ = model.tokenization.encode_many(texts, options.max_length)
+    ids, _ = model.tokenization.encode_many([options.prompt + text for text in texts], options.max_length)
     lengths = [len(row) for row in ids]
     vectors: list[Float32] = [np.empty((0, model.facts.hidden_size), np.float32)] * len(texts)
     done = 0

@@ -39,6 +39,7 @@ QUERY_COLUMN = "compressed"
 TIED = 1e-6  # scores of a word ranking are equal if their relative difference is smaller
 TIMED_QUERIES = 12
 TIMED_SECOND = 5  # queries whose second stage is timed: each may take a second
+TIMED_CANDIDATES = 100  # of such a query; the time of more follows from theirs, since each is scored by itself
 OPERATIONS_PER_SECOND = 1.2e11  # of float32 products and their comparisons, measured on two cores
 
 
@@ -153,11 +154,13 @@ def ranker_ranks(
     return ranks
 
 
-def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Sequence[str]) -> float:
+def vector_milliseconds(
+    backend: Backend, documents: VectorIndex, queries: Sequence[str], is_cancelled: IsCancelled = lambda: False
+) -> float:
     """Median milliseconds per query: embedding it, scoring every document, and selecting the first ten.
 
     Measured at one layer and pooling of the index, since all take the same time: the whole model runs, and the vectors
-    have the same length.
+    have the same length. Raises Cancelled.
     """
     # The last layer that is there, and its last pooling: where the model's own vector is stored, it is that one, and as long
     # as what is stored (LoadedModel.vector_size).
@@ -168,28 +171,39 @@ def vector_milliseconds(backend: Backend, documents: VectorIndex, queries: Seque
     def search(query: str) -> None:
         engine.search(backend.embed([query], options=options)[0, 0], 10)
 
-    return _median_milliseconds(search, queries)
+    return _median_milliseconds(search, queries, is_cancelled)
 
 
-def ranker_milliseconds(ranker: Ranker, queries: Sequence[str]) -> float:
-    """Median milliseconds per query: scoring every document, and selecting the first ten."""
-    return _median_milliseconds(lambda query: top(ranker.scores(query), 10), queries)
+def ranker_milliseconds(ranker: Ranker, queries: Sequence[str], is_cancelled: IsCancelled = lambda: False) -> float:
+    """Median milliseconds per query: scoring every document, and selecting the first ten. Raises Cancelled."""
+    return _median_milliseconds(lambda query: top(ranker.scores(query), 10), queries, is_cancelled)
 
 
-def _median_milliseconds(search: Callable[[str], object], queries: Sequence[str]) -> float:
-    return _median_of(lambda number: search(queries[number]), len(queries), TIMED_QUERIES)
+def _median_milliseconds(search: Callable[[str], object], queries: Sequence[str], is_cancelled: IsCancelled) -> float:
+    return _median_of(lambda number: search(queries[number]), len(queries), TIMED_QUERIES, is_cancelled)
 
 
-def second_milliseconds(score: Callable[[int], object], queries: int) -> float:
-    """Median milliseconds per query to score its candidates; `score` does it for the query of a number."""
-    return _median_of(score, queries, TIMED_SECOND)
+def second_milliseconds(
+    score: Callable[[int, Int64], object], rows: Int64, is_cancelled: IsCancelled = lambda: False
+) -> float:
+    """Median milliseconds per query to score its candidates, `rows` [query, candidate].
+
+    `score` does it for the query of a number and some of its candidates [candidate]: at most the first 100 are timed, and
+    their time is scaled to all. Raises Cancelled, also where `score` does.
+    """
+    queries, count = rows.shape
+    timed = min(count, TIMED_CANDIDATES)
+    median = _median_of(lambda number: score(number, rows[number, :timed]), queries, TIMED_SECOND, is_cancelled)
+    return median * count / timed
 
 
-def _median_of(work: Callable[[int], object], queries: int, most: int) -> float:
-    work(0)  # warms up
+def _median_of(work: Callable[[int], object], queries: int, most: int, is_cancelled: IsCancelled) -> float:
     seconds = []
-    for number in np.linspace(0, queries - 1, min(most, queries)).astype(int):
+    for number in (0, *np.linspace(0, queries - 1, min(most, queries)).astype(int)):
+        if is_cancelled():
+            raise Cancelled
         started = time.perf_counter()
         work(number)
         seconds.append(time.perf_counter() - started)
+    del seconds[0]  # it warms up
     return 1000 * float(np.median(seconds))

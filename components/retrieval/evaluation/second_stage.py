@@ -24,6 +24,7 @@ from components.retrieval.search.rerank import max_sim_scores
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.model.files.sentence_config import Role
 
 TIED = 1e-6  # scores are equal if their relative difference is smaller
 _QUERIES, _TEXTS = 512, 512  # handled together: queries of a search, and texts whose token vectors are in memory
@@ -100,8 +101,8 @@ def max_sim_candidate_scores(
 ) -> Float32:
     """The MaxSim of each query with each of its candidates, float32 [query, candidate], from the token vectors of a layer.
 
-    Each text goes through the model once per 512 queries. `progress(done, total)` counts texts. Raises InputError for a
-    layer or length that the model does not have, Cancelled.
+    Each text goes through the model once per 512 queries, behind its role's prompt if the model has one.
+    `progress(done, total)` counts texts. Raises InputError for a layer or length that the model does not have, Cancelled.
     """
     scores = np.empty(rows.shape, np.float32)
     numbers = _text_numbers(documents)[rows]  # [query, candidate]
@@ -109,20 +110,20 @@ def max_sim_candidate_scores(
     needed = [np.unique(numbers[block]) for block in blocks]
     total, done = len(queries) + sum(map(len, needed)), 0
 
-    def vectors_of(texts: Sequence[str]) -> tuple[Float32, ...]:
+    def vectors_of(texts: Sequence[str], role: Role) -> tuple[Float32, ...]:
         nonlocal done
         vectors = backend.own_token_vectors(
-            texts, layer, max_length, progress=part_of(progress, done, total), is_cancelled=is_cancelled
+            texts, layer, max_length, progress=part_of(progress, done, total), is_cancelled=is_cancelled, role=role
         )
         done += len(texts)
         return vectors
 
     for block, texts in zip(blocks, needed, strict=True):
-        query_vectors = vectors_of(queries[block])
+        query_vectors = vectors_of(queries[block], "query")
         own, own_scores = numbers[block], scores[block]
         for start in range(0, len(texts), _TEXTS):
             part = texts[start : start + _TEXTS]
-            document_vectors = vectors_of([documents[number] for number in part])
+            document_vectors = vectors_of([documents[number] for number in part], "document")
             for row, vectors in enumerate(query_vectors):
                 columns = np.flatnonzero((own[row] >= part[0]) & (own[row] <= part[-1]))
                 places = np.searchsorted(part, own[row, columns])

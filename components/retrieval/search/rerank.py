@@ -17,6 +17,7 @@ import numpy as np
 
 from components.analysis.similarity.late_interaction import max_sim
 from components.arrays import Float32, Int64
+from components.jobs import part_of
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -70,12 +71,18 @@ def late_interaction_scores(
 ) -> Float32:
     """The MaxSim of a query with each document, float32 [document], from the texts' own tokens at one layer.
 
-    Each text goes through the model once, truncated to `max_length` tokens (the model's own by default), and
+    Each text goes through the model once, behind the model's own prompt for queries or documents if it has one, truncated
+    to `max_length` tokens (the model's own by default), and
     `progress(done, total)` counts these texts. Raises InputError for a layer or a length that the
     model does not have, Cancelled.
     """
-    texts = [query, *documents]
-    own, *others = backend.own_token_vectors(texts, layer, max_length, progress, is_cancelled)
+    total = 1 + len(documents)
+    (own,) = backend.own_token_vectors(
+        [query], layer, max_length, part_of(progress, 0, total), is_cancelled, role="query"
+    )
+    others = backend.own_token_vectors(
+        documents, layer, max_length, part_of(progress, 1, total), is_cancelled, role="document"
+    )
     return max_sim_scores(own, others)
 
 

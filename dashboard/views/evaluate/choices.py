@@ -19,9 +19,11 @@ from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
 from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
+from dashboard.jobs import reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
-from dashboard.jobs.second_stage import Kind, SecondStage
+from dashboard.jobs.reranking import SecondStage
+from dashboard.jobs.second_stage import Kind, TwoStages
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import POOLING_NAMES, counted
 
@@ -81,17 +83,18 @@ class RunRequest:
     models: Mapping[str, EmbedRequest]
     codes: tuple[str, ...]
     names: Mapping[str, str]  # by code
-    cross_encoder: Backend | None = None  # loaded only where a run needs it
+    cross_encoder: SecondStage | None = None  # only where a run needs it
 
-    def second_stage(self, code: VectorCode) -> SecondStage | None:
-        """What is done with the run's first hits, if anything. Raises NoResult where the cross-encoder is not available."""
+    def stages(self, code: VectorCode) -> TwoStages | None:
+        """Both stages of a run that has two, else None. Raises NoResult where the cross-encoder is not available."""
         if not code.second:
             return None
-        is_cross = code.second == "rr"
-        if is_cross and self.cross_encoder is None:
+        if code.second == "rr" and self.cross_encoder is None:
             raise NoResult  # the reason has been drawn
-        scorer = self.cross_encoder if is_cross else None
-        return SecondStage(code.second, code.k, self.models[code.model].backend, code.layer, code.pooling, scorer)
+        first = self.models[code.model]
+        second = self.cross_encoder if code.second == "rr" else None
+        second = second or SecondStage("maxsim", first.backend, first.max_length, layer=code.layer)
+        return TwoStages(first.backend, code.layer, code.pooling, code.k, second)
 
     @property
     def backend(self) -> Backend:
@@ -284,8 +287,11 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “re-ranked” or "
         "“MaxSim”.",
     )
-    needs_cross_encoder = any(code.startswith("rr.") for code in codes)
-    return RunRequest(models, codes, names, model_gate.cross_encoder() if needs_cross_encoder else None)
+    cross_encoder = reranking.cross_encoder() if any(code.startswith("rr.") for code in codes) else None
+    if cross_encoder is not None:
+        with place:
+            reranking.label_choice(cross_encoder)
+    return RunRequest(models, codes, names, cross_encoder)
 
 
 def _candidates() -> int:
@@ -310,8 +316,8 @@ def about_second_stage(request: RunRequest) -> None:
         return
     text = "A re-ranked run changes the order of its candidates only: other sentences keep the rank of the first stage."
     if "rr" in seconds and request.cross_encoder is not None:
-        text += f" Cross-encoder: {messages.escape(request.cross_encoder.spec.title)}."
-        if request.cross_encoder.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
+        text += f" Cross-encoder: {messages.escape(request.cross_encoder.title)}."
+        if request.cross_encoder.backend.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
             text += (
                 " It was trained on similarity scores of sentence pairs (STS-B), not on rankings, and often ranks worse than "
                 "the vectors do. The sidebar offers cross-encoders that were trained to rank."

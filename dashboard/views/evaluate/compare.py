@@ -96,13 +96,13 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
     ) -> tuple[Run, Candidates | None] | None:
         if (code.layer, code.pooling) not in indexes.ranks:
             return None
-        stage = request.second_stage(code)
-        if stage is None:
+        stages = request.stages(code)
+        if stages is None:
             return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling), None
         both = indexes.documents, indexes.queries
         texts = pairs.documents.texts, pairs.queries.texts
-        candidates = second_stage.candidates(stage, both, *texts, pairs.content_hash, f"compare {name}")
-        return second_stage.pair_run(stage, pairs, indexes, candidates), candidates
+        candidates = second_stage.candidates(stages, both, *texts, pairs.content_hash, f"compare {name}")
+        return second_stage.pair_run(stages, pairs, indexes, candidates), candidates
 
     ready, indexes = request.gather(
         lambda kind: (evaluation.word_run(request.backend, pairs, kind), None),
@@ -148,9 +148,9 @@ def _timing(request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes
     code = choices.parsed(entry.code)
     if code is None:
         return evaluation.word_timing(request.backend, pairs, entry.code)
-    stage = request.second_stage(code)
-    if stage is not None and entry.candidates is not None:
-        return second_stage.timing(stage, pairs, indexes[code.model], entry.candidates)
+    stages = request.stages(code)
+    if stages is not None and entry.candidates is not None:
+        return second_stage.timing(stages, pairs, indexes[code.model], entry.candidates)
     return evaluation.vector_timing(request.models[code.model].backend, pairs, indexes[code.model])
 
 

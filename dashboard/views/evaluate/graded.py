@@ -164,12 +164,12 @@ def _reranked(
     first: RelevantRanks,
 ) -> RelevantRanks:
     """The ranks after the second stage of a run, or those of the first if it has none. Raises NoResult."""
-    stage = request.second_stage(code)
-    if stage is None:
+    stages = request.stages(code)
+    if stages is None:
         return first
     texts = graded.documents, graded.queries
     where = f"graded_{code.second}.{code.k}.{code.model}.{code.layer}.{code.pooling}"
-    candidates = second_stage.candidates(stage, sides, *texts, graded.content_hash, where)
+    candidates = second_stage.candidates(stages, sides, *texts, graded.content_hash, where)
     return second_relevant_ranks(first, candidates.rows, candidates.scores)
 
 

@@ -12,6 +12,7 @@ from ir_measures import AP, RR, P, nDCG
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from tests.components.command_line.in_process import run
+from tests.components.model.embedding.test_pair_scores import save_cross_encoder
 
 DOCUMENTS = [
     "A volcano erupted near the town.",
@@ -36,6 +37,42 @@ def index(tmp_path_factory):
     done = run("index", str(where / "corpus.txt"), "--out", str(where / "out"), "--precision", "float32")
     assert done.returncode == 0, done.stderr
     return where / "out"
+
+
+@pytest.fixture(scope="module")
+def three_labels(tmp_path_factory):
+    folder = save_cross_encoder(tmp_path_factory.mktemp("labels"), "bert", outputs=3)
+    config = json.loads((folder / "config.json").read_text())
+    names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    (folder / "config.json").write_text(json.dumps(config | {"id2label": names}))
+    return folder
+
+
+@pytest.mark.parametrize("label", ["entailment", "1"])
+def test_a_label_is_chosen_by_name_or_number(label, index, three_labels, tmp_path):
+    (tmp_path / "queries.txt").write_text(QUERIES[0])
+    arguments = ("--cross-encoder", str(three_labels), "--label", label, "--precision", "float32", "--json", "-")
+    done = run("rerank", str(index), str(tmp_path / "queries.txt"), "-k", "4", *arguments)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["cross_encoder_label"] == "entailment"
+    (item,) = result["queries"]
+    texts = [hit["text"] for hit in item["results"]]
+    expected = Backend.load(str(three_labels), device_name="cpu").pair_logits([QUERIES[0]] * 4, texts)[:, 1]
+    assert [hit["score"] for hit in item["results"]] == pytest.approx(expected, abs=1e-4)
+    assert expected.tolist() == sorted(expected, reverse=True)
+
+
+def test_evaluate_ranks_by_the_chosen_label(graded, three_labels):
+    arguments = ("evaluate", str(graded), "--rerank", "3", "--cross-encoder", str(three_labels))
+    results = [json.loads(run(*arguments, "--label", name, "--json", "-").stdout) for name in ("neutral", "2")]
+    assert [result["cross_encoder_label"] for result in results] == ["neutral", "neutral"]
+    assert results[0]["runs"] == results[1]["runs"]
+    for missing in ((), ("--label", "3"), ("--label", "relevant")):
+        done = run(*arguments, *missing)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+        assert "contradiction, entailment, neutral" in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +193,7 @@ def test_pairs_are_measured_again_after_reranking(tmp_path):
     [
         (("--rerank", "1"), "nothing to re-rank"),
         (("--cross-encoder", "embedded-cross-encoder"), "without --rerank"),
+        (("--label", "entailment"), "without --rerank"),
         (("--rerank", "3", "--cross-encoder", "embedded"), "no head"),
     ],
 )

@@ -17,6 +17,8 @@ from components.model.embedding import embedder as embedding
 from components.model.embedding import packing
 from components.model.files.sentence_config import read_sentence_config
 from components.model.trace import POOLINGS
+from components.retrieval.evaluation.second_stage import max_sim_candidate_scores
+from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
 from tests.places import ASSETS
 from tests.tiny import ARCHITECTURES, save_tiny
 
@@ -274,6 +276,24 @@ def test_a_texts_own_tokens_have_the_traces_vectors(architecture, tiny_folder):
     assert reports[-1] == (4, 4)
     (truncated,) = backend.own_token_vectors(texts[:1], max_length=4)
     assert len(truncated) == 4 - backend.tokenization.frame_length
+
+
+def test_max_sim_reads_queries_and_documents_behind_their_prompts(tmp_path):
+    folder = save_tiny(tmp_path / "prompted")
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat ", "passage": "a dog "}}')
+    backend = Backend.load(str(folder), device_name="cpu")
+    for role, prompt in (("query", "the cat "), ("document", "a dog "), (None, "")):
+        (vectors,) = backend.own_token_vectors(["sat"], role=role)
+        (typed,) = backend.own_token_vectors([f"{prompt}sat"])
+        np.testing.assert_allclose(vectors, typed, atol=1e-6)  # the prompt's tokens are included
+        assert len(vectors) == len(f"{prompt}sat".split())
+    query, documents = "sat", ["on the bank", "a red hat"]
+    own, *others = backend.own_token_vectors([f"the cat {query}", *(f"a dog {text}" for text in documents)], 3)
+    expected = max_sim_scores(own, others)
+    np.testing.assert_allclose(late_interaction_scores(backend, query, documents, 3), expected, atol=1e-5)
+    rows = np.array([[0, 1]])
+    together = max_sim_candidate_scores(backend, 3, [query], documents, rows)
+    np.testing.assert_allclose(together[0], expected, atol=1e-5)
 
 
 def test_no_token_is_said_and_a_cancel_is_heard(embedded):

@@ -23,6 +23,7 @@ from components.retrieval.evaluation.pair_runs import (
     pairs_of_corpus,
     ranker_milliseconds,
     ranker_ranks,
+    second_milliseconds,
     vector_milliseconds,
 )
 from components.retrieval.index.build import build_index
@@ -258,3 +259,19 @@ def test_time_passes(backend, sides, indexes, monkeypatch):
     assert (options.layers, options.poolings, options.precision) == ((3,), ("max",), "float32")
     assert options.max_length == indexes[0].info.options.max_length
     assert ranker_milliseconds(make_ranker("bm25", sides[0].texts), sides[1].texts) > 0
+
+
+def test_the_time_of_many_candidates_follows_from_the_first_hundred(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(pair_runs, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
+    timed = []
+
+    def score(number, rows):
+        timed.append(len(rows))
+        clock[0] += 0.002 * len(rows)
+
+    assert second_milliseconds(score, np.zeros((8, 400), np.int64)) == pytest.approx(800)
+    assert set(timed) == {100}
+    assert second_milliseconds(score, np.zeros((3, 7), np.int64)) == pytest.approx(14)
+    with pytest.raises(Cancelled):
+        second_milliseconds(score, np.zeros((8, 400), np.int64), lambda: True)

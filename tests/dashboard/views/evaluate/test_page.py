@@ -441,7 +441,7 @@ def test_a_time_that_another_job_disturbed_is_measured_again(monkeypatch: pytest
     caching.evaluations.clear()
     others, gate = [Job("first"), None], threading.Event()
 
-    def measure() -> float:
+    def measure(_: object) -> float:
         if others[0] is not None and others[1] is None:  # another job begins meanwhile
             others[1] = others[0]
             caching.queue().put(others[0], lambda report_progress, is_cancelled: gate.wait(60), "tokens")
@@ -468,10 +468,33 @@ def test_a_time_that_another_job_disturbed_is_measured_again(monkeypatch: pytest
     assert not evaluation.measure_times([timing])
 
 
+def test_a_measurement_that_is_stopped_ends_and_is_no_failure() -> None:
+    caching.evaluations.clear()
+    is_measuring = threading.Event()
+
+    def scored(number: int, rows: Any) -> None:
+        is_measuring.set()
+        time.sleep(0.02)
+
+    def measure(is_cancelled: Any) -> float:
+        while True:
+            pair_runs.second_milliseconds(scored, np.zeros((5, 3), np.int64), is_cancelled)
+
+    timing = evaluation.Timing(("speed", "stopped"), "Measuring", measure)
+    assert evaluation.measure_times([timing])
+    job = caching.evaluations().find(timing.key)
+    assert job is not None
+    assert is_measuring.wait(10)
+    caching.evaluations().stop(job)
+    assert job.finished.wait(10)
+    assert job.is_cancelled
+    assert timing.known() is None
+
+
 def test_a_failed_measurement_keeps_the_time_when_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     caching.evaluations.clear()
 
-    def fails() -> float:
+    def fails(_: object) -> float:
         raise RuntimeError("no time")
 
     timing = evaluation.Timing(("speed", "failing"), "Measuring", fails)

@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, spec_of
 from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.evaluation.run_record import Run
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.jobs import second_stage
 from dashboard.jobs.evaluation import NoResult
 from dashboard.views.evaluate import choices
 from dashboard.views.evaluate.choices import VectorCode
+from tests.components.model.embedding.test_pair_scores import save_cross_encoder
 from tests.dashboard.conftest import Open, texts
 from tests.dashboard.test_pages import backend
 from tests.dashboard.views.evaluate.test_page import frame, ready, timed
@@ -44,9 +48,9 @@ def cross_encoder() -> Any:
     return job.result
 
 
-def first_cosines(documents: Any, queries: Any) -> np.ndarray:
+def first_cosines(documents: Any, queries: Any, max_length: int | None = None) -> np.ndarray:
     """[query, document], of the model's last layer in float32."""
-    options = backend().embed_options(precision="float32")
+    options = backend().embed_options(max_length=max_length, precision="float32")
     both = backend().embed([*documents, *queries], options=options)[0, 0].astype(np.float64)
     both /= np.linalg.norm(both, axis=1, keepdims=True)
     return both[len(documents) :] @ both[: len(documents)].T
@@ -97,6 +101,50 @@ def test_two_stages_are_compared_with_one(open_page: Open, small: Corpus) -> Non
     assert "Layer 6, Mean, first 50 re-ranked" in options
     assert f"Layer 6, Mean, first {K} re-ranked" in options
     assert "Layer 6, Mean, first 20 re-ranked" not in options
+
+
+def test_a_cross_encoder_gets_the_sessions_length_and_the_chosen_label(
+    open_page: Open, small: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = save_cross_encoder(tmp_path, "bert", outputs=3)
+    config = json.loads((folder / "config.json").read_text())
+    names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    (folder / "config.json").write_text(json.dumps(config | {"id2label": names}))
+    scorer = Backend.load(str(folder), device_name="cpu")
+    runs: list[Run] = []
+    record = second_stage.pair_run
+
+    def recorded(*arguments: Any) -> Run:
+        runs.append(record(*arguments))
+        return runs[-1]
+
+    monkeypatch.setattr(second_stage, "pair_run", recorded)
+    queries, keys = small.columns["compressed"], set()
+    for length, label in ((None, "entailment"), (12, "entailment"), (12, "neutral")):
+        address = {"view": "compare", "corpus": current.key_of(small), "r": [CODES[1]], "ce": str(folder)}
+        app = ready(open_page("evaluate", **address, **({} if length is None else {"len": str(length)})))
+        assert not app.error, texts(app)
+        assert app.selectbox(key="w_score_label").value == "entailment"
+        if label != "entailment":
+            app.selectbox(key="w_score_label").set_value(label).run()
+            ready(app)
+        run, expected, cosines = runs[-1], [], first_cosines(small.texts, queries, length)
+        for number, query in enumerate(queries):
+            order = np.argsort(-cosines[number])
+            candidates, number_of = order[:K], list(names.values()).index(label)
+            scores = scorer.score_pairs(
+                [query] * K, [small.texts[row] for row in candidates], label=number_of, max_length=length
+            )
+            rank = order.tolist().index(number) + 1
+            if rank <= K:  # ties count against the query: truncated texts may be equal
+                rank = int((scores >= scores[candidates == number] - 1e-5).sum())
+            expected.append(rank)
+        np.testing.assert_array_equal(run.ranks, expected)
+        assert run.settings["cross_encoder_max_length"] == (length or scorer.own_max_length)
+        assert run.system["cross_encoder_label"] == label
+        assert f"({label})" in run.name
+        keys.add(run.key)
+    assert len(keys) == 3
 
 
 def test_an_opened_query_shows_the_hits_of_both_stages(open_page: Open, small: Corpus) -> None:
@@ -159,9 +207,9 @@ def test_codes_of_two_stages() -> None:
 
 def test_without_a_cross_encoder_its_runs_have_no_result() -> None:
     request = choices.RunRequest({}, (), {}, None)
-    assert request.second_stage(VectorCode("m", 6, "mean")) is None
+    assert request.stages(VectorCode("m", 6, "mean")) is None
     with pytest.raises(NoResult):
-        request.second_stage(VectorCode("m", 6, "mean", "rr", 10))
+        request.stages(VectorCode("m", 6, "mean", "rr", 10))
 
 
 def test_a_page_can_wait_for_a_model_and_a_cross_encoder_in_one_run() -> None:

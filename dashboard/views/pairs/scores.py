@@ -333,7 +333,7 @@ def _drawn(
             ),
         )
     st.markdown(
-        f":material/insights: {meaning} At {chosen:.{_digits(scale)}f} the cross-encoder accepts "
+        f":material/insights: {meaning} At {_written(chosen, scale)} the cross-encoder accepts "
         f"{counted(accepted, 'document')}, of "
         f"which {confusion.true_positives} {'is' if confusion.true_positives == 1 else 'are'} relevant; it misses "
         f"{confusion.false_negatives} of {counted(relevant, 'relevant document')}."
@@ -345,32 +345,42 @@ def _digits(scale: Scale) -> int:
     return 2 if scale == "logit" else 3
 
 
+def _written(value: float, scale: Scale) -> str:
+    """A threshold with enough decimals that one near 0 or 1 does not look like 0 or 1."""
+    digits = _digits(scale)
+    while scale != "logit" and digits < 9 and 0 < abs(value - round(value)) < 10**-digits:
+        digits += 1
+    return f"{value:.{digits}f}"
+
+
 def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> float:
-    """The slider; until a person moves it, it stands at the highest F1 (rounded down to the slider's step)."""
+    """The slider's threshold; until a person moves it, the very score with the highest F1.
+
+    Its step is too wide for that one: a sigmoid of 0.00061 would become 0.001, and reject what it should accept.
+    """
     step, digits = 10 ** -_digits(scale), _digits(scale)
     low, high = 0.0, 1.0
     if scale == "logit":
         low = math.floor(10 * float(scored.scores.min())) / 10
         high = math.ceil(10 * float(scored.scores.max())) / 10 + 0.1
     low, high = round(low, digits), round(high, digits)
-    best = max(low, round(math.floor(analysis.best_f1() / step) * step, digits))
-    return float(
-        controls.bind(
-            "threshold",
-            st.slider,
-            f"Threshold ({scored.unit})",
-            default=best,
-            min_value=low,
-            max_value=high,
-            step=step,
-            format=f"%.{digits}f",
-            to_widget=lambda thousandths: round(thousandths / 1_000, digits),
-            from_widget=lambda value: round(1_000 * value),
-            describe=lambda thousandths: f"{thousandths / 1_000:g}",
-            help="A document is accepted if its score is at least this. The slider begins where F1 is highest on these "
-            "documents.",
-        )
+    best = analysis.best_f1()
+    on_slider = controls.bind(
+        "threshold",
+        st.slider,
+        f"Threshold ({scored.unit})",
+        default=round(best, digits),
+        min_value=low,
+        max_value=high,
+        step=step,
+        format=f"%.{digits}f",
+        to_widget=lambda thousandths: round(thousandths / 1_000, digits),
+        from_widget=lambda value: round(1_000 * value),
+        describe=lambda thousandths: f"{thousandths / 1_000:g}",
+        help="A document is accepted if its score is at least this. Until you move the slider, the threshold is the score "
+        f"with the highest F1 on these documents; the slider shows it in steps of {step:g}.",
     )
+    return best if state.get("threshold") is None else float(on_slider)
 
 
 def _matrix(confusion: Confusion) -> None:

@@ -383,6 +383,20 @@ def pair_logits(
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def _next_sentence_probabilities() -> Cache[Float32]:
+    return Cache(256)
+
+
+def next_sentence_probabilities(backend: Backend, texts: tuple[str, ...], followers: tuple[str, ...]) -> Float32:
+    """The probability that each of a few followers follows its text [pair]; shared, so that nobody may change them.
+
+    Raises as the model does.
+    """
+    key = (backend.spec.key, backend.revision, texts, followers)
+    return _next_sentence_probabilities().get(key, lambda: backend.next_sentence_probabilities(texts, followers))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def readings() -> Jobs:
     """The files being read, for all sessions, and those that were refused. What was read is kept in the caches above."""
     return Jobs(queue(), "preparation", keep=16)

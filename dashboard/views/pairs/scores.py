@@ -21,7 +21,7 @@ from components.retrieval.evaluation import threshold
 from components.retrieval.search.exact import top
 from dashboard import caching, state
 from dashboard.corpora import current, marks
-from dashboard.jobs import embedding, progress
+from dashboard.jobs import embedding, progress, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import counted
@@ -287,6 +287,7 @@ def _logits(scorer: Backend, corpus: Corpus, query: str, rows: Int64) -> Float32
 
     chosen = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
     key = ("pair logits", scorer.spec.key, scorer.revision, corpus.content_hash, query, chosen, length)
+    reranking.stop_previous("scores", key)
     return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 

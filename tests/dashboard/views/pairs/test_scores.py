@@ -211,7 +211,9 @@ def test_scoring_is_a_job_with_progress_and_stop(
     app = open_page("pairs", view="scores", n="630", q="a query that nobody had before")
     try:
         assert started.wait(30)
-        app.run()
+        (older,) = [job for job in caching.preparations().under_way() if job.key[0] == "pair logits"]
+        app.text_input(key="w_query").set_value("the query that follows it").run()
+        assert older.cancel.is_set()
         app.button(key="stop_pair_scores").click().run()
         assert "Stopped" in texts(app)
     finally:

@@ -124,7 +124,7 @@ def _new_threshold() -> None:
 
 
 def _new_query() -> None:
-    state.put("relevant_topic", "")
+    state.put("relevant_topic", None)
     _new_threshold()
 
 
@@ -253,7 +253,6 @@ def _relevant(
             "Until you choose, the topic of the query's own sentence, or of most of the first ten by the model's vectors",
             default=likely.most_common(1)[0][0],
             after_change=_new_threshold,
-            to_widget=lambda chosen: chosen or likely.most_common(1)[0][0],
         )
     return np.array(
         [name == topic for name in topics]

@@ -153,6 +153,19 @@ def test_relevant_is_the_own_sentence_or_what_was_marked(open_page: Open) -> Non
     assert app.selectbox(key="w_relevant_topic").value == "tennis"
 
 
+def test_no_topic_is_a_choice_too(open_page: Open) -> None:
+    texts_ = ("a cat sat", "the dog ran", "money in the bank")
+    corpus = Corpus("some without a topic", texts_, {"topic": ("animals", "animals", "")})
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    app = settled(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    assert app.selectbox(key="w_relevant_topic").value == "animals"
+    app.selectbox(key="w_relevant_topic").set_value("").run()
+    assert setting(app, "relevant_topic") == ""
+    assert app.run().selectbox(key="w_relevant_topic").value == ""
+    assert [int(np.sum(trace["y"])) for trace in figures(app)[0]["data"]] == [2, 1]
+
+
 def test_half_of_a_sample_are_the_first_by_the_vectors(open_page: Open) -> None:
     app = settled(open_page("pairs", view="scores", n="100", seed="3"))
     corpus, model = current.demo(), backend()

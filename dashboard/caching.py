@@ -363,6 +363,12 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def own_rows() -> Cache[tuple[int, ...]]:
+    """The rows of a corpus that belong to a query, by corpus, column and query."""
+    return Cache(256)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _pair_logits() -> Cache[Float32]:
     return Cache(256)
 

@@ -305,7 +305,8 @@ def pair_precision(
 ) -> go.Figure:
     """(name, recall [threshold], precision [threshold]) of pairs in per cent as steps; `points` as markers without a line.
 
-    The thresholds rise, so that recall falls: the area below the steps is then the average precision. The thin line is the precision by chance: the share of relevant pairs.
+    The thresholds rise, so that recall falls: the area below the steps is then the average precision. The thin
+    line is the precision by chance: the share of relevant pairs.
     """
     figure = go.Figure()
     for number, (name, recall, precision) in enumerate(curves):

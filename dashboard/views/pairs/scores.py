@@ -225,25 +225,25 @@ def _relevant(
     corpus: Corpus, query: str, relevant_by: str, cosines: Float32, panel: DeltaGenerator
 ) -> tuple[np.ndarray, str]:
     """Which sentences of the corpus are relevant, bool [sentence], and a sentence that says what counts as relevant."""
-    column = current.query_column(corpus)
-    own = np.zeros(len(corpus), bool)
-    if column is not None:
-        own = np.array([text.strip() == query.strip() for text in corpus.columns[column]])
+    own = current.own_rows(corpus, query)
+    flags = np.zeros(len(corpus), bool)
     if relevant_by == "own":
-        return own, (
+        flags[list(own)] = True
+        column = current.query_column(corpus)
+        return flags, (
             f"Relevant is the sentence whose query (column “{messages.escape(str(column))}”) is this one; "
             "“A query of the corpus” under Options takes such a query."
         )
     if relevant_by == "marks":
         judged = marks.judgements(corpus).of(query)
-        flags = np.array([judged.get(row, False) for row in range(len(corpus))])
+        flags[[row for row, is_relevant in judged.items() if is_relevant]] = True
         return (
             flags,
             "Relevant are the sentences that you marked with ✓ for this query on the Search page; all others count as "
             "not relevant.",
         )
     topics = _topics(corpus) or ()
-    likely = Counter(topics[row] for row in (np.flatnonzero(own) if own.any() else top(cosines, FEW_HITS)))
+    likely = Counter(topics[row] for row in (own or top(cosines, FEW_HITS).tolist()))
     names = sorted(set(topics))
     with panel:
         topic = controls.pick(

@@ -120,7 +120,9 @@ def test_at_first_the_threshold_is_the_best_score_itself_however_small(
     volcanoes = {corpus.texts[row] for row in np.flatnonzero(about_volcanoes)}
 
     def low(queries: Any, documents: Any, **options: Any) -> np.ndarray:
-        values = [(-7.4 if number % 2 else -6.2) if text in volcanoes else -7.6 for number, text in enumerate(documents)]
+        values = [
+            (-7.4 if number % 2 else -6.2) if text in volcanoes else -7.6 for number, text in enumerate(documents)
+        ]
         return np.array(values, np.float32)[:, None]
 
     monkeypatch.setattr(scorer, "pair_logits", low)

@@ -368,6 +368,12 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def own_rows() -> Cache[tuple[int, ...]]:
+    """The rows of a corpus that belong to a query, by corpus, column and query."""
+    return Cache(256)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _pair_logits() -> Cache[Float32]:
     return Cache(256)
 
@@ -385,6 +391,20 @@ def pair_logits(
         key,
         lambda: read_only(backend.pair_logits(queries, documents, max_length=max_length, truncation=truncation)),
     )
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _next_sentence_probabilities() -> Cache[Float32]:
+    return Cache(256)
+
+
+def next_sentence_probabilities(backend: Backend, texts: tuple[str, ...], followers: tuple[str, ...]) -> Float32:
+    """The probability that each of a few followers follows its text [pair]; shared, so that nobody may change them.
+
+    Raises as the model does.
+    """
+    key = (backend.spec.key, backend.revision, texts, followers)
+    return _next_sentence_probabilities().get(key, lambda: backend.next_sentence_probabilities(texts, followers))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -381,7 +381,7 @@ SETTINGS: tuple[Setting, ...] = (
     _text("score_label", "lab", (*EVALUATE, *PAIRS), words="label"),
     _number("scored_documents", "n", 200, 5_000, PAIRS, least=50, words="number of documents"),
     _choice("relevant_by", "rel", ("topic", "own", "marks"), PAIRS, words="relevant documents"),
-    _text("relevant_topic", "top", PAIRS, words="topic"),
+    replace(_text("relevant_topic", "top", PAIRS, words="topic"), default=None),  # None: the likely one
     _number("sample_seed", "seed", 0, 9_999, PAIRS, words="seed"),
     Setting(
         "threshold",

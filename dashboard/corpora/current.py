@@ -75,6 +75,18 @@ def query_column(corpus: Corpus) -> str | None:
     return PAIR_COLUMN if PAIR_COLUMN in names else names[0] if len(names) == 1 else None
 
 
+def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:
+    """The rows of the session's corpus whose query, in the column of `query_column`, is this one; none without a column."""
+    column = query_column(corpus)
+    if column is None:
+        return ()
+    query = query.strip()
+    return caching.own_rows().get(
+        (state.get("corpus"), column, query),
+        lambda: tuple(row for row, text in enumerate(corpus.columns[column]) if text.strip() == query),
+    )
+
+
 def key_of(corpus: Corpus) -> str:
     """The key of a corpus in sessions and addresses, made of its texts, columns and name."""
     digest = hashlib.sha256(f"{corpus.content_hash} {columns_hash(corpus)} {corpus.name}".encode())

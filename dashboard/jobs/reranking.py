@@ -208,7 +208,7 @@ def scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, where: s
         return Scored(read_only(scores), seconds, was_alone and queue.works_on_one())
 
     key = ("second stage", stage.key, corpus.content_hash, query, tuple(map(int, rows)))
-    _stop_previous(where, key)
+    stop_previous(where, key)
     title = f"Re-ranking {len(rows)} candidates"
     return progress.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
 
@@ -223,7 +223,8 @@ def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k:
     return Scored(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
 
 
-def _stop_previous(where: str, key: Hashable) -> None:
+def stop_previous(where: str, key: Hashable) -> None:
+    """Stop the job that this session requested before at this place, unless it is the one of `key`, which comes next."""
     jobs, name, person = caching.preparations(), f"_reranking_{where}", caching.person()
     previous, stopped = st.session_state.get(name), st.session_state.setdefault("_rerankings_stopped", set())
     st.session_state[name] = key

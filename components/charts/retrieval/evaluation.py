@@ -303,9 +303,10 @@ def pair_precision(
     *,
     points: tuple[str, np.ndarray, np.ndarray] | None = None,
 ) -> go.Figure:
-    """(name, recall [threshold], precision [threshold]) of pairs in per cent as lines; `points` as markers without one.
+    """(name, recall [threshold], precision [threshold]) of pairs in per cent as steps; `points` as markers without a line.
 
-    The thin line is the precision by chance: the share of relevant pairs.
+    The thresholds rise, so that recall falls: the area below the steps is then the average precision. The thin
+    line is the precision by chance: the share of relevant pairs.
     """
     figure = go.Figure()
     for number, (name, recall, precision) in enumerate(curves):
@@ -313,7 +314,7 @@ def pair_precision(
             x=np.asarray(recall, np.float32),
             y=np.asarray(precision, np.float32),
             mode="lines",
-            line=theme.line_style(number),
+            line={**theme.line_style(number), "shape": "hv"},
             name=theme.plain(name, 44),
             hovertemplate=f"{theme.plain(name)}<br>recall %{{x:.1f}}, precision %{{y:.1f}}<extra></extra>",
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import pandas as pd
@@ -15,6 +14,7 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.search.lexical import TITLES
+from dashboard import caching
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
@@ -56,13 +56,15 @@ class KindRun:
     first_hits: Mapping[str, Int64]  # by kind, [query]; empty for a word ranking
 
 
-@cache
 def collection(kind: str) -> Pairs:
     """One of the two collections that come with the dashboard."""
     columns = KINDS[kind]
     name = f"{kind}.jsonl"
-    return pairs_of_corpus(
-        read_corpus(ASSETS / "collections" / name, name, columns.document, limits=None), columns.query
+    return caching.pair_sets().get(
+        name,
+        lambda: pairs_of_corpus(
+            read_corpus(ASSETS / "collections" / name, name, columns.document, limits=None), columns.query
+        ),
     )
 
 

@@ -112,10 +112,11 @@ def _candidates(
 ) -> _Candidates | None:
     """The first k hits of the queries and their scores; None while the cross-encoder works, with the progress drawn."""
     layer, pooling = reranking.cell_of(backend, index)
+    together = next(count for count in reranking.SCORED_TOGETHER if count >= k)  # the slider then costs no pass
 
     def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> _Candidates:
         vectors = caching.query_vectors(backend, queries, index.info)[layer, pooling]
-        hits = index.engine(layer, pooling).search(vectors, k)
+        hits = index.engine(layer, pooling).search(vectors, together)
         logits = stage.pair_scores(
             [query for query, rows in zip(queries, hits.indices, strict=True) for _ in rows],
             [corpus.texts[row] for rows in hits.indices for row in rows],
@@ -124,9 +125,11 @@ def _candidates(
         )
         return _Candidates(hits.indices, hits.scores, read_only(logits.reshape(hits.indices.shape)))
 
-    key = ("disagreement", index.folder.name, corpus.content_hash, backend.revision, queries, stage.key, k)
-    title = f"Scoring the first {k} hits of {counted(len(queries), 'query', 'queries')}"
-    return progress.prepared(key, title, score, "disagree", "scoring the pairs", "pairs")
+    key = ("disagreement", index.folder.name, corpus.content_hash, backend.revision, queries, stage.key, together)
+    reranking.stop_previous("disagree", key)
+    title = f"Scoring the first {together} hits of {counted(len(queries), 'query', 'queries')}"
+    found = progress.prepared(key, title, score, "disagree", "scoring the pairs", "pairs")
+    return None if found is None else _Candidates(found.rows[:, :k], found.cosines[:, :k], found.logits[:, :k])
 
 
 def disagreements(

@@ -291,8 +291,11 @@ def _next_sentence(backend: Backend, query: str, documents: Sequence[str]) -> No
     """The probability that each document follows the query, by the main model's head for next-sentence prediction."""
     st.subheader("Does B follow A? Next-sentence prediction", anchor=False)
     try:
-        probabilities = backend.next_sentence_probabilities([query] * len(documents), documents)
-    except ModelError:
+        probabilities = caching.next_sentence_probabilities(backend, (query,) * len(documents), tuple(documents))
+    except ModelError as problem:
+        if problem.kind != "unsupported":  # it has a head, which cannot be used
+            messages.explain(problem, "reading the head for next-sentence prediction")
+            return
         st.caption(
             f"{messages.escape(backend.spec.title)} was published without a head for this. BERT's own checkpoints have it: "
             "choose BERT base as the model in the sidebar (a download, if it is not on this machine)."

@@ -130,11 +130,8 @@ def _ready_made() -> None:
 
 def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
     """The rows of the sentences that belong to the query, and of those marked as relevant on the Search page."""
-    column = current.query_column(corpus)
-    queries = () if column is None else corpus.columns[column]
-    own = {row for row, text in enumerate(queries) if text.strip() == query.strip()}
     judged = marks.judgements(corpus).of(query)
-    return frozenset(own | {row for row, relevant in judged.items() if relevant})
+    return frozenset({*current.own_rows(corpus, query)} | {row for row, relevant in judged.items() if relevant})
 
 
 def _kinds(orders: _TwoOrders) -> list[Kind]:

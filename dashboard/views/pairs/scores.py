@@ -21,7 +21,7 @@ from components.retrieval.evaluation import threshold
 from components.retrieval.search.exact import top
 from dashboard import caching, state
 from dashboard.corpora import current, marks
-from dashboard.jobs import embedding, progress
+from dashboard.jobs import embedding, progress, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import counted
@@ -124,7 +124,7 @@ def _new_threshold() -> None:
 
 
 def _new_query() -> None:
-    state.put("relevant_topic", "")
+    state.put("relevant_topic", None)
     _new_threshold()
 
 
@@ -225,25 +225,25 @@ def _relevant(
     corpus: Corpus, query: str, relevant_by: str, cosines: Float32, panel: DeltaGenerator
 ) -> tuple[np.ndarray, str]:
     """Which sentences of the corpus are relevant, bool [sentence], and a sentence that says what counts as relevant."""
-    column = current.query_column(corpus)
-    own = np.zeros(len(corpus), bool)
-    if column is not None:
-        own = np.array([text.strip() == query.strip() for text in corpus.columns[column]])
+    own = current.own_rows(corpus, query)
+    flags = np.zeros(len(corpus), bool)
     if relevant_by == "own":
-        return own, (
+        flags[list(own)] = True
+        column = current.query_column(corpus)
+        return flags, (
             f"Relevant is the sentence whose query (column “{messages.escape(str(column))}”) is this one; "
             "“A query of the corpus” under Options takes such a query."
         )
     if relevant_by == "marks":
         judged = marks.judgements(corpus).of(query)
-        flags = np.array([judged.get(row, False) for row in range(len(corpus))])
+        flags[[row for row, is_relevant in judged.items() if is_relevant]] = True
         return (
             flags,
             "Relevant are the sentences that you marked with ✓ for this query on the Search page; all others count as "
             "not relevant.",
         )
     topics = _topics(corpus) or ()
-    likely = Counter(topics[row] for row in (np.flatnonzero(own) if own.any() else top(cosines, FEW_HITS)))
+    likely = Counter(topics[row] for row in (own or top(cosines, FEW_HITS).tolist()))
     names = sorted(set(topics))
     with panel:
         topic = controls.pick(
@@ -253,7 +253,6 @@ def _relevant(
             "Until you choose, the topic of the query's own sentence, or of most of the first ten by the model's vectors",
             default=likely.most_common(1)[0][0],
             after_change=_new_threshold,
-            to_widget=lambda chosen: chosen or likely.most_common(1)[0][0],
         )
     return np.array(
         [name == topic for name in topics]
@@ -287,6 +286,7 @@ def _logits(scorer: Backend, corpus: Corpus, query: str, rows: Int64) -> Float32
 
     chosen = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
     key = ("pair logits", scorer.spec.key, scorer.revision, corpus.content_hash, query, chosen, length)
+    reranking.stop_previous("scores", key)
     return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 
@@ -333,7 +333,7 @@ def _drawn(
             ),
         )
     st.markdown(
-        f":material/insights: {meaning} At {chosen:.{_digits(scale)}f} the cross-encoder accepts "
+        f":material/insights: {meaning} At {_written(chosen, scale)} the cross-encoder accepts "
         f"{counted(accepted, 'document')}, of "
         f"which {confusion.true_positives} {'is' if confusion.true_positives == 1 else 'are'} relevant; it misses "
         f"{confusion.false_negatives} of {counted(relevant, 'relevant document')}."
@@ -345,32 +345,42 @@ def _digits(scale: Scale) -> int:
     return 2 if scale == "logit" else 3
 
 
+def _written(value: float, scale: Scale) -> str:
+    """A threshold with enough decimals that one near 0 or 1 does not look like 0 or 1."""
+    digits = _digits(scale)
+    while scale != "logit" and digits < 9 and 0 < abs(value - round(value)) < 10**-digits:
+        digits += 1
+    return f"{value:.{digits}f}"
+
+
 def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> float:
-    """The slider; until a person moves it, it stands at the highest F1 (rounded down to the slider's step)."""
+    """The slider's threshold; until a person moves it, the very score with the highest F1.
+
+    Its step is too wide for that one: a sigmoid of 0.00061 would become 0.001, and reject what it should accept.
+    """
     step, digits = 10 ** -_digits(scale), _digits(scale)
     low, high = 0.0, 1.0
     if scale == "logit":
         low = math.floor(10 * float(scored.scores.min())) / 10
         high = math.ceil(10 * float(scored.scores.max())) / 10 + 0.1
     low, high = round(low, digits), round(high, digits)
-    best = max(low, round(math.floor(analysis.best_f1() / step) * step, digits))
-    return float(
-        controls.bind(
-            "threshold",
-            st.slider,
-            f"Threshold ({scored.unit})",
-            default=best,
-            min_value=low,
-            max_value=high,
-            step=step,
-            format=f"%.{digits}f",
-            to_widget=lambda thousandths: round(thousandths / 1_000, digits),
-            from_widget=lambda value: round(1_000 * value),
-            describe=lambda thousandths: f"{thousandths / 1_000:g}",
-            help="A document is accepted if its score is at least this. The slider begins where F1 is highest on these "
-            "documents.",
-        )
+    best = analysis.best_f1()
+    on_slider = controls.bind(
+        "threshold",
+        st.slider,
+        f"Threshold ({scored.unit})",
+        default=round(best, digits),
+        min_value=low,
+        max_value=high,
+        step=step,
+        format=f"%.{digits}f",
+        to_widget=lambda thousandths: round(thousandths / 1_000, digits),
+        from_widget=lambda value: round(1_000 * value),
+        describe=lambda thousandths: f"{thousandths / 1_000:g}",
+        help="A document is accepted if its score is at least this. Until you move the slider, the threshold is the score "
+        f"with the highest F1 on these documents; the slider shows it in steps of {step:g}.",
     )
+    return best if state.get("threshold") is None else float(on_slider)
 
 
 def _matrix(confusion: Confusion) -> None:

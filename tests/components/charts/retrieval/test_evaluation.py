@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from components.charts import theme
 from components.charts.retrieval.evaluation import (
@@ -310,3 +311,14 @@ def test_precision_of_pairs_has_the_line_of_chance():
     assert [trace.name for trace in figure.data] == ["test", "11 points", "by chance"]
     assert [trace.mode for trace in figure.data] == ["lines", "markers", "lines"]
     assert list(figure.data[2].y) == [20, 20]
+
+
+def test_the_area_below_the_steps_of_pairs_is_the_average_precision():
+    """A straight line would draw 0.55 for 100 pairs with one score, of which 10 are relevant."""
+    rng = np.random.default_rng(0)
+    for is_relevant, scores in ((np.arange(100) < 10, np.zeros(100)), (rng.random(60) < 0.3, rng.random(60).round(1))):
+        precision, recall, _ = precision_recall_curve(is_relevant, scores)
+        curve = pair_precision([("test", 100 * recall, 100 * precision)], 10.0, "t").data[0]
+        assert curve.line.shape == "hv"  # from point to point first across, then up or down
+        area = sum((start - end) * height for start, end, height in zip(curve.x, curve.x[1:], curve.y, strict=False))
+        assert area / 100**2 == pytest.approx(average_precision_score(is_relevant, scores), abs=1e-5)

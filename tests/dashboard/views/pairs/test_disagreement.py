@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import numpy as np
 import pytest
 
 from components.analysis.similarity import late_interaction
 from components.model.backend import Backend
+from dashboard import caching
 from dashboard.corpora import current
+from dashboard.jobs import reranking
 from dashboard.views.pairs import disagreement as view
 from tests.dashboard.conftest import Open, figures, plain_table, texts
 from tests.dashboard.test_pages import backend
@@ -79,6 +84,33 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend) -> No
     assert drops["data"][0]["customdata"] == query.split()
     whole, shorter = scorer.score_pairs([query, query.split(" ", 1)[1]], [document] * 2)
     assert drops["data"][0]["x"][0] == pytest.approx(whole - shorter, abs=1e-4)
+
+
+def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
+    open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = settled(open_page("pairs", view="disagree", nq="6", k="8"))
+    gate, score = threading.Event(), reranking.SecondStage.pair_scores
+
+    def slow(self: Any, first: Any, second: Any, *arguments: Any) -> Any:
+        if len(first) >= 6 * 20:  # not for the evidence
+            gate.wait(60)
+        return score(self, first, second, *arguments)
+
+    def scoring() -> list[Any]:
+        return [job for job in caching.preparations().under_way() if job.key[0] == "disagreement"]
+
+    monkeypatch.setattr(reranking.SecondStage, "pair_scores", slow)
+    try:
+        app.slider(key="w_k").set_value(20).run()
+        assert not scoring()
+        assert "first 20 hits" in texts(app)
+        app.slider(key="w_k").set_value(21).run()
+        (older,) = scoring()
+        app.slider(key="w_disagreement_queries").set_value(7).run()
+        assert older.cancel.is_set()
+    finally:
+        gate.set()
 
 
 def test_another_pair_is_chosen_and_the_caveat_stays(open_page: Open, scorer: Backend) -> None:

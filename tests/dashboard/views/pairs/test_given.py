@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.errors import ModelError
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from dashboard import caching
@@ -152,7 +153,9 @@ def test_labels_are_shown_by_name(open_page: Open, tmp_path: Any, monkeypatch: p
     assert "published without token types" in texts(app)
 
 
-def test_next_sentence_prediction_is_shown_for_a_model_that_has_it(open_page: Open, tmp_path: Any) -> None:
+def test_next_sentence_prediction_is_shown_for_a_model_that_has_it(
+    open_page: Open, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "BERT's own checkpoints have it" in texts(open_page("pairs"))
     folder = save_with_head(tmp_path)
     app = open_page("pairs", m=str(folder))
@@ -160,6 +163,20 @@ def test_next_sentence_prediction_is_shown_for_a_model_that_has_it(open_page: Op
     query, *documents = DEFAULT_TRIPLE
     expected = model.next_sentence_probabilities([query] * 2, documents)
     assert [item.value for item in app.metric] == [f"{100 * value:.1f} %" for value in expected]
+
+    def never(*arguments: Any) -> None:
+        raise AssertionError("a rerun computed it again")
+
+    monkeypatch.setattr(Backend, "next_sentence_probabilities", never)
+    assert [item.value for item in app.run().metric] == [f"{100 * value:.1f} %" for value in expected]
+    caching._next_sentence_probabilities.clear()
+
+    def damaged(*arguments: Any) -> None:
+        raise ModelError("damaged", "The head is damaged.", "A shape is wrong.", "Download it again.")
+
+    monkeypatch.setattr(Backend, "next_sentence_probabilities", damaged)
+    assert "The head is damaged" in app.run().error[0].value
+    assert "published without a head" not in texts(app)
 
 
 def test_a_pair_is_opened_in_the_pages_that_show_it(open_page: Open) -> None:

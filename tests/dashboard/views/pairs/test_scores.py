@@ -78,10 +78,9 @@ def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
 ) -> None:
     app = settled(open_page("pairs", view="scores", n="630"))
     passes = scorer.forward_passes
-    best = app.slider(key="w_threshold").value
     every = [metrics.f1_score(about_volcanoes, demo_scores >= value) for value in np.unique(demo_scores)]
     assert shown(app)["F1"] == pytest.approx(max(every), abs=0.006)
-    for value in (best, -3.0, -0.5, app.slider(key="w_threshold").max):
+    for value in (-3.5, -3.0, -0.5, app.slider(key="w_threshold").max):
         app.slider(key="w_threshold").set_value(value).run()
         accepted = demo_scores >= value
         assert matrix(app) == metrics.confusion_matrix(about_volcanoes, accepted, labels=[True, False]).tolist()
@@ -112,6 +111,30 @@ def test_the_sigmoid_keeps_the_order_and_is_not_called_a_probability(
     assert not app.warning
 
 
+def test_at_first_the_threshold_is_the_best_score_itself_however_small(
+    open_page: Open, scorer: Backend, about_volcanoes: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All these scores are less than two of the slider's steps from 0, and most less than half a step."""
+    query = "a query with low scores"
+    corpus = current.demo()
+    volcanoes = {corpus.texts[row] for row in np.flatnonzero(about_volcanoes)}
+
+    def low(queries: Any, documents: Any, **options: Any) -> np.ndarray:
+        values = [
+            (-7.4 if number % 2 else -6.2) if text in volcanoes else -7.6 for number, text in enumerate(documents)
+        ]
+        return np.array(values, np.float32)[:, None]
+
+    monkeypatch.setattr(scorer, "pair_logits", low)
+    app = settled(open_page("pairs", view="scores", n="630", q=query, top="volcano", sc="sigmoid"))
+    assert setting(app, "threshold") is None
+    assert matrix(app) == [[10, 0], [0, 620]]
+    assert shown(app)["F1"] == 1
+    assert "At 0.0006 the cross-encoder accepts 10 documents" in texts(app)
+    app.slider(key="w_threshold").set_value(0.002).run()
+    assert matrix(app)[0][0] < 10
+
+
 def test_relevant_is_the_own_sentence_or_what_was_marked(open_page: Open) -> None:
     corpus = current.demo()
     headline = corpus.columns["compressed"][3]
@@ -130,6 +153,19 @@ def test_relevant_is_the_own_sentence_or_what_was_marked(open_page: Open) -> Non
     app.text_input(key="w_query").set_value("a tennis match").run()
     app = settled(app)
     assert app.selectbox(key="w_relevant_topic").value == "tennis"
+
+
+def test_no_topic_is_a_choice_too(open_page: Open) -> None:
+    texts_ = ("a cat sat", "the dog ran", "money in the bank")
+    corpus = Corpus("some without a topic", texts_, {"topic": ("animals", "animals", "")})
+    key = current.key_of(corpus)
+    caching.corpora().put(key, corpus)
+    app = settled(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    assert app.selectbox(key="w_relevant_topic").value == "animals"
+    app.selectbox(key="w_relevant_topic").set_value("").run()
+    assert setting(app, "relevant_topic") == ""
+    assert app.run().selectbox(key="w_relevant_topic").value == ""
+    assert [int(np.sum(trace["y"])) for trace in figures(app)[0]["data"]] == [2, 1]
 
 
 def test_half_of_a_sample_are_the_first_by_the_vectors(open_page: Open) -> None:
@@ -190,7 +226,9 @@ def test_scoring_is_a_job_with_progress_and_stop(
     app = open_page("pairs", view="scores", n="630", q="a query that nobody had before")
     try:
         assert started.wait(30)
-        app.run()
+        (older,) = [job for job in caching.preparations().under_way() if job.key[0] == "pair logits"]
+        app.text_input(key="w_query").set_value("the query that follows it").run()
+        assert older.cancel.is_set()
         app.button(key="stop_pair_scores").click().run()
         assert "Stopped" in texts(app)
     finally:

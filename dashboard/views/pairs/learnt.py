@@ -178,24 +178,26 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
     def is_better(name: str) -> bool:
         return standings[name].is_clear and standings[name].difference > 0
 
-    verdict = "Yes" if is_better(best_words) else "Only partly" if is_better("Random order") else "No"
+    cosine = next((other for other in rankers if other.name.startswith("Cosine")), None)
+    adds_nothing = cosine is not None and not is_better(cosine.name)
+    verdict = "Partly" if adds_nothing or not is_better(best_words) else "Yes"
+    if not is_better("Random order"):
+        verdict = "No"
     named = {
         words: [
             messages.escape(other.name)
             for other in rankers[1:]
-            if not other.is_learnt and other.name != "Random order"
+            if not other.is_learnt and other.name != "Random order" and other is not cosine
             if (standings[other.name].is_clear, standings[other.name].difference > 0) == (True, is_above)
         ]
         for words, is_above in (("better than", True), ("worse than", False))
     }
-    cosine = next((other.name for other in rankers if other.name.startswith("Cosine")), None)
-    level = {cosine: "plain cosine", best_words: best_words}
-    named["not better than"] = [
-        words
-        for name, words in level.items()
-        if name is not None and not is_better(name) and messages.escape(name) not in named["worse than"]
-    ]
+    if not is_better(best_words) and best_words not in named["worse than"]:
+        named["not better than"] = [best_words]
     parts = [f"{words} {', '.join(names)}" for words, names in named.items() if names]
+    if cosine is not None and adds_nothing:
+        plain = 100 * cosine.values[measure].mean()
+        parts.append(f"but the plain cosine of these vectors, {plain:.1f} %, needs no learning")
     if verdict == "No":
         parts.insert(0, "not better than a random order")
     return f"**{verdict}.** Learnt {measure} {value:.1f} %: {'; '.join(parts) or 'no clear difference'}."

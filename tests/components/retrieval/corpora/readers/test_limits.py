@@ -55,7 +55,8 @@ static_vectors.MAX_VECTOR_BYTES = {LIMIT}
 readers = {{
     "corpus": lambda *given: corpus.read_corpus(*given[:2], limits=given[2]),
     "columns": lambda path, name, limits: corpus.columns_of(path, name),
-    "entries": graded.read_entries, "judgements": graded.read_judgements,
+    "entries": lambda path, name, limits: graded.read_entries(path, name, graded.DOCUMENT_FIELDS, limits),
+    "judgements": graded.read_judgements,
     "vectors": lambda path, name, limits: static_vectors.read_static_vectors(path, name),
     "runs": lambda path, name, limits: run_record.read_runs(path.read_bytes(), name),
 }}

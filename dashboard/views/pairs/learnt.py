@@ -194,10 +194,10 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
     }
     if not is_better(best_words) and best_words not in named["worse than"]:
         named["not better than"] = [best_words]
-    parts = [f"{words} {', '.join(names)}" for words, names in named.items() if names]
     if cosine is not None and adds_nothing:
-        plain = 100 * cosine.values[measure].mean()
-        parts.append(f"but the plain cosine of these vectors, {plain:.1f} %, needs no learning")
+        named["worse than"] = []  # the bars show it, and the line stays short enough for a phone
+        named["not better than"] = [f"plain cosine ({100 * cosine.values[measure].mean():.1f} %)"]
+    parts = [f"{words} {', '.join(names)}" for words, names in named.items() if names]
     if verdict == "No":
         parts.insert(0, "not better than a random order")
     return f"**{verdict}.** Learnt {measure} {value:.1f} %: {'; '.join(parts) or 'no clear difference'}."

@@ -115,3 +115,15 @@ def _find_bidi(element: Any) -> dict[str, Any] | None:
         if found is not None:
             return found
     return None
+
+
+def settled(app: AppTest) -> AppTest:
+    """The page once nothing is under way."""
+    for _ in range(30):
+        jobs = caching.queue().under_way()
+        if not jobs:
+            return app.run()
+        for job in jobs:
+            assert job.finished.wait(120)
+        app.run()
+    raise AssertionError("it never ends")

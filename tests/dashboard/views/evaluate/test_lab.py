@@ -23,7 +23,7 @@ from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.views.evaluate import lab as lab_sections
 from dashboard.views.evaluate import sts
-from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.conftest import Open, figures, settled, texts
 from tests.dashboard.test_pages import backend
 
 COUNT = 24
@@ -43,18 +43,6 @@ def kept_corpus(name: str, sentences: Sequence[str], queries: Sequence[str]) -> 
     found: Corpus = read_corpus(lines, name, "sentence")
     caching.corpora().put(current.key_of(found), found)
     return current.key_of(found)
-
-
-def settled(app: AppTest) -> AppTest:
-    """The page once nothing is worked out any more."""
-    for _ in range(4):
-        jobs = caching.evaluations().under_way()
-        if not jobs:
-            return app.run()
-        for job in jobs:
-            assert job.finished.wait(120)
-        app.run()
-    raise AssertionError("it never ends")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
@@ -17,15 +16,3 @@ def scorer() -> Backend:
     assert job.finished.wait(120)
     result: Backend = job.result
     return result
-
-
-def settled(app: AppTest) -> AppTest:
-    """The page once nothing is under way."""
-    for _ in range(30):
-        jobs = caching.queue().under_way()
-        if not jobs:
-            return app.run()
-        for job in jobs:
-            assert job.finished.wait(120)
-        app.run()
-    raise AssertionError("it never ends")

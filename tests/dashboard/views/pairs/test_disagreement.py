@@ -14,9 +14,8 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import reranking
 from dashboard.views.pairs import disagreement as view
-from tests.dashboard.conftest import Open, figures, plain_table, texts
+from tests.dashboard.conftest import Open, figures, plain_table, settled, texts
 from tests.dashboard.test_pages import backend
-from tests.dashboard.views.pairs.conftest import settled
 
 
 def test_differences_are_sorted_and_equal_ranks_left_out() -> None:

@@ -18,9 +18,8 @@ from dashboard.jobs import reranking
 from dashboard.jobs.reranking import PassCosts
 from dashboard.settings import DEFAULT_QUERY
 from dashboard.views.pairs import rerank as view
-from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.conftest import Open, figures, settled, texts
 from tests.dashboard.test_pages import backend
-from tests.dashboard.views.pairs.conftest import settled
 
 
 def first_stage(query: str, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("search", "Search", ":material/search:", "Which sentences come closest?"),
     ("evaluate", "Evaluate", ":material/leaderboard:", "Which layer and pooling retrieve best?"),
     ("pairs", "Pairs", ":material/compare_arrows:", "How does a model read two texts together?"),
+    ("why", "Why", ":material/troubleshoot:", "What makes two texts similar?"),
     ("training", "Training", ":material/model_training:", "What does fine-tuning change?"),
     ("about", "About", ":material/info:", ""),
 )

@@ -9,13 +9,14 @@ from components.model.tokenization import MAX_CHARACTERS
 from dashboard import navigation, settings, state
 from dashboard.ui import messages, sentence_bar
 
-PAGES = ("tokens", "heatmaps", "attention", "map")
+PAGES = ("tokens", "heatmaps", "attention", "map", "why")
 # For each page: the setting that must have one of these values so that it shows the pair; else it gets the first.
 _VIEWS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "tokens": (("tokens_view", ("pieces", "tensors", "decoding")),),
     "heatmaps": (("heatmaps_view", ("blocks", "inside", "pairs")),),
     "attention": (),
     "map": (("map_view", ("ends", "through")), ("map_source", ("sentences",))),
+    "why": (("why_view", ("split", "methods", "experiments")),),
 }
 
 

@@ -34,7 +34,10 @@ from components.training.settings import NEGATIVES, POOLINGS, PRESETS
 from dashboard import access
 from dashboard.ready_made import ready_made_sets
 
-PAGES = ("home", "tokens", "model", "layers", "heatmaps", "attention", "map", "search", "evaluate", "pairs", "training")
+PAGES = (
+    *("home", "tokens", "model", "layers", "heatmaps", "attention", "map"),
+    *("search", "evaluate", "pairs", "why", "training"),
+)
 LEAST_LENGTH = 3  # tokens: [CLS], one token of the text, [SEP]
 
 
@@ -219,17 +222,20 @@ DEFAULT_TRIPLE = (
 )
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 SEARCH, MAP, EVALUATE, PAIRS, TRAINING = ("search",), ("map",), ("evaluate",), ("pairs",), ("training",)
+WHY = ("why",)
 WITH_SENTENCES = tuple(
     page for page in PAGES if page not in {"search", "evaluate", "pairs", "training"}
 )  # these use a corpus or rows
-WITH_PAIRS = (*TOKENS, *HEATMAPS, *ATTENTION, *MAP)  # these show two sentences that the model reads as one input
+WITH_PAIRS = (*TOKENS, *HEATMAPS, *ATTENTION, *MAP, *WHY)  # these show two sentences: A and B
 WITH_TWO_MODELS = (*TOKENS, *LAYERS, *HEATMAPS, *SEARCH, *EVALUATE, *PAIRS)
 
 SETTINGS: tuple[Setting, ...] = (
     # Shared: the sidebar shows each setting on the pages that use it
     _model("model", "m", EMBEDDED_KEY),
     _model("model2", "m2", "", WITH_TWO_MODELS, words="second model"),
-    _model("cross_encoder", "ce", EMBEDDED_CROSS_ENCODER_KEY, (*SEARCH, *EVALUATE, *PAIRS), words="cross encoder"),
+    _model(
+        "cross_encoder", "ce", EMBEDDED_CROSS_ENCODER_KEY, (*SEARCH, *EVALUATE, *PAIRS, *WHY), words="cross encoder"
+    ),
     Setting(
         "sentences",
         "s",
@@ -255,7 +261,7 @@ SETTINGS: tuple[Setting, ...] = (
     replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model
     _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
-    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE)),
+    _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE, *WHY)),
     # Layers
     _layers_view(),
     _choice("comparison", "cmp", ("across", "within", "against"), LAYERS),  # only in older links
@@ -263,7 +269,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("layers_sentence", "n", 0, MAX_SENTENCES - 1, LAYERS, words="sentence"),
     _flag("whole_word", "word", True, LAYERS, words="whole words"),
     # None: the model's own pooling
-    replace(_choice("pooling", "pool", EVERY_POOLING, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE)), default=None),
+    replace(_choice("pooling", "pool", EVERY_POOLING, (*LAYERS, *HEATMAPS, *SEARCH, *EVALUATE, *WHY)), default=None),
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP), words="special tokens"),
     _flag("centred", "c", False, LAYERS, words="centred vectors"),
     _flag("show_baseline", "b", True, LAYERS, words="baseline"),
@@ -328,7 +334,13 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("sense_source", "ws", ("demo", "corpus", "file"), MAP, words="sentences"),
     # The corpus, by a hash of its content: a link works while the server keeps the corpus, and reads no file
     Setting(
-        "corpus", "corpus", "", _parse_corpus, lambda value: [value], (*SEARCH, *MAP, *EVALUATE, *PAIRS), shared=True
+        "corpus",
+        "corpus",
+        "",
+        _parse_corpus,
+        lambda value: [value],
+        (*SEARCH, *MAP, *EVALUATE, *PAIRS, *WHY),
+        shared=True,
     ),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
@@ -405,6 +417,8 @@ SETTINGS: tuple[Setting, ...] = (
     _number("learnt_first", "lk", 10, 50, PAIRS, least=1, words="candidates of each ranking"),
     _number("learnt_others", "lo", 20, 100, PAIRS, words="random documents"),
     _number("learnt_seed", "ld", 0, 9_999, PAIRS, words="seed"),
+    # Why
+    _choice("why_view", "view", ("split", "methods", "experiments", "debugger", "clinic"), WHY),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

@@ -15,6 +15,7 @@ EXAMPLES = {
     "model2": "distilbert/distilbert-base-uncased",
     "cross_encoder": "cross-encoder/qnli-electra-base",
     "pairs_view": "scores",
+    "why_view": "clinic",
     "pair_query": "a & b = <c>?",
     "pair_relevant": "日本語 😀",
     "pair_other": 'quotes " and <b>',

@@ -1,0 +1,1 @@
+"""The Why page: what makes two texts similar, tested by experiment."""

@@ -1,0 +1,15 @@
+"""The retrieval debugger: why a rival ranks before the right text, and which edit would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+
+def draw(backend: Backend) -> None:
+    """Draw the view."""
+    st.info(backend.spec.title)

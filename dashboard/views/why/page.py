@@ -1,0 +1,53 @@
+"""Why: what makes two texts similar, with sums that add up and experiments that test every story."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dashboard import navigation
+from dashboard.views.why import clinic, debugger, experiments, methods, split
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+VIEWS = {
+    "split": navigation.View(
+        "The score, split",
+        "What makes these two texts similar?",
+        "The similarity of two texts is a sum: each pair of tokens adds its part.",
+    ),
+    "methods": navigation.View(
+        "Which words matter",
+        "Which words does the similarity depend on?",
+        "Several methods name the important words. Removing words in each method's order shows which is right.",
+    ),
+    "experiments": navigation.View(
+        "Experiments",
+        "Where in the model does the difference between two sentences lie?",
+        "An activation from sentence A is put into sentence B: how far does the similarity move?",
+    ),
+    "debugger": navigation.View(
+        "A failed search",
+        "Why does another text rank before the right one?",
+        "The right text and the text that ranks first, side by side.",
+    ),
+    "clinic": navigation.View(
+        "Known failures",
+        "Which differences in meaning does the model not see?",
+        "Pairs of sentences that differ in a word or two, and no longer mean the same.",
+    ),
+}
+DRAW = {
+    "split": split.draw,
+    "methods": methods.draw,
+    "experiments": experiments.draw,
+    "debugger": debugger.draw,
+    "clinic": clinic.draw,
+}
+
+
+def _view(backend: Backend, view: str) -> None:
+    DRAW[view](backend)
+
+
+navigation.show("why", VIEWS, _view, "explaining the similarity")

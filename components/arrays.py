@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import NormalDist
 from typing import TypeVar
 
 import numpy as np
@@ -55,3 +56,18 @@ def cosine(a: np.ndarray, b: np.ndarray) -> Float64:
     """cos(a, b) = a.b / (|a| |b|) along the last axis, in float64, within -1..1; 0 for a zero vector, NaN for a missing one."""
     products = unit(np.asarray(a, np.float64)) * unit(np.asarray(b, np.float64))
     return np.asarray(np.clip(products.sum(axis=-1), -1.0, 1.0))
+
+
+def wilson(shares: Float64, count: float) -> tuple[Float64, Float64]:
+    """Wilson's (1927) 95 % interval of shares of `count` independent cases, float64 [share]: its lower and upper ends.
+
+    The ends are the shares from which the observed one is as far as 1.96 of their own standard errors. Also for means of
+    other values between 0 and 1, for which it may be wider than needed. `count` need not be a whole number: pairs that
+    have members in common say as much as fewer independent ones. Raises ValueError without a case.
+    """
+    if count <= 0:
+        raise ValueError("no case to take a share of")
+    z = NormalDist().inv_cdf(0.975)
+    centre = (shares + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z * np.sqrt(shares * (1 - shares) / count + (z / (2 * count)) ** 2) / (1 + z**2 / count)
+    return np.clip(centre - half, 0, shares), np.clip(centre + half, shares, 1)  # rounding must not exclude the share

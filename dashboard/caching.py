@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from components.analysis.maps.drawing import MapMaker
     from components.analysis.pooling import Pooling
     from components.analysis.similarity.baseline import Baseline, Baselines
+    from components.analysis.similarity.calibration import Calibration
     from components.analysis.similarity.cka import LayerCKA
     from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
     from components.retrieval.index.cache import IndexCache
-    from components.retrieval.index.folder import IndexInfo
+    from components.retrieval.index.folder import IndexInfo, VectorIndex
     from components.retrieval.learnt.learnt_vectors import LearntVectors
     from components.retrieval.search.static_vectors import StaticVectors
     from components.training.data import Split, TrainingData
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from components.training.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
+CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
 LANES = {
     "models": Lane(workers=4),
     "downloads": Lane(workers=8),  # of models and data sets; they wait for the network
@@ -351,6 +353,22 @@ def token_jobs() -> Jobs:
 def token_folder() -> Path:
     """The folder of token vectors. Their files have no names, so that disk space is free once nothing uses a file."""
     return cache_part("tokens")
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _corpus_calibrations() -> Cache[Calibration]:
+    return Cache(16)  # 10 MB each
+
+
+def corpus_calibration(index: VectorIndex, layer: int, pooling: Pooling) -> Calibration:
+    """The cosines of all pairs of a seeded sample of a corpus, at a layer and pooling of its index."""
+    from components.analysis.similarity import baseline, calibration
+
+    def measured() -> Calibration:
+        rows = baseline.sample_of_rows(index.info.sentences, CALIBRATED_SENTENCES)
+        return calibration.of_vectors(index.engine(layer, pooling).vectors[rows], [index.texts[row] for row in rows])
+
+    return _corpus_calibrations().get((index.info.identity, layer, pooling), measured)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -35,7 +35,7 @@ def main() -> None:
     )
     projector = bool(st.session_state.get("projector", st.query_params.get("proj") == "1"))
     pages = navigation.pages()
-    page = st.navigation(list(pages.values()), position="top" if projector else "sidebar")
+    page = st.navigation(list(pages.values()), position="top" if projector else "sidebar", expanded=True)
     key = page.url_path or "home"
     context = get_script_run_ctx()
     state.read_address(key, history=bool(context and context.is_history_navigation))

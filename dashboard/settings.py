@@ -273,6 +273,7 @@ SETTINGS: tuple[Setting, ...] = (
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP), words="special tokens"),
     _flag("centred", "c", False, LAYERS, words="centred vectors"),
     _flag("show_baseline", "b", True, LAYERS, words="baseline"),
+    _flag("percentiles", "pct", False, (*LAYERS, *HEATMAPS, *SEARCH)),
     # Sentences A and B of a pair (A counts from 0; B counts from 1, and 0 stands for none). Heatmaps and Attention read
     # them as one input as soon as there is a B; Tokens and Map show all sentences too, so that they need `reading`.
     replace(_number("sentence_a", "sa", 0, MAX_SENTENCES - 1, WITH_PAIRS, words="sentence A"), shared=True),

@@ -27,11 +27,12 @@ def similarity_heatmap(
     limits: tuple[float, float] | None = None,
     show_values: bool = False,
     numbers: Sequence[int] | None = None,
+    value: str = "cosine",
 ) -> go.Figure:
-    """A square matrix of cosines [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
+    """A square matrix of similarities [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 
     Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
-    apart. `limits` fixes the colour scale.
+    apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a "percentile" (0 to 100).
     """
     names = [
         f"{number}  {theme.plain(label, 24)}"
@@ -43,11 +44,11 @@ def similarity_heatmap(
             np.where(itself, np.nan, matrix),
             [name.split("  ")[0] for name in names],
             names,
-            "cosine",
+            value,
             limits,
-            texttemplate="%{z:.2f}" if show_values else None,
+            texttemplate=f"%{{z:{'.2f' if value == 'cosine' else '.0f'}}}" if show_values else None,
             customdata=np.broadcast_to(np.array(names, dtype=object), matrix.shape),
-            hovertemplate="%{y}<br>%{customdata}<br>cosine %{z:.4f}<extra></extra>",
+            hovertemplate=f"%{{y}}<br>%{{customdata}}<br>{value} %{{z:.4f}}<extra></extra>",
             xgap=1,
             ygap=1,
         )
@@ -73,6 +74,7 @@ def layer_heatmap(
     title: str,
     *,
     limits: tuple[float, float] | None = None,
+    value: str = "cosine",
 ) -> go.Figure:
     """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
     names = [f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)]
@@ -81,7 +83,7 @@ def layer_heatmap(
             values,
             list(range(values.shape[1])),
             names,
-            "cosine",
+            value,
             limits,
             hovertemplate="%{y}<br>layer %{x}: %{z:.4f}<extra></extra>",
         )

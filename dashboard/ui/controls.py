@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -231,11 +232,28 @@ def switch(setting: str, label: str, help_text: str | None = None, disabled: boo
     return bool(bind(setting, st.toggle, label, help=help_text, disabled=disabled))
 
 
-def baseline_switches() -> tuple[bool, bool]:
-    """Whether to centre the vectors, and whether to draw the baseline."""
+@dataclass(frozen=True)
+class CosineScale:
+    """How cosines are shown."""
+
+    centred: bool = False  # of vectors from which the model's mean vector was subtracted
+    percentiles: bool = False  # as shares of the unrelated pairs that are less similar
+    baseline: bool = True  # with the unrelated pairs as a band; percentiles have them built in
+
+
+def cosine_scale() -> CosineScale:
+    """The switches for the scale of curves of cosines."""
     terms = caching.glossary()
     centred = switch("centred", "Centred vectors", terms["centred"])
-    return centred, switch("show_baseline", "Baseline", terms["baseline"])
+    as_percentiles = percentiles()
+    return CosineScale(
+        centred, as_percentiles, switch("show_baseline", "Baseline", terms["baseline"], disabled=as_percentiles)
+    )
+
+
+def percentiles(disabled: bool = False) -> bool:
+    """Whether cosines are shown as shares of the unrelated pairs that are less similar."""
+    return switch("percentiles", "Percentiles instead of cosines", caching.glossary()["percentile"], disabled)
 
 
 def layer(n_layers: int, label: str = "Layer") -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 
     from components.analysis.similarity.baseline import Band, Baseline
     from components.analysis.similarity.cosines import LayerCurves
-    from components.arrays import Float32
+    from components.arrays import Float32, Float64
     from components.charts.curves import BandData
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence, Trace
 
+ALMOST_ALL = 99.9  # per cent of unrelated pairs: the sample cannot tell higher ones apart
+AS_COSINES = controls.CosineScale()
 MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a matrix at one layer
 MANY_CURVES = 28  # more pairs are drawn as rows of a heatmap
 
@@ -48,6 +50,10 @@ HIGH_COSINES = (
 NOT_SHOWN = (
     f"Why a curve bends, or what the model “understands”. {HIGH_COSINES}: judge a curve by its distance from the grey "
     "baseline, not by its height."
+)
+NOT_SHOWN_BY_PERCENTILES = (
+    "How large the cosine itself is: a percentile has the same meaning at every layer, a cosine has not. The unrelated pairs "
+    "come from a small English sample; near 100 % the percentile cannot tell two pairs apart."
 )
 WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”. "
 
@@ -70,29 +76,31 @@ class _Panel:
     curves: LayerCurves
     labels: Sequence[str]  # of the pairs in the figure, without what all share
     details: Sequence[str]  # a description of each pair
-    centred: bool
+    scale: controls.CosineScale
 
     def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
         values, labels = self.curves.values, self.labels
         if len(labels) > MANY_CURVES:
-            return heatmap.layer_heatmap(values, labels, self.title, limits=limits)
+            return heatmap.layer_heatmap(
+                values, labels, self.title, limits=limits, value="percentile" if self.scale.percentiles else "cosine"
+            )
         return curve_charts.layer_curves(
             values,
             labels,
             self.title,
             details=self.details,
             band=band,
-            y_title="centred cosine" if self.centred else "cosine similarity",
+            y_title=_quantity(self.scale),
             y_range=limits,
         )
 
     def draw_first(self, limits: tuple[float, float]) -> None:
         """The chart alone, without a baseline: it is replaced in a moment."""
-        alt = f"{self.title}. {summary(self.curves)}"
+        alt = f"{self.title}. {summary(self.curves, scale=self.scale)}"
         st.plotly_chart(figures.sized(self.chart(None, limits)), key=f"{self.key}_first", alt=alt)
 
     def draw(self, band: BandData | None, limits: tuple[float, float]) -> None:
-        message = summary(self.curves, band)
+        message = summary(self.curves, band, self.scale)
         figures.figure(
             self.chart(band, limits),
             key=self.key,
@@ -110,8 +118,7 @@ def compare_words(
     sentences: Sequence[TokenizedSentence],
     *,
     key: str,
-    centred: bool,
-    baseline: bool,
+    scale: controls.CosineScale,
     place: Any,
 ) -> None:
     """Draw the similarities of the chosen words; `sentences` are the first model's tokens. See `_compare`."""
@@ -125,8 +132,8 @@ def compare_words(
         names=choice.names(sentences),
         descriptions=choice.descriptions(sentences),
         pairs=choice.pairs,
-        centred=centred,
-        baseline="two unrelated tokens" if baseline else None,
+        scale=scale,
+        unrelated="two unrelated tokens",
         place=place,
     )
 
@@ -138,8 +145,7 @@ def compare_sentences(
     include_special: bool,
     *,
     key: str,
-    centred: bool,
-    baseline: bool,
+    scale: controls.CosineScale,
     place: Any,
 ) -> None:
     """Draw the similarities of sentence vectors. See `_compare`."""
@@ -159,8 +165,8 @@ def compare_sentences(
         names=short_names(texts) if few else texts,
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,
-        centred=centred,
-        baseline="two unrelated sentences" if baseline else None,
+        scale=scale,
+        unrelated="two unrelated sentences",
         place=place,
     )
 
@@ -192,33 +198,46 @@ def _compare(
     names: Sequence[str],
     descriptions: Sequence[str],
     pairs: Sequence[tuple[int, int]] | None,
-    centred: bool,
-    baseline: str | None,
+    scale: controls.CosineScale,
+    unrelated: str,
     place: Any,
 ) -> None:
     """Draw the similarities over the layers into the container `place`, and how to read them at the current position.
 
-    `baseline` is the name of the baseline, or None to leave it out.
+    `unrelated` is the name of the baseline's pairs.
     """
     if pairs is None and len(names) > MANY_THINGS:
-        _matrices(models, key, title, names, centred, place)
+        _matrices(models, key, title, names, scale, place)
         return
+    centred, needs_baseline = scale.centred, scale.centred or scale.percentiles
     with place:
         columns = st.columns(len(models))
     first_slots = [column.empty() for column in columns]  # for the figures without a baseline
     slots = [column.container() for column in columns]
-    if centred:
+    if needs_baseline:
         with place:
             _wait_for_baselines(models)
     panels = []
     for number, item in enumerate(models):
         curves = cosines.pair_curves(item.vectors, names, pairs, item.baseline().centre if centred else None)
+        if scale.percentiles:
+            curves = replace(curves, values=_percentiles(item, curves.values, scale))
         details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs]
         labels = curves.labels if pairs is None else [names[b] for _, b in curves.pairs]  # the title names the first
-        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, labels, details, centred))
+        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, labels, details, scale))
     values = [panel.curves.values for panel in panels]
     many = len(panels[0].curves.pairs) > MANY_CURVES
-    if many or baseline is None:
+    if scale.percentiles:
+        _draw_panels(panels, slots, [None] * len(models), (-3.0, 103.0))
+        missing = messages.no_baseline(*(item.baseline() for item in models))
+        rows = "Each row is a pair and each column a layer. " if many else "Each line is a pair. "
+        figures.reading(
+            f"{rows}The value is the share of {unrelated.removeprefix('two ')} that are less similar at the same layer: "
+            f"at 50 % a pair is as similar as any two, at 99 % only one unrelated pair in a hundred is more similar. {missing}",
+            NOT_SHOWN_BY_PERCENTILES,
+        )
+        return
+    if many or not scale.baseline:
         _draw_panels(panels, slots, [None] * len(models), curve_charts.shared_range(*values))
         if many:
             read = "Each row is a pair and each column a layer. Bright cells mean similar vectors."
@@ -237,14 +256,26 @@ def _compare(
         for slot in first_slots:
             slot.empty()
     bands = [
-        curve_charts.BandData(band.mean, band.low, band.high, baseline) if item.baseline().is_measured else None
+        curve_charts.BandData(band.mean, band.low, band.high, unrelated) if item.baseline().is_measured else None
         for item, band in zip(models, _bands(models, centred), strict=True)
     ]
     edges = [edge for band in bands if band is not None for edge in (band.low, band.high)]
     _draw_panels(panels, slots, bands, curve_charts.shared_range(*values, *edges))
-    band = f"The grey band holds 90 % of the pairs of {baseline.removeprefix('two ')}; the dotted line is their mean."
+    band = f"The grey band holds 90 % of the pairs of {unrelated.removeprefix('two ')}; the dotted line is their mean."
     missing = messages.no_baseline(*(item.baseline() for item in models))
     figures.reading(f"{READ} {band if edges else missing}", NOT_SHOWN)
+
+
+def _quantity(scale: controls.CosineScale) -> str:
+    cosine = "centred cosine" if scale.centred else "cosine similarity"
+    return "% of unrelated pairs that are less similar" if scale.percentiles else cosine
+
+
+def _percentiles(item: Compared, values: Float64, scale: controls.CosineScale) -> Float64:
+    """The per cent of unrelated pairs that are less similar; cosines [pair, layer] to [pair, layer], NaN if not known."""
+    baseline = item.baseline()
+    by_layer = [baseline.calibration(layer, scale.centred).shares(column) for layer, column in enumerate(values.T)]
+    return 100 * np.array(by_layer).T.reshape(values.shape)
 
 
 def _draw_panels(
@@ -275,26 +306,30 @@ def _wait_for_baselines(models: Sequence[Compared]) -> None:
     note.empty()
 
 
-def summary(curves: LayerCurves, band: BandData | None = None) -> str:
+def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.CosineScale = AS_COSINES) -> str:
     """The figure's message from its numbers; of a single pair, whether the baseline `band` reaches its highest value."""
     last = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
     if not len(last) or np.isnan(last).all():
         return "There is no value to show."
+    shown = "{:.1f} %".format if scale.percentiles else "{:.3f}".format
     most, least = int(np.nanargmax(last)), int(np.nanargmin(last))
+    if scale.percentiles and last[least] > ALMOST_ALL:
+        every = "every pair is" if len(last) > 1 else "the two are"
+        return f"After the last block {every} more similar than almost all unrelated pairs."
     if len(last) > 1 and last[most] - last[least] < 0.0005:
-        return f"After the last block all pairs are equally similar ({last[most]:.3f})."
+        return f"After the last block all pairs are equally similar ({shown(last[most])})."
     if most == least:
         low, high = int(curves.lowest[most]), int(curves.highest[most])
         text = (
-            f"The two are most similar at layer {high} ({curves.values[most, high]:.3f}) and least similar at layer "
-            f"{low} ({curves.values[most, low]:.3f})."
+            f"The two are most similar at layer {high} ({shown(curves.values[most, high])}) and least similar at layer "
+            f"{low} ({shown(curves.values[most, low])})."
         )
         if band is not None and curves.values[most, high] <= band.high[high]:
             text += f" That is no more than {band.name} can be."
         return text
     return (
-        f"Most similar after the last block: {curves.labels[most]} ({last[most]:.3f}); least similar: "
-        f"{curves.labels[least]} ({last[least]:.3f})."
+        f"Most similar after the last block: {curves.labels[most]} ({shown(last[most])}); least similar: "
+        f"{curves.labels[least]} ({shown(last[least])})."
     )
 
 
@@ -317,12 +352,18 @@ def curve_table(curves: LayerCurves, details: Sequence[str], band: BandData | No
 
 
 def _matrices(
-    models: Sequence[Compared], key: str, title: str, names: Sequence[str], centred: bool, place: Any
+    models: Sequence[Compared], key: str, title: str, names: Sequence[str], scale: controls.CosineScale, place: Any
 ) -> None:
     """All with all at one layer, on one colour scale for every layer and model."""
+    centred = scale.centred
     vectors = [cosines.centred(item.vectors, item.baseline().centre) if centred else item.vectors for item in models]
     matrices = [cosines.cosine_matrix(item) for item in vectors]  # each [layer, n, n]
-    limits = heatmap.off_diagonal_limits(*matrices)
+    if scale.percentiles:
+        matrices = [
+            _percentiles(item, matrix.reshape(len(matrix), -1).T, scale).T.reshape(matrix.shape)
+            for item, matrix in zip(models, matrices, strict=True)
+        ]
+    limits = (0.0, 100.0) if scale.percentiles else heatmap.off_diagonal_limits(*matrices)
     with place:
         layer = controls.layer(min(matrix.shape[0] for matrix in matrices) - 1)
         columns = st.columns(len(models))
@@ -336,9 +377,10 @@ def _matrices(
                     full_title,
                     limits=limits,
                     show_values=len(names) <= 12 and len(models) == 1,
+                    value="percentile" if scale.percentiles else "cosine",
                 ),
                 key=f"{key}_matrix_{number}",
-                alt=f"{full_title}: a heatmap of {len(names)} by {len(names)} cosines",
+                alt=f"{full_title}: a heatmap of {len(names)} by {len(names)} pairs",
                 table=partial(_pair_table, matrix, names),
             )
     baselines = [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
-from components.arrays import cosine, unit
+from components.arrays import cosine, unit, wilson
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -23,3 +24,15 @@ def test_a_zero_vector_stays_zero_and_a_missing_one_missing():
     np.testing.assert_allclose(unit(vectors), [[0, 0], [np.nan, np.nan], [0.6, 0.8]])
     np.testing.assert_allclose(cosine(vectors, [3.0, 4.0]), [0, np.nan, 1])
     assert cosine([0.0, 0.0], [0.0, 0.0]) == 0
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.0, 50), (0.3, 10), (0.97, 200), (1.0, 100)])
+def test_wilsons_interval_equals_scipys(share, count):
+    theirs = binomtest(round(share * count), count).proportion_ci(0.95, "wilson")
+    low, high = wilson(np.array([share]), count)
+    np.testing.assert_allclose((low[0], high[0]), theirs, atol=1e-12)
+
+
+def test_a_share_of_nothing_has_no_interval():
+    with pytest.raises(ValueError, match="no case"):
+        wilson(np.array([0.5]), 0)

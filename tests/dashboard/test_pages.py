@@ -49,6 +49,7 @@ def backend() -> Any:
         ("map", "How do blocks rearrange the tokens?"),
         ("search", "Which sentences come closest?"),
         ("pairs", "What is a cross-encoder given?"),
+        ("why", "What makes these two texts similar?"),
         ("training", "What does the model learn from?"),
         ("about", "About BERT Internals"),
     ],
@@ -896,3 +897,16 @@ def test_the_role_of_a_special_token_does_not_repeat_its_name(open_page: Open) -
 def test_pairs_of_layers_say_what_a_cell_is(open_page: Open) -> None:
     app = open_page("heatmaps", view="layers")
     assert app.caption[0].value.startswith("Each cell compares two layers.")
+
+
+def test_curves_as_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open) -> None:
+    app = open_page("layers", view="sentences", pool="mean", pct="1")
+    vectors = pool(backend().trace(BANK), "mean")
+    unrelated = caching.baseline(backend()).sentences["mean", True].raw.cosines  # [layer, pair]
+    cosines = cosine(vectors[:, 0], vectors[:, 1])  # [layer]
+    expected = [100 * np.mean(row < value) for row, value in zip(unrelated, cosines, strict=True)]
+    (curve,) = (values for name, values in traces(app).items() if "rob" in name and "children" in name)
+    np.testing.assert_allclose(curve, expected, atol=0.1)
+    assert figures(app)[0]["layout"]["yaxis"]["title"]["text"].startswith("% of unrelated pairs")
+    assert "two unrelated sentences" not in traces(app)
+    assert app.toggle(key="w_show_baseline").disabled

@@ -63,6 +63,7 @@ EXAMPLES = {
     "include_special": False,
     "centred": True,
     "show_baseline": False,
+    "percentiles": True,
     "sentence_a": 1,
     "sentence_b": 0,
     "reading": "together",

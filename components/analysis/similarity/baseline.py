@@ -17,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.analysis.pooling import pool
+from components.analysis.similarity import calibration
+from components.analysis.similarity.calibration import Calibration
 from components.analysis.similarity.cosines import centred
-from components.arrays import Float32, Float64, cosine, read_only
+from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.model.trace import Pooling, Trace
 
 SEED = 20_240
@@ -28,11 +30,12 @@ CHUNK = 25  # sentences per pass: others wait for a pass to end, so it must be s
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Cosines of unrelated pairs, float64 [layer 0..L] each."""
+    """Cosines of unrelated pairs: their mean and percentiles, float64 [layer 0..L] each, and the cosines themselves."""
 
     mean: Float64
     low: Float64  # 5th percentile
     high: Float64  # 95th percentile
+    cosines: Float32  # [layer 0..L, pair], NaN where a vector is missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +47,18 @@ class Baseline:
     centre: Float32  # mean vector of the sample, [layer, dim]
     pairs: int  # 0: there are no unrelated pairs, and the bands are NaN
     sample: int  # vectors in the sample
+    first: Int64  # [pair]: the number of the sentence
+    second: Int64  # [pair]
     has_failed: bool = False  # for another reason than the model: to measure it again may help
 
     @property
     def is_measured(self) -> bool:
         """Whether there is a baseline: a tokenizer may give the same form for every word of the sample."""
         return self.pairs > 0
+
+    def calibration(self, layer: int, centred: bool = False) -> Calibration:
+        """What a cosine at a layer means: the unrelated pairs it can be compared with."""
+        return calibration.of_pairs((self.centred if centred else self.raw).cosines[layer], self.first, self.second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +100,9 @@ def measure(traces: Iterable[Trace], pairs: int = PAIRS, seed: int = SEED) -> Ba
         first = second = np.empty(0, np.int64)
     sentence_first, sentence_second = draw_pairs([str(i) for i in range(count)], list(range(count)), pairs, seed)
     return Baselines(
-        _baseline(tokens, first, second),
+        _baseline(tokens, first, second, np.array(sentence_of)),
         {
-            key: _baseline(np.concatenate(parts, axis=1), sentence_first, sentence_second)
+            key: _baseline(np.concatenate(parts, axis=1), sentence_first, sentence_second, np.arange(count))
             for key, parts in pooled.items()
         },
     )
@@ -112,8 +121,11 @@ def not_measured(layers: int, poolings: Iterable[Pooling], has_failed: bool = Fa
     `centre` is [layer, 1], since the vectors of some poolings are longer than others.
     """
     missing = read_only(np.full(layers + 1, np.nan))
-    band = Band(missing, missing, missing)
-    nothing = Baseline(band, band, read_only(np.full((layers + 1, 1), np.nan, np.float32)), 0, 0, has_failed)
+    band = Band(missing, missing, missing, read_only(np.empty((layers + 1, 0), np.float32)))
+    none = read_only(np.empty(0, np.int64))
+    nothing = Baseline(
+        band, band, read_only(np.full((layers + 1, 1), np.nan, np.float32)), 0, 0, none, none, has_failed
+    )
     return Baselines(nothing, {(pooling, special): nothing for pooling in poolings for special in (True, False)})
 
 
@@ -141,7 +153,14 @@ def draw_pairs(forms: list[str], sentence_of: list[int], pairs: int, seed: int) 
     raise ValueError("no two tokens with different forms in different sentences")
 
 
-def _baseline(vectors: Float32, first: np.ndarray, second: np.ndarray) -> Baseline:
+def sample_of_rows(count: int, most: int, seed: int = SEED) -> Int64:
+    """A seeded sample of at most `most` of `count` rows, int64 [row], in their order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).permutation(count)[:most])
+
+
+def _baseline(vectors: Float32, first: np.ndarray, second: np.ndarray, sentence_of: np.ndarray) -> Baseline:
     centre = read_only(vectors.mean(axis=1, dtype=np.float64).astype(np.float32))  # [layer, dim]
     raw, centred_cosines = [], []
     for layer in range(vectors.shape[0]):  # one layer at a time: float64 copies stay small
@@ -149,7 +168,15 @@ def _baseline(vectors: Float32, first: np.ndarray, second: np.ndarray) -> Baseli
         shifted = centred(states[None], centre[layer][None])[0]
         raw.append(cosine(states[first], states[second]))
         centred_cosines.append(cosine(shifted[first], shifted[second]))
-    return Baseline(_band(np.array(raw)), _band(np.array(centred_cosines)), centre, len(first), vectors.shape[1])
+    return Baseline(
+        _band(np.array(raw)),
+        _band(np.array(centred_cosines)),
+        centre,
+        len(first),
+        vectors.shape[1],
+        read_only(sentence_of[first]),
+        read_only(sentence_of[second]),
+    )
 
 
 def _band(values: Float64) -> Band:
@@ -162,4 +189,4 @@ def _band(values: Float64) -> Band:
         np.array([statistic(row) if len(row) else np.nan for row in kept])
         for statistic in (lambda row: np.percentile(row, 5), np.mean, lambda row: np.percentile(row, 95))
     )
-    return Band(read_only(mean), read_only(low), read_only(high))
+    return Band(read_only(mean), read_only(low), read_only(high), read_only(values.astype(np.float32)))

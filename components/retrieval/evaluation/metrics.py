@@ -20,11 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import NormalDist
 
 import numpy as np
 
-from components.arrays import Float64, Int64
+from components.arrays import Float64, Int64, wilson
 
 CUTOFFS = (1, 5, 10, 20, 50)
 RESAMPLES = 1_000
@@ -71,20 +70,6 @@ MEASURES: Mapping[str, Callable[[Int64], Float64]] = {
     "MRR": reciprocal_rank,
     "nDCG@10": ndcg,
 }
-
-
-def wilson(means: Float64, queries: int) -> tuple[Float64, Float64]:
-    """Wilson's 95 % interval of shares of `queries` queries, float64 [share]: its lower and its upper ends.
-
-    The ends are the shares from which the observed one is as far as 1.96 of their own standard errors. Also for means of
-    other values between 0 and 1, for which it may be wider than needed. Raises ValueError without a query.
-    """
-    if queries < 1:
-        raise ValueError("no query to take a mean of")
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    centre = (means + z**2 / (2 * queries)) / (1 + z**2 / queries)
-    half = z * np.sqrt(means * (1 - means) / queries + (z / (2 * queries)) ** 2) / (1 + z**2 / queries)
-    return np.clip(centre - half, 0, means), np.clip(centre + half, means, 1)  # rounding must not exclude the share
 
 
 def recall_band(ranks: Int64, most: int) -> tuple[Float64, Float64]:

@@ -122,11 +122,10 @@ def cosine_picture(
         row_labels,
         column_labels,
         title,
-        value="cosine",
-        alt=f"{title}: cosines of {len(row_labels)} by {len(column_labels)} tokens",
+        alt=f"{title}: similarities of {len(row_labels)} by {len(column_labels)} tokens",
         label_column="token",
         digits=4,
-        **options,
+        **{"value": "cosine"} | options,
     )
 
 
@@ -213,6 +212,7 @@ def tokens(backend: Backend) -> None:
             default = 3 if len(texts) > 2 else 0
             second = controls.sentence_of(texts, "also_against", "Also compare with", default, none="no other")
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
+            as_percentiles = controls.percentiles()
     messages.truncation(trace.sentences)
     if not block_change.positions_of(trace, query, special):
         no_tokens()
@@ -221,14 +221,17 @@ def tokens(backend: Backend) -> None:
     similarities = [
         block_change.token_similarity(trace, layer, query, other, include_special=special) for other in others
     ]
-    limits = matrices.side_by_side_limits(*(item.matrix for item in similarities))
-    figures.colour_bar("cosine", limits)
-    drawn = _pictures_that_fit([item.matrix for item in similarities])
+    baseline = caching.token_baseline(backend)
+    calibration = baseline.calibration(layer)
+    shown = [100 * calibration.shares(item.matrix) if as_percentiles else item.matrix for item in similarities]
+    limits = (0.0, 100.0) if as_percentiles else matrices.side_by_side_limits(*shown)
+    figures.colour_bar("percentile" if as_percentiles else "cosine", limits)
+    drawn = _pictures_that_fit(shown)
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
         with column:
             cosine_picture(
-                item.matrix,
+                shown[index],
                 token_labels(trace.sentences[query], item.positions),
                 token_labels(trace.sentences[other], item.column_positions),
                 f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
@@ -237,8 +240,8 @@ def tokens(backend: Backend) -> None:
                 limits=limits,
                 colour_bar=False,
                 key=f"tokens_{index}",
+                value="percentile" if as_percentiles else "cosine",
             )
-    baseline = caching.token_baseline(backend)
     st.caption(
         f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} at layer {layer} on average."
         if baseline.is_measured
@@ -246,6 +249,7 @@ def tokens(backend: Backend) -> None:
     )
     figures.reading(
         "Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "
-        "others: which of them has a bright cell for each word of the first?",
+        "others: which of them has a bright cell for each word of the first?"
+        + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
         NOT_SHOWN,
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 SIMILARITY_OF_LAYERS = "similarity of the two layers' geometry (linear CKA)"
+PERCENTILES = "Each cell is the share of unrelated pairs of sentences that are less similar at this layer (0 to 100 %)."
 FEW_PAIRS = 15  # those of six sentences
 
 
@@ -140,22 +141,31 @@ def sentences(models: Sequence[Backend]) -> None:
             clustered = controls.switch(
                 "clustered", "Clustered", "Put similar sentences next to each other (average linkage)."
             )
+            as_percentiles = controls.percentiles()
     messages.head_note(models, pooling, layer)
     vectors = [pool(trace, pooling, special) for trace in traces]  # each [layer, sentence, dim]
     similarities = [sentence_similarity(item[layer]) for item in vectors]
     order = similarities[0].clustered_order() if clustered else tuple(range(len(texts)))
+    baselines = [caching.sentence_baseline(model, pooling, special) for model in models]
     # Of all layers, as on the Layers page: a colour means the same at each of them.
-    limits = heatmap.off_diagonal_limits(*(cosines.cosine_matrix(item) for item in vectors))
+    limits = (
+        (0.0, 100.0)
+        if as_percentiles
+        else heatmap.off_diagonal_limits(*(cosines.cosine_matrix(item) for item in vectors))
+    )
     for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
             figures.figure(
                 heatmap.similarity_heatmap(
-                    item.ordered(order),
+                    100 * baselines[number].calibration(layer).shares(item.ordered(order))
+                    if as_percentiles
+                    else item.ordered(order),
                     [texts[row] for row in order],
                     f"Sentences at layer {layer}" + (f" · {model.spec.title}" if len(models) > 1 else ""),
                     limits=limits,
                     show_values=len(texts) <= 12,
                     numbers=[row + 1 for row in order],
+                    value="percentile" if as_percentiles else "cosine",
                 ),
                 key=f"sentences_{number}",
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
@@ -163,7 +173,7 @@ def sentences(models: Sequence[Backend]) -> None:
             )
             st.markdown("**All pairs, most similar first**")
             _show_pairs(_pair_table(item, texts), f"pairs_{number}")
-    baseline = caching.sentence_baseline(models[0], pooling, special)
+    baseline = baselines[0]
     st.caption(
         f"Two unrelated sentences have a cosine of {baseline.raw.mean[layer]:.2f} at this layer on average "
         f"({messages.escape(models[0].spec.title)})."
@@ -171,7 +181,8 @@ def sentences(models: Sequence[Backend]) -> None:
         else messages.no_baseline(baseline)
     )
     figures.reading(
-        "Each cell is the cosine of two sentence vectors. Groups of similar sentences are bright squares along the diagonal.",
+        (PERCENTILES if as_percentiles else "Each cell is the cosine of two sentence vectors.")
+        + " Groups of similar sentences are bright squares along the diagonal.",
         "Whether two sentences mean the same: shared words, length and pooling also have an effect.",
     )
 

@@ -57,11 +57,11 @@ def _example() -> None:
     if are_whole:
         messages.cross_encoder_note([backend])
         layer_figures.compare_sentences(
-            [backend], [trace], backend.own_pooling, True, key="home", centred=False, baseline=True, place=left
+            [backend], [trace], backend.own_pooling, True, key="home", scale=controls.CosineScale(), place=left
         )
     else:
         layer_figures.compare_words(
-            [backend], [trace], choice, sentences, key="home", centred=False, baseline=True, place=left
+            [backend], [trace], choice, sentences, key="home", scale=controls.CosineScale(), place=left
         )
 
 

@@ -26,7 +26,7 @@ def words(models: Sequence[Backend], view: str) -> None:
             controls.switch(
                 "whole_word", "Whole words", "The vector of a word is the mean of the vectors of its pieces."
             )
-            centred, baseline = controls.baseline_switches()
+            scale = controls.cosine_scale()
     figure = st.container()
     choice = word_choice.choose(models[0], sentences, view, row)
     controls.chip_legend()
@@ -37,9 +37,7 @@ def words(models: Sequence[Backend], view: str) -> None:
                 f"{messages.escape(model.spec.title)} has no token for {messages.escape(name)}, so it has no curve for it."
             )
     messages.truncations(models, traces)
-    layer_figures.compare_words(
-        models, traces, choice, sentences, key="words", centred=centred, baseline=baseline, place=figure
-    )
+    layer_figures.compare_words(models, traces, choice, sentences, key="words", scale=scale, place=figure)
 
 
 def whole_sentences(models: Sequence[Backend]) -> None:
@@ -51,7 +49,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
         pooling = controls.sentence_vector(models)
         with controls.options():
             special = controls.pooled_special_tokens(pooling)
-            centred, baseline = controls.baseline_switches()
+            scale = controls.cosine_scale()
     figure = st.container()
     messages.hint("sentences")
     if pooling == "cls":
@@ -59,6 +57,4 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     messages.head_note(models, pooling)
     messages.cross_encoder_note(models)
     messages.truncations(models, traces)
-    layer_figures.compare_sentences(
-        models, traces, pooling, special, key="sentences", centred=centred, baseline=baseline, place=figure
-    )
+    layer_figures.compare_sentences(models, traces, pooling, special, key="sentences", scale=scale, place=figure)

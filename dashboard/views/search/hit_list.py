@@ -30,6 +30,7 @@ class Hit:
     other_rank: int | None = None  # its rank in the other list; 0: not among the hits shown there
     relevant: bool | None = None
     picked: bool = False
+    shown_score: str = ""  # in place of the score's number
 
 
 def hit_list(
@@ -81,7 +82,7 @@ def _row(hit: Hit, bar: float) -> dict[str, Any]:
         "rank": hit.rank,
         "index": hit.index,
         "parts": _parts(hit.text, hit.shared),
-        "score": f"{hit.score:.3f}",
+        "score": hit.shown_score or f"{hit.score:.3f}",
         "bar": round(bar, 4),
         "tag": " · ".join(part for part in (f"number {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),

@@ -35,6 +35,7 @@ from dashboard.views.search.request import SearchRequest
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
@@ -70,6 +71,10 @@ COMPARISON_NOTES = {
     "corpus. Nearer 0 is better.",
     "static": "Static vectors: the mean of the words' fixed vectors, which do not depend on the sentence.",
 }
+PERCENTILES = (
+    "A percentile is the share of all pairs among up to 1,000 sentences of this corpus that are less similar to each other "
+    "than the query is to the hit, at the same layer and pooling. The order of the hits stays the same."
+)
 TIE = 1e-6  # scores of a word ranking that differ by less are equal
 TAGS = ("topic", "label", "category")  # columns shown with a hit
 
@@ -85,6 +90,18 @@ class Ranked:
     first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
     tied: int  # the sentences of the corpus with the same score as the last hit, itself included
     tied_shown: int  # how many of them are hits
+    calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
+
+    def shown_score(self, row: int) -> str:
+        """A sentence's percentile; empty where its score is shown as it is."""
+        if self.calibration is None or not self.calibration.is_known:
+            return ""
+        return percentile(float(self.calibration.shares(self.scores[row])))
+
+
+def percentile(share: float) -> str:
+    """A share of pairs in words: never 100 %, which would say that no pair can be more similar."""
+    return "> 99.99 %" if share > 0.9999 else f"{100 * share:.2f} %" if share > 0.99 else f"{100 * share:.1f} %"
 
 
 def results(request: SearchRequest, panel: DeltaGenerator) -> None:
@@ -151,6 +168,7 @@ def query_controls() -> DeltaGenerator:
     with panel:
         controls.number("k", "Hits (k)", 1, 100, 10)
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
+        controls.percentiles(disabled=state.get("similarity") == "dot")
         if state.get("compare_with") in reranking.STAGE_NAMES:
             controls.number("reranked_hits", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
     return panel
@@ -203,8 +221,16 @@ def _by_vectors(
     exact_scores = scores.astype(np.float64)
     exact_scores[hits.indices[0]] = hits.scores[0]
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
+    as_percentiles = state.get("percentiles") and similarity == "cosine"
     return Ranked(
-        title, similarity, exact_scores, hits.indices[0], ten.indices[0], int(hits.tied[0]), int(hits.tied_shown[0])
+        title,
+        similarity,
+        exact_scores,
+        hits.indices[0],
+        ten.indices[0],
+        int(hits.tied[0]),
+        int(hits.tied_shown[0]),
+        caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
     )
 
 
@@ -297,6 +323,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 other_rank=None if other_ranks is None else other_ranks.get(int(row), 0),
                 relevant=relevant.get(int(row)),
                 picked=request.explained == int(row),
+                shown_score=ranked.shown_score(int(row)),
             )
             for rank, row in enumerate(ranked.best, start=1)
         ]
@@ -327,6 +354,8 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
         "negative. "
         f"{NUMBERS_EXPLAINED}"
     )
+    if any(ranked.calibration is not None for ranked in rankings):
+        st.caption(PERCENTILES)
 
 
 def _explain(row: int) -> None:

@@ -303,3 +303,18 @@ def test_pairs_are_a_table_that_wraps_or_a_list(open_page: Open) -> None:
     app = open_page("heatmaps", view="sentences", s=[f"sentence {number}" for number in range(7)])
     assert not app.table
     assert [len(frame.value) for frame in app.dataframe] == [21]
+
+
+@pytest.mark.parametrize("view", ["sentences", "tokens"])
+def test_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open, view: str) -> None:
+    shown = [
+        np.asarray(figures(open_page("heatmaps", view=view, l="3", pct=switch))[0]["data"][0]["z"], float)
+        for switch in ("0", "1")
+    ]
+    baselines = caching.baseline(backend())
+    baseline = baselines.tokens if view == "tokens" else baselines.sentences["mean", True]
+    unrelated = baseline.raw.cosines[3]
+    known = ~np.isnan(shown[0])
+    expected = [100 * np.mean(unrelated < value) for value in shown[0][known]]
+    np.testing.assert_allclose(shown[1][known], expected, atol=0.1)
+    assert len(expected) >= 6

@@ -569,3 +569,18 @@ def test_a_second_stage_ranks_the_first_candidates_only(
         assert row["change"]["kind"] == expected_kind
     scored = next(trace for trace in figures(app)[1]["data"] if trace["type"] == "bar")
     assert sum(map(int, scored["y"])) == count  # the others have no score
+
+
+def test_percentiles_are_shares_of_the_corpus_own_pairs(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", pct="1")
+    plain = open_page("search")
+    assert rows_of(app) == rows_of(plain)
+    directions = demo_vectors[6, POOLINGS.index("mean")].astype(np.float64)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    of_pairs = (directions @ directions.T)[np.triu_indices(len(directions), k=1)]
+    for row, unchanged in zip(hits(app), hits(plain), strict=True):
+        share = 100 * np.mean(of_pairs < float(unchanged["score"]))
+        assert float(row["score"].strip("> %")) == pytest.approx(share, abs=0.06)
+        assert row["bar"] == unchanged["bar"]
+    assert "all pairs among up to 1,000 sentences" in texts(app)
+    assert open_page("search", pct="1", sim="dot").toggle(key="w_percentiles").disabled

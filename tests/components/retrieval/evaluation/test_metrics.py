@@ -21,7 +21,6 @@ from components.retrieval.evaluation.metrics import (
     reciprocal_rank,
     shown_p,
     summary,
-    wilson,
 )
 
 RANKS = np.array([1, 2, 3, 11, 60])
@@ -122,8 +121,6 @@ def test_few_queries_or_equal_values_are_not_certain():
         ours = interval(np.full(queries, 0.5))
         theirs = stats.binomtest(queries // 2, queries).proportion_ci(method="wilson")
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
-    with pytest.raises(ValueError, match="no query"):
-        wilson(np.array([0.5]), 0)
 
 
 def test_few_queries_have_an_interval_that_holds_as_often_as_it_says():
@@ -150,7 +147,7 @@ def test_the_band_holds_the_curve_and_agrees_with_the_interval_of_one_cutoff():
     # Three queries of one rank leave much open: Wilson's ends of 0 and of 3 out of 3.
     end = 3 / (3 + 1.959964**2)
     np.testing.assert_allclose(recall_band(np.array([2, 2, 2]), 3), [[0, end, end], [1 - end, 1, 1]], atol=1e-6)
-    with pytest.raises(ValueError, match="no query"):
+    with pytest.raises(ValueError, match="no case"):
         recall_band(np.empty(0, np.int64), 3)
 
 

@@ -420,6 +420,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("learnt_seed", "ld", 0, 9_999, PAIRS, words="seed"),
     # Why
     _choice("why_view", "view", ("split", "methods", "experiments", "debugger", "clinic"), WHY),
+    _choice("context_source", "cx", ("sample", "corpus"), WHY, words="pairs that the score is compared with"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

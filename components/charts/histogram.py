@@ -81,3 +81,35 @@ def two_histograms(
     figure.update_layout(bargap=0, barmode="overlay")
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, height)
+
+
+def with_mark(scores: np.ndarray, mark: float, title: str, *, value: str, things: str, name: str) -> go.Figure:
+    """A histogram of scores [thing] with one further score as a line; `things` says what is counted, `name` what the line is.
+
+    Only the counts are sent.
+    """
+    edges = np.histogram_bin_edges(np.append(scores, mark), bins=BINS)
+    counts, _ = np.histogram(scores, bins=edges)
+    figure = go.Figure()
+    figure.add_bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=counts,
+        width=edges[1:] - edges[:-1],
+        name=things,
+        marker={"color": theme.GREY, "line": {"width": 0}},
+        customdata=np.stack([edges[:-1], edges[1:]], axis=1),
+        hovertemplate=f"%{{y:,}} {things} with {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[mark, mark],
+        y=[0, max(1, int(counts.max()))],
+        mode="lines",
+        name=name,
+        line={"color": theme.VERMILION, "width": 3},
+        hovertemplate=f"{name}: {value} {mark:.4f}<extra></extra>",
+    )
+    figure.update_yaxes(title=things, rangemode="tozero")
+    figure.update_xaxes(title=value)
+    figure.update_layout(bargap=0)
+    theme.legend_below(figure, shown=True)
+    return theme.finish(figure, title, 340)

@@ -36,6 +36,11 @@ class Standing:
     sentences: int  # different sentences among them
 
 
+def percentile(share: float) -> str:
+    """A share of pairs in words: never 100 %, because a sample cannot show that no pair is more similar."""
+    return "> 99.99 %" if share > 0.9999 else f"{100 * share:.2f} %" if share > 0.99 else f"{100 * share:.1f} %"
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """The cosines of unrelated pairs, with the two sentences of each pair."""

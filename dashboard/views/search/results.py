@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis.similarity import calibration
 from components.charts import histogram
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
@@ -96,12 +97,7 @@ class Ranked:
         """A sentence's percentile; empty where its score is shown as it is."""
         if self.calibration is None or not self.calibration.is_known:
             return ""
-        return percentile(float(self.calibration.shares(self.scores[row])))
-
-
-def percentile(share: float) -> str:
-    """A share of pairs in words: never 100 %, which would say that no pair can be more similar."""
-    return "> 99.99 %" if share > 0.9999 else f"{100 * share:.2f} %" if share > 0.99 else f"{100 * share:.1f} %"
+        return calibration.percentile(float(self.calibration.shares(self.scores[row])))
 
 
 def results(request: SearchRequest, panel: DeltaGenerator) -> None:

@@ -1,0 +1,141 @@
+"""What a similarity means: its place among unrelated pairs of texts, at every layer and pooling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.pooling import pool
+from components.analysis.similarity import calibration
+from components.arrays import cosine
+from components.charts import histogram
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.jobs import embedding
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import POOLING_NAMES
+
+if TYPE_CHECKING:
+    from components.analysis.similarity.calibration import Calibration
+    from components.model.backend import Backend
+    from components.model.trace import Pooling, Trace
+
+SOURCES = {"sample": "unrelated English sentences", "corpus": "sentences of the corpus"}
+
+
+def choose_source() -> None:
+    """Draw the choice of the pairs that a similarity is compared with."""
+    controls.choice(
+        "context_source",
+        "Compare the score with pairs of",
+        SOURCES,
+        "The share of such pairs that are less similar says what a score means: the same cosine can be high at one layer "
+        "and low at another.",
+    )
+
+
+def known(backend: Backend, layer: int, pooling: Pooling) -> Calibration | None:
+    """The pairs to compare with; None while they are measured, with the progress drawn, or where there are none."""
+    if state.get("context_source") == "sample":
+        baseline = caching.sentence_baseline(backend, pooling, True)
+        if not baseline.is_measured:
+            st.caption(messages.no_baseline(baseline))
+            return None
+        return baseline.calibration(layer)
+    corpus = current.corpus()
+    index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "context")
+    if index is None:
+        return None
+    options = index.info.options
+    if layer not in options.layers or pooling not in options.poolings:
+        st.caption(
+            f":material/info: The corpus is not embedded at layer {layer} with this pooling: choose another, or compare with "
+            f"{SOURCES['sample']}."
+        )
+        return None
+    found = caching.corpus_calibration(index, layer, pooling)
+    if not found.is_known:
+        st.caption(
+            ":material/info: The corpus has fewer than two different sentences: there is no pair to compare with."
+        )
+        return None
+    return found
+
+
+def sentence(found: Calibration, score: float) -> str:
+    """What the score means, with the interval, in one sentence of Markdown."""
+    standing = found.standing(score)
+    low, high = (f"{100 * end:.1f}" for end in (standing.low, standing.high))
+    return (
+        f"higher than **{calibration.percentile(standing.share)}** of {standing.pairs:,} pairs of "
+        f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high} %)"
+    )
+
+
+def figure(backend: Backend, trace: Trace, layer: int, pooling: Pooling, found: Calibration) -> None:
+    """Draw the score among the other pairs, and its percentile at every layer and pooling."""
+    score = float(cosine(*pool(trace, pooling)[layer]))
+    left, right = st.columns([3, 2], gap="medium")
+    things = f"pairs of {SOURCES[state.get('context_source')]}"
+    with left:
+        figures.figure(
+            histogram.with_mark(
+                found.cosines,
+                score,
+                "The score among other pairs",
+                value="cosine",
+                things="pairs",
+                name="these two texts",
+            ),
+            key="context",
+            alt=f"Histogram of {len(found.cosines):,} cosines of {things}; these two texts have {score:.3f}",
+            table=lambda: pd.DataFrame({"cosine": np.sort(found.cosines)[::-1].round(5)}),
+        )
+    names = {name: POOLING_NAMES[name] for name in backend.poolings}
+    with right:
+        shares = _by_layer_and_pooling(backend, trace)
+        figures.matrix(
+            100 * shares,
+            [str(number) for number in range(len(shares))],
+            list(names.values()),
+            "Percentile at each layer and pooling",
+            rows="layer",
+            columns="pooling",
+            value="percentile",
+            limits=(0.0, 100.0),
+            show_values=True,
+            colour_bar=False,
+            upright=False,
+            label_column="layer",
+            key="context_layers",
+            alt="Percentiles of the two texts among unrelated English sentences, at each layer and pooling",
+            digits=2,
+        )
+    figures.reading(
+        f"Left: all {things}, and these two texts. Right: the share of unrelated English sentences that are less similar, "
+        "in per cent; brighter is higher. [CLS] has one vector for all texts at layer 0, so that nothing can be compared "
+        "there.",
+        "Whether the texts mean the same: texts on one subject, or with the same words, are above most unrelated pairs too. "
+        "The pairs have sentences in common; the interval takes that into account. It does not cover texts of another kind "
+        "than the sample.",
+    )
+
+
+def _by_layer_and_pooling(backend: Backend, trace: Trace) -> np.ndarray:
+    """The share of unrelated sentences that are less similar, [layer, pooling]; NaN where nothing can be compared."""
+    columns = []
+    for pooling in backend.poolings:
+        cosines = cosine(*np.swapaxes(pool(trace, pooling), 0, 1))  # [layer]
+        baseline = caching.sentence_baseline(backend, pooling, True)
+        shares = [
+            float(baseline.calibration(layer).shares(value)) if baseline.is_measured else np.nan
+            for layer, value in enumerate(cosines)
+        ]
+        if pooling == "cls":
+            shares[0] = np.nan  # one vector for all texts
+        columns.append(shares)
+    return np.array(columns).T

@@ -468,6 +468,18 @@ class Jobs:
             job.cancel.set()  # before the lock is released: whoever requests it from now on gets a new job
         self.queue.cancel(job)
 
+    def end_if_left(self, job: Job) -> bool:
+        """End a job that people requested and of whom none is still there; a later request starts it again.
+
+        Returns whether it was ended. Work asks this that is of no use once nobody looks at its page.
+        """
+        people = tuple(job.people)
+        if not people or any(map(self.queue.is_present, people)):
+            return False
+        job.run_again = True
+        self.stop(job)
+        return True
+
     def forget(self, job: Job, person: Hashable = None) -> None:
         """Let the next request start a failed or stopped job again, or let a person who left a job wait again.
 

@@ -1,5 +1,24 @@
 // Rows of tokens as buttons. Text is only ever set with textContent. A click (or Enter) reports the token;
 // arrow keys move within a row, Home and End to its ends.
+// Long rows: the chips between the first and the last ones are hidden until the button in their place is clicked.
+function fold(flow, chips, ends, root, index) {
+  const opened = (root.dataset.opened ?? "").split(" ");
+  if (!ends || chips.length <= ends.from || opened.includes(String(index))) return;
+  const middle = chips.slice(ends.first, chips.length - ends.last);
+  middle.forEach((chip) => (chip.hidden = true));
+  const more = document.createElement("button");
+  more.type = "button";
+  more.className = "more";
+  more.textContent = `… ${middle.length} more tokens`;
+  more.onclick = () => {
+    root.dataset.opened = [...opened, index].join(" ").trim();
+    middle.forEach((chip) => (chip.hidden = false));
+    more.remove();
+  };
+  // Before the word with the first token that is shown again, or within it.
+  chips[ends.first].parentElement.before(more);
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".rows");
   const old = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
@@ -46,6 +65,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       flow.append(group);
     });
     const chips = [...flow.querySelectorAll(".chip")];
+    fold(flow, chips, data.fold, root, row.index);
     if (chips.length && !chips.some((chip) => chip.tabIndex === 0)) chips[0].tabIndex = 0;
     flow.onkeydown = (event) => {
       const here = chips.indexOf(event.target);

@@ -164,18 +164,19 @@ def count_bars(edges: np.ndarray, counts: np.ndarray, title: str) -> go.Figure:
 def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], title: str) -> go.Figure:
     """How much a score falls without each word, one bar per word from top to bottom; `texts` name the word's text.
 
-    A negative drop is a score that rises. Words stand in the order of the texts, which share one axis.
+    A text is "query" or "document". A negative drop is a score that rises. Words stand in the order of the texts, which
+    share one axis.
     """
     figure = go.Figure()
     places = np.arange(len(words))
-    for number, text in enumerate(dict.fromkeys(texts)):
+    for text in dict.fromkeys(texts):
         rows = [row for row in range(len(words)) if texts[row] == text]
         figure.add_bar(
             x=np.asarray(drops[rows], np.float32),
             y=places[rows],
             orientation="h",
             name=theme.plain(text),
-            marker_color=(theme.ORANGE, theme.BLUE)[number % 2],
+            marker_color=theme.TEXT_COLOURS[text],
             customdata=[theme.plain(words[row]) for row in rows],
             hovertemplate=f"{theme.plain(text)}: without “%{{customdata}}”<br>the score falls by %{{x:.3f}}<extra></extra>",
         )

@@ -17,6 +17,8 @@ import plotly.graph_objects as go
 
 BLUE, ORANGE, GREEN, VERMILION = "#2B7BBA", "#C97F00", "#0E9A73", "#D9542B"
 PURPLE, SKY, OLIVE, GREY = "#B5629E", "#3A99CF", "#8C8A1E", "#858B95"
+# The two texts of a pair, wherever they differ in colour; the chips of a pair (assets/web/chips.css) have the same two.
+TEXT_COLOURS = {"query": BLUE, "document": ORANGE}
 PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, OLIVE)
 DASHES = ("solid", "dash", "dot", "dashdot")
 _FIRST_DASH = (0, 0, 0, 3, 3, 1, 1)  # of each hue

@@ -20,6 +20,7 @@ from dashboard import caching, state
 from dashboard.jobs import embedding, progress
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, model_gate
+from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
@@ -34,7 +35,8 @@ STAGE_NAMES: dict[StageKind, str] = {"rerank": "Cross-encoder", "maxsim": "MaxSi
 MOST_CANDIDATES = 100  # of one query; Evaluate's runs, which nobody waits for at a slider, may have more
 RANKED_BY = {"entailment", "relevant"}  # labels that rank, where a head has several; in lower case
 SCORED_TOGETHER = (20, 50, MOST_CANDIDATES)  # a slider of the number of candidates moves freely within a step
-_REPEATS = 3  # of what takes milliseconds
+REPEATS = 3  # of what takes milliseconds
+_REQUESTED = "_rerankings"  # session key: (view, place) to the key of the job that was requested there last
 _TRIAL_PAIRS = 48  # of the demo's sentences, on which the speed is measured
 
 
@@ -109,8 +111,9 @@ class Retrieved:
     pooling: Pooling
     rows: Int64  # [candidate] of the corpus, best first
     cosines: np.ndarray  # float64 [candidate]
-    embed_seconds: float  # of the query
-    search_seconds: float
+    embed_seconds: float  # of the query, once warm: the median of REPEATS
+    search_seconds: float  # the same
+    was_alone: bool  # whether no other job was at work meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ class Scored:
     """Candidates' scores by a second stage, and what they cost."""
 
     scores: Float32  # [candidate]
-    seconds: float
+    seconds: float  # of one pass over all of them, once the model is warm
     was_alone: bool  # whether no other job was at work meanwhile
 
 
@@ -178,60 +181,94 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
 
     def search(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Retrieved:
         layer, pooling = cell_of(backend, index)
-        times = []
-        for _ in range(_REPEATS):  # the first time may read weights or vectors from disk
+        times, queue = [], caching.queue()
+        was_alone = queue.works_on_one()
+        for _ in range(1 + REPEATS):
             started = time.perf_counter()
             vector = query_vectors(backend, (query,), index.info)[layer, pooling][0]
             embedded = time.perf_counter()
             hits = index.engine(layer, pooling).search(vector, MOST_CANDIDATES)
             times.append((embedded - started, time.perf_counter() - embedded))
-        embed_seconds, search_seconds = np.median(times, axis=0).tolist()
-        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], embed_seconds, search_seconds)
+        # The first time reads weights and vectors from disk: it is not counted.
+        embed_seconds, search_seconds = np.median(times[1:], axis=0).tolist()
+        was_alone = was_alone and queue.works_on_one()
+        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], embed_seconds, search_seconds, was_alone)
 
     key = ("first stage", index.folder.name, backend.revision, query)
     return progress.prepared(key, "Searching", search, f"retrieve_{where}", "searching the corpus")
 
 
-def scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, where: str) -> Scored | None:
+def scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, where: str, title: str = "") -> Scored | None:
     """The scores of candidate `rows` [candidate]; None while the second stage works, with the progress drawn.
 
     Work that this session requested here before for other candidates is stopped: a person who types a query would
-    otherwise wait for the scores of each beginning of it.
+    otherwise wait for the scores of each beginning of it. `title` says what the job does, if it is not simply re-ranking.
     """
     documents = [corpus.texts[row] for row in rows]
     queue = caching.queue()
+    key = ("second stage", stage.key, corpus.content_hash, query, tuple(map(int, rows)))
 
     def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Scored:
+        is_over = unless_left(key, is_cancelled)
+        stage.scores(
+            query, documents[:1], lambda done, total: None, is_over
+        )  # warms up: the time is not that of a start
         was_alone, started = queue.works_on_one(), time.perf_counter()
-        scores = stage.scores(query, documents, report_progress, is_cancelled)
+        scores = stage.scores(query, documents, report_progress, is_over)
         seconds = time.perf_counter() - started
         return Scored(read_only(scores), seconds, was_alone and queue.works_on_one())
 
-    key = ("second stage", stage.key, corpus.content_hash, query, tuple(map(int, rows)))
     stop_previous(where, key)
-    title = f"Re-ranking {len(rows)} candidates"
+    title = title or f"Re-ranking {counted(len(rows), 'candidate')}"
     return progress.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
 
 
 def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> Scored | None:
     """As `scored` for the first k rows, of which more are scored at once: a slider of k then costs no pass."""
-    together = next(count for count in SCORED_TOGETHER if count >= k)
-    result = scored(stage, corpus, query, rows[:together], where)
+    together = scored_together(k)
+    count = min(together, len(rows))
+    title = f"Re-ranking {counted(k, 'candidate')}: {count} are scored at once, so that k can be moved up to {count}"
+    result = scored(stage, corpus, query, rows[:together], where, title if count > k else "")
     if result is None:
         return None
-    count = min(together, len(rows))
     return Scored(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
 
 
-def stop_previous(where: str, key: Hashable) -> None:
-    """Stop the job that this session requested before at this place, unless it is the one of `key`, which comes next."""
-    jobs, name, person = caching.preparations(), f"_reranking_{where}", caching.person()
-    previous, stopped = st.session_state.get(name), st.session_state.setdefault("_rerankings_stopped", set())
-    st.session_state[name] = key
-    job = None if previous in {None, key} else jobs.find(previous)
-    if job is not None and not job.finished.is_set() and not job.is_stopped_for(person):
-        jobs.stop(job, person)
-        stopped.add(previous)
+def scored_together(k: int) -> int:
+    """How many candidates are scored at once where k are asked for."""
+    return next(count for count in SCORED_TOGETHER if count >= k)
+
+
+def unless_left(key: Hashable, is_cancelled: IsCancelled) -> IsCancelled:
+    """Whether the job of a key was stopped; ends it too once everybody who waits for it has gone."""
+    jobs = caching.preparations()
+
+    def is_over() -> bool:
+        if is_cancelled():
+            return True
+        job = jobs.find(key)
+        return job is not None and jobs.end_if_left(job)
+
+    return is_over
+
+
+def stop_previous(where: str, key: Hashable, view: str = "") -> None:
+    """Stop the jobs that this session requested before and no longer waits for; the job of `key` comes next.
+
+    These are the last one of this place, unless it is that of `key`, and those of the views that were left: `view` names
+    the view of several places, and is the place by default.
+    """
+    jobs, person = caching.preparations(), caching.person()
+    requested: dict[tuple[str, str], Hashable] = st.session_state.setdefault(_REQUESTED, {})
+    stopped: set[Hashable] = st.session_state.setdefault("_rerankings_stopped", set())
+    here = (view or where, where)
+    outdated = [place for place in requested if place == here or place[0] != here[0]]
+    for previous in {requested.pop(place) for place in outdated} - {key}:
+        job = jobs.find(previous)
+        if job is not None and not job.finished.is_set() and not job.is_stopped_for(person):
+            jobs.stop(job, person)
+            stopped.add(previous)
+    requested[here] = key
     again = jobs.find(key) if key in stopped else None
     stopped.discard(key)
     if again is not None:  # the person did not press Stop: it may start again

@@ -18,6 +18,7 @@ from components.model.trace import Token, TokenizedSentence
 from dashboard.ready_made import ASSETS
 
 TINTS = 6
+FOLDED_FROM, FOLDED_FIRST, FOLDED_LAST = 64, 32, 16  # tokens of a long row, and those shown at its two ends
 STEP_MS = 900  # between two steps of what is played
 _EDITOR = "<label><span></span><textarea spellcheck='false'></textarea><small></small></label>"
 _LINK_BUTTON = (
@@ -84,12 +85,14 @@ def chips(
     special_ids: frozenset[int] = frozenset(),
     under: Callable[[Token], Sequence[str]] = lambda token: (),
     by_text: bool = False,
+    fold: bool = False,
 ) -> None:
     """Draw tokens as chips. After a click, `on_click(row index, position)` runs before the page is drawn again.
 
     `under` gives the lines of small type under each token's piece, such as its id. Tokens with `special_ids` are drawn as
     special tokens even if a person typed them (such as [MASK]). Words next to each other differ in colour, or, `by_text`,
-    the two texts of a pair do.
+    the two texts of a pair do. With `fold`, a row of more than FOLDED_FROM tokens shows its first and last ones, and a
+    button that opens the others.
     """
 
     drawn = {row.index: len(row.sentence) for row in rows}
@@ -104,6 +107,7 @@ def chips(
         data={
             "clickable": on_click is not None,
             "scale": scale,
+            "fold": {"from": FOLDED_FROM, "first": FOLDED_FIRST, "last": FOLDED_LAST} if fold else None,
             "rows": [_row(row, unknown_id, special_ids, under, by_text) for row in rows],
         },
         on_clicked_change=clicked,

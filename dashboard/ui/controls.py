@@ -364,6 +364,26 @@ def options() -> Any:
     return st.popover("Options", icon=":material/tune:", width="content")
 
 
+def ready_row(
+    label: str, options: Mapping[str, str], chosen: object, on_choice: Callable[[str], None], *, key: str
+) -> None:
+    """Ready-made texts in a row, which scrolls sideways; `options` maps each value to its text.
+
+    `chosen` is marked if it is one of them; `on_choice` gets the value that a person clicks.
+    """
+    st.session_state[key] = chosen if chosen in options else None
+    with st.container(key="row_ready"):
+        checked(
+            st.pills,
+            label,
+            options=options,
+            format_func=options.__getitem__,
+            key=key,
+            label_visibility="collapsed",
+            on_choice=on_choice,
+        )
+
+
 def several(setting: str, label: str, count: int) -> tuple[int, ...]:
     """Some of the numbers 0..count-1; all of them if none is chosen."""
     chosen = state.get(setting)

@@ -12,6 +12,7 @@ __all__ = [
     "SIMILARITY_NAMES",
     "counted",
     "duration",
+    "shortened",
     "size",
 ]
 
@@ -45,6 +46,12 @@ def size(count: float) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 query", "1,200 queries"."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text in one line, at most `most` characters and an ellipsis."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[:most].rstrip()}…"
 
 
 INCLUDED_CROSS_ENCODER = (

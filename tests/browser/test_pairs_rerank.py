@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from playwright.sync_api import Page, expect
@@ -20,7 +21,7 @@ def test_the_figure_has_a_line_per_candidate(visit: Visit) -> None:
     lines(page, 12)
     expect(page.get_by_text(re.compile("Correct answer: from rank 4 up to 1"))).to_be_visible()
     settle(page)
-    page.get_by_role("radio", name="Army rescues villagers by boat").click()
+    page.get_by_role("radio", name="harmed: Army rescues village").click()
     expect(page.get_by_text(re.compile("Correct answer: from rank 1 down to"))).to_be_visible(timeout=120_000)
     lines(page, 12)
     assert "q=Army" in page.url
@@ -31,8 +32,41 @@ def test_another_pair_shows_its_words(visit: Visit) -> None:
     bars = page.locator(".st-key-disagreement_drops .bars .point")
     expect(bars.first).to_be_attached(timeout=120_000)
     settle(page)
-    said = page.get_by_text(re.compile("^.*Rank \\d+ by vectors")).first.inner_text()
+    said = page.get_by_text(re.compile("(are|is) right: ")).first.inner_text()
     page.locator(".st-key-w_disagreement input").click()
     page.get_by_role("option").nth(3).click()
     expect(page.get_by_text(said, exact=True)).to_have_count(0, timeout=120_000)
     expect(bars.first).to_be_attached(timeout=120_000)
+
+
+CELLS = """() => [...document.querySelectorAll('.st-key-disagreement_list tbody tr')].slice(0, 8).map((row) => {
+    const boxes = [...row.cells].slice(3).map((cell) => cell.getBoundingClientRect());
+    return {widths: boxes.map((box) => box.width), tops: boxes.map((box) => box.top),
+        clipped: [...row.querySelectorAll('p')].some((text) => text.getBoundingClientRect().right > innerWidth - 16)};
+})"""
+
+
+def test_on_a_phone_the_list_is_one_record_a_pair_and_no_label_is_cut(visit: Visit) -> None:
+    page = visit("/pairs?view=disagree&nq=6", phone=True)
+    expect(page.locator(".st-key-disagreement_list td").first).to_be_attached(timeout=120_000)
+    settle(page)
+    for record in page.evaluate(CELLS):
+        assert min(record["widths"]) > 250
+        assert record["tops"][1] > record["tops"][0]  # the document stands below the query
+        assert not record["clipped"]
+    page = visit("/pairs?view=rerank&k=100", phone=True)
+    lines(page, 100)
+    settle(page)
+    labels = page.evaluate(
+        """() => {
+            const plot = document.querySelector('.st-key-rank_changes .js-plotly-plot').getBoundingClientRect();
+            return [...document.querySelectorAll('.st-key-rank_changes .textpoint text')]
+                .filter((text) => text.textContent.trim())
+                .map((text) => text.getBoundingClientRect())
+                .map((box) => [box.top, box.bottom, box.left >= plot.left && box.right <= plot.right]);
+        }"""
+    )
+    assert 2 <= len(labels) <= 7
+    assert all(is_within for *_, is_within in labels)
+    ordered = sorted(labels)
+    assert all(upper[1] <= lower[0] + 1 for upper, lower in itertools.pairwise(ordered))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -49,6 +51,7 @@ def test_both_pairs_are_chips_and_truncation_takes_some_away(visit: Visit) -> No
     expect(chips.nth(1)).to_contain_text("0 A")
     expect(chips.nth(10)).to_contain_text("1 B")
     expect(page.get_by_text("1 · relevant document")).to_be_visible()
+    page.get_by_role("button", name="Truncation").click()
     handle = page.get_by_role("slider", name="At most (tokens)")
     handle.focus()
     for left in (23, 22):
@@ -63,12 +66,35 @@ def test_the_fields_hold_the_current_texts_and_take_others(visit: Visit) -> None
     expect(chips).to_have_count(24, timeout=120_000)
     page.get_by_role("radio", name="A long document").first.click()  # with the query of the texts before
     expect(chips.nth(40)).to_be_visible(timeout=30_000)
-    page.get_by_role("button", name="Texts").first.click()
+    page.get_by_role("button", name="Edit the texts").first.click()
     expect(page.get_by_role("textbox", name="Query")).to_have_value("How do bees find their way home?")
     document = page.get_by_role("textbox", name="Relevant document")
     document.fill("A hive.")
     document.press("Control+Enter")
     expect(chips).to_have_count(14, timeout=30_000)  # 10 up to the first [SEP], "a", "hive", ".", [SEP]
+
+
+def test_on_a_phone_both_scores_are_on_the_first_screen_and_a_long_text_is_folded(visit: Visit) -> None:
+    long = "The%20bees%20fly%20home.%20" * 60
+    page = visit(f"/pairs?pr={long}", phone=True)
+    scores = page.get_by_text(re.compile("^.*Relevant .*, other .*gets the higher score"))
+    expect(scores).to_be_visible(timeout=120_000)
+    chips = page.locator(".st-key-chips_relevant .chip")
+    expect(chips.first).to_be_visible()
+    box = scores.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 844
+    settle(page)
+    count = chips.count()
+    shown = page.locator(".st-key-chips_relevant .chip:visible")
+    assert count > 200
+    expect(shown).to_have_count(48)
+    expect(chips.last).to_be_visible()
+    more = page.locator(".st-key-chips_relevant .more")
+    expect(more).to_have_text(f"… {count - 48} more tokens")
+    more.click()
+    expect(shown).to_have_count(count)
+    expect(more).to_have_count(0)
 
 
 def test_a_phone_shows_all_of_both_views(visit: Visit) -> None:

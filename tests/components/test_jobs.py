@@ -778,6 +778,30 @@ def test_it_pauses_again_when_the_last_person_who_waits_has_left_without_stop() 
     assert ended(job).is_cancelled
 
 
+def test_a_job_of_which_everybody_has_left_ends_and_a_later_request_starts_it_again() -> None:
+    present: set[Hashable] = {"Ann", "Ben"}
+    queue = Queue({"fast": Lane()}, is_present=lambda person: person in present)
+    jobs, gate = Jobs(queue, "fast", keep=4), Gate()
+    job = jobs.request("key", "Scoring", gate, person="Ann")
+    assert jobs.request("key", "Scoring", gate, person="Ben") is job
+    assert gate.begun.wait(SOON)
+    present.discard("Ann")
+    assert not jobs.end_if_left(job)  # Ben is still there
+    present.discard("Ben")
+    assert jobs.end_if_left(job)
+    assert job.finished.wait(SOON)
+    assert job.is_cancelled
+    present.add("Ben")
+    gate.go_on.set()
+    again = jobs.request("key", "Scoring", gate, person="Ben")
+    assert again is not job
+    assert again.finished.wait(SOON)
+    assert again.result == "done"
+    nobodys = jobs.request("other", "Preparing", Gate())
+    assert not jobs.end_if_left(nobodys)  # nobody requested it: nobody can have left
+    jobs.stop(nobodys)
+
+
 def test_a_waiting_job_leaves_the_background_once_somebody_waits_for_it() -> None:
     queue = background(is_busy=lambda: True)
     jobs, first = Jobs(queue, "lane", 8), Gate()

@@ -16,11 +16,14 @@ Kind = Literal["correct", "topic", "other"]
 KIND_NAMES: dict[Kind, str] = {"correct": "correct answer", "topic": "same topic", "other": "other candidate"}
 _STYLES: dict[Kind, tuple[str, float]] = {  # colour and width of a line
     "correct": (theme.VERMILION, 4.0),
-    "topic": (theme.BLUE, 2.0),
+    "topic": (theme.PURPLE, 2.0),
     "other": (theme.GREY, 1.5),
 }
+_FAINT = 0.25  # opacity
 _TIMES = {1e-3: "1 ms", 1: "1 s", 60: "1 min", 3_600: "1 h", 86_400: "1 day", 31_557_600: "1 year"}  # of an axis
-_LABELLED = 25  # with more candidates only the correct answers have room for their texts
+MOST_LABELLED = 25  # with more candidates only some lines are drawn strongly, and only they have room for their texts
+_LARGEST_MOVES = 6  # that are drawn strongly then
+_LABEL_SHARE = 0.045  # of the figure's height, for one label
 _SHOWN_CHARACTERS = 24  # fits beside the lines on a phone
 
 
@@ -32,40 +35,68 @@ class CostLine:
     seconds: Float64  # [size]
 
 
+def strong_lines(before: Int64, kinds: Sequence[Kind]) -> tuple[int, ...]:
+    """The candidates whose lines are drawn strongly, with their texts; all of them if they are few.
+
+    Of many these are the correct answers and the largest moves, as far as their texts do not cover each other. `before`
+    [candidate] are the first ranks, from 1, of candidates in the second stage's order.
+    """
+    count = len(before)
+    if count <= MOST_LABELLED:
+        return tuple(range(count))
+    correct = [number for number in range(count) if kinds[number] == "correct"]
+    strong, apart = list(correct), _LABEL_SHARE * count
+    moves = before - np.arange(1, count + 1)
+    for number in np.argsort(-np.abs(moves), kind="stable").tolist():
+        if len(strong) - len(correct) == _LARGEST_MOVES or not moves[number]:
+            break
+        if all(abs(number - other) >= apart for other in strong):
+            strong.append(number)
+    return tuple(sorted(strong))
+
+
 def rank_changes(before: Int64, kinds: Sequence[Kind], texts: Sequence[str], *, first: str, second: str) -> go.Figure:
     """One line per candidate, from its rank in the first stage (left) to its rank in the second (right).
 
     Candidates are in the second stage's order: `before` [candidate] are their first ranks, from 1. `first` and `second`
-    name the stages, above the lines in place of a title. The correct answers are drawn last, above the other lines.
+    name the stages, above the lines in place of a title. The correct answers are drawn last, above the other lines. Lines
+    that are not among the `strong_lines` are faint.
     """
     count = len(before)
     figure = go.Figure()
-    order = sorted(range(count), key=lambda number: ("other", "topic", "correct").index(kinds[number]))
-    named: set[Kind] = set()
+    strong = frozenset(strong_lines(before, kinds))
+    order = sorted(
+        range(count), key=lambda number: (number in strong, ("other", "topic", "correct").index(kinds[number]))
+    )
+    named: set[str] = set()
     for number in order:
-        kind, rank = kinds[number], number + 1
+        kind, rank, is_strong = kinds[number], number + 1, number in strong
         colour, width = _STYLES[kind]
-        has_text = count <= _LABELLED or kind == "correct"
+        name = KIND_NAMES[kind]
+        if is_strong and count > len(strong) and kind != "correct":
+            colour, width, name = theme.GREEN, 2.0, "large move"
         figure.add_scatter(
             x=[0, 1],
             y=[int(before[number]), rank],
             mode="lines+markers+text",
-            line={"color": colour, "width": width},
-            marker={"color": colour, "size": 9 if kind == "correct" else 6},
-            text=["", f" {theme.plain(texts[number], _SHOWN_CHARACTERS)}" if has_text else ""],
+            line={"color": colour, "width": width if is_strong else 1.0},
+            marker={"color": colour, "size": 9 if kind == "correct" else 6 if is_strong else 3},
+            opacity=1.0 if is_strong else _FAINT,
+            text=["", f" {theme.plain(texts[number], _SHOWN_CHARACTERS)}" if is_strong else ""],
             textposition="middle right",
+            cliponaxis=False,  # the text of the first and the last rank is higher than the room beyond them
             textfont={"size": theme.FONT_SIZE * 0.85} | ({"color": colour} if kind == "correct" else {}),
             hovertemplate=f"{theme.wrapped(texts[number][:300])}<br>{theme.plain(first)}: rank {before[number]}<br>"
             f"{theme.plain(second)}: rank {rank}<extra></extra>",
-            name=KIND_NAMES[kind],
-            legendgroup=kind,
-            showlegend=kind not in named,
+            name=name,
+            legendgroup=name,
+            showlegend=name not in named,
         )
-        named.add(kind)
+        named.add(name)
     ticks = sorted({1, *(rank for rank in (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100) if rank <= count), count})
     figure.update_yaxes(
         title="rank",
-        range=[count + 0.6, 0.4],
+        range=[count + max(0.6, 0.02 * count), min(0.4, 1 - 0.02 * count)],
         tickvals=list(range(1, count + 1)) if count <= 15 else ticks,
         showgrid=False,
         zeroline=False,

@@ -10,16 +10,15 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.leave_one_out import leave_one_out
-from components.analysis.similarity import late_interaction
 from components.arrays import read_only
-from components.charts import bars, matrices
+from components.charts import bars
 from components.retrieval.search.rerank import in_order_of
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, progress, reranking
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui import controls, figures, messages
-from dashboard.ui.wording import counted
+from dashboard.ui import controls, figures, messages, token_matches
+from dashboard.ui.wording import counted, shortened
 
 if TYPE_CHECKING:
     from components.analysis.leave_one_out import LeaveOneOut
@@ -30,9 +29,12 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from dashboard.jobs.reranking import SecondStage
 
-SEED = 0  # of the sample of queries
+SEED = (
+    171  # of the sample of queries: the demo's has one that the included cross-encoder repairs, and one that it harms
+)
 MOST_LISTED = 50  # pairs
 MOST_CHARACTERS = 4_000  # of a document whose words are removed
+SHORT = 11  # characters of a text in the chooser
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,19 @@ class Disagreement:
     cosine: float
     logit: float
     is_correct: bool  # the sentence that belongs to the query
+    correct_ranks: tuple[int, int] | None = (
+        None  # of that sentence, by vectors and by the cross-encoder, if both rank it
+    )
 
     @property
     def difference(self) -> int:
         """How many ranks the cross-encoder moves the document up (or down, if negative)."""
         return self.by_vectors - self.by_cross_encoder
+
+    @property
+    def is_decisive(self) -> bool:
+        """Whether it says who is right: one of the two models ranks the correct answer first."""
+        return self.is_correct and 1 in (self.by_vectors, self.by_cross_encoder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +73,7 @@ class _Candidates:
 
 
 def disagreement(backend: Backend) -> None:
-    """Draw the pairs with the largest difference of rank, and the token evidence of the chosen one."""
+    """Draw the pairs that the models rank differently, and the token evidence of the chosen one."""
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
     with controls.row():
@@ -112,7 +122,8 @@ def _candidates(
 ) -> _Candidates | None:
     """The first k hits of the queries and their scores; None while the cross-encoder works, with the progress drawn."""
     layer, pooling = reranking.cell_of(backend, index)
-    together = next(count for count in reranking.SCORED_TOGETHER if count >= k)  # the slider then costs no pass
+    together = reranking.scored_together(k)  # the slider then costs no pass
+    key = ("disagreement", index.folder.name, corpus.content_hash, backend.revision, queries, stage.key, together)
 
     def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> _Candidates:
         vectors = caching.query_vectors(backend, queries, index.info)[layer, pooling]
@@ -121,13 +132,14 @@ def _candidates(
             [query for query, rows in zip(queries, hits.indices, strict=True) for _ in rows],
             [corpus.texts[row] for rows in hits.indices for row in rows],
             report_progress,
-            is_cancelled,
+            reranking.unless_left(key, is_cancelled),
         )
         return _Candidates(hits.indices, hits.scores, read_only(logits.reshape(hits.indices.shape)))
 
-    key = ("disagreement", index.folder.name, corpus.content_hash, backend.revision, queries, stage.key, together)
     reranking.stop_previous("disagree", key)
     title = f"Scoring the first {together} hits of {counted(len(queries), 'query', 'queries')}"
+    if together > k:
+        title += f", so that k can be moved up to {together}"
     found = progress.prepared(key, title, score, "disagree", "scoring the pairs", "pairs")
     return None if found is None else _Candidates(found.rows[:, :k], found.cosines[:, :k], found.logits[:, :k])
 
@@ -135,39 +147,58 @@ def _candidates(
 def disagreements(
     candidates: _Candidates, queries: tuple[str, ...], own_rows: tuple[int, ...]
 ) -> tuple[Disagreement, ...]:
-    """The pairs with different ranks, the largest difference first."""
+    """The pairs with different ranks: those that say who is right, then the others, each with the largest difference first."""
     pairs = []
     for number, (query, own) in enumerate(zip(queries, own_rows, strict=True)):
         reranked = in_order_of(candidates.logits[number], candidates.rows[number])
+        found = np.flatnonzero(reranked.rows == own)
+        ranks = (int(reranked.before[found[0]]), int(found[0]) + 1) if len(found) else None
         for rank, (row, before, logit) in enumerate(
             zip(reranked.rows.tolist(), reranked.before.tolist(), reranked.scores.tolist(), strict=True), start=1
         ):
             cosine = float(candidates.cosines[number, before - 1])
-            pairs.append(Disagreement(query, row, before, rank, cosine, logit, row == own))
+            pairs.append(Disagreement(query, row, before, rank, cosine, logit, row == own, ranks))
     return tuple(
-        sorted((pair for pair in pairs if pair.difference), key=lambda pair: (-abs(pair.difference), -pair.is_correct))
+        sorted(
+            (pair for pair in pairs if pair.difference),
+            key=lambda pair: (not pair.is_decisive, -abs(pair.difference), not pair.is_correct),
+        )
     )
 
 
 def _pair_choice(pairs: tuple[Disagreement, ...], corpus: Corpus) -> int:
     """The index of the chosen pair."""
-    names = {
-        number: f"{pair.by_vectors} → {pair.by_cross_encoder}  {pair.query[:40]} · {corpus.texts[pair.row][:60]}"
-        for number, pair in enumerate(pairs)
-    }
-    return int(
-        controls.bind("disagreement", st.selectbox, "Pair: rank by vectors → by the cross-encoder", options=names)
-    )
+    names = {number: _short_name(pair, corpus.texts[pair.row]) for number, pair in enumerate(pairs)}
+    return int(controls.bind("disagreement", st.selectbox, "Pair: rank by vectors → cross-encoder", options=names))
+
+
+def _short_name(pair: Disagreement, document: str) -> str:
+    """A pair in as few letters as a list on a phone shows: its ranks, and how both texts begin."""
+    ranks = f"{pair.by_vectors}→{pair.by_cross_encoder}"
+    return f"{ranks} {shortened(pair.query, SHORT)} · {shortened(document, SHORT)}"
+
+
+def headline(pair: Disagreement) -> str:
+    """Which model is right about a pair, in words."""
+    before, after = pair.by_vectors, pair.by_cross_encoder
+    if not pair.is_correct:
+        text = f"**Not the correct answer:** its move from rank {before} to {after} does not say who is right."
+        if pair.correct_ranks is None:
+            return f"{text} The correct answer is not among the candidates."
+        first, second = pair.correct_ranks
+        return f"{text} The correct answer: rank {first} by vectors, {second} by the cross-encoder."
+    is_up = after < before
+    right = "The cross-encoder is" if is_up else "The vectors are"
+    moved = f"{'it' if is_up else 'the cross-encoder'} moved the correct answer from rank {before} {'up' if is_up else 'down'}"
+    if not pair.is_decisive:
+        return f"**{right} nearer to right:** {moved} to {after}. Neither model ranks it first."
+    return f"**{right} right:** {moved} to {after}. It {'repaired' if is_up else 'harmed'} this query."
 
 
 def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagreement) -> None:
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
     left_out = _left_out(stage, pair.query, document)
-    correct = ", and it is the correct answer" if pair.is_correct else ""
-    st.markdown(
-        f":material/insights: Rank {pair.by_vectors} by vectors (cosine {pair.cosine:.3f}), rank {pair.by_cross_encoder} by "
-        f"the cross-encoder (logit {pair.logit:.3f}){correct}."
-    )
+    st.markdown(f":material/insights: {headline(pair)}")
     left, right = st.columns(2, gap="medium")
     with left:
         _token_matches(backend, pair, document)
@@ -177,37 +208,22 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
-    trace = backend.trace([pair.query, document], max_length=controls.length_for(backend) or backend.own_max_length)
-    layer = trace.n_layers
-    try:
-        similarity = late_interaction.of_trace(trace, layer)
-    except ValueError:
-        st.info("The query or the document has only special tokens: there is nothing to compare.")
+    matches = token_matches.of_texts(backend, pair.query, document, max_length=controls.length_for(backend))
+    if matches is None:
         return
-    query, hit = trace.sentences
-    rows = matrices.axis_labels([token.piece for token in query.tokens], similarity.query_positions)
-    columns = matrices.axis_labels([token.piece for token in hit.tokens], similarity.document_positions)
-    figures.figure(
-        matrices.token_matrix(
-            similarity.matrix,
-            rows,
-            columns,
-            f"Vectors: token similarities, layer {layer}",
-            rows="query token",
-            columns="document token",
-            value="cosine",
-            colour_bar=False,
-            show_values=len(columns) <= 12,
-        ),
+    token_matches.figure(
+        matches,
+        f"MaxSim, layer {matches.layer}: not how the vectors ranked",
         key="disagreement_tokens",
-        alt=f"Cosines of {len(rows)} query tokens with {len(columns)} document tokens",
-        message=f"MaxSim is {similarity.total:.2f}; each query token's best cosine is {similarity.mean:.2f} on average.",
+        colour_bar=False,
+        message=f"**The vectors did not rank by this figure:** they compare one vector per text, whose cosine is "
+        f"{pair.cosine:.3f}. Token by token, the same model's MaxSim is {matches.similarity.total:.2f}; each query token's "
+        f"best cosine is {matches.similarity.mean:.2f} on average.",
         message_below=True,
-        table=lambda: pd.DataFrame(similarity.matrix.round(4), columns=columns).assign(query=rows)[["query", *columns]],
     )
     figures.reading(
         "Every row is a query token; its brightest cell is the document token that matches it best.",
-        "How the vectors ranked the document: they compare one vector per text, not tokens.",
+        "Why the vectors gave this rank: one vector per text has no tokens that could be compared in such cells.",
         stacked=True,
     )
 
@@ -215,13 +231,17 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
 def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut | None:
     """The cross-encoder's score without each word; None while it is computed, with the progress drawn."""
     (sentence,) = stage.backend.tokenize([query], [document], max_length=stage.max_length)
+    key = ("leave one out", stage.key, query, document)
 
     def score(report_progress: ReportProgress, is_cancelled: IsCancelled) -> LeaveOneOut:
         return leave_one_out(
-            sentence, lambda first, second: stage.pair_scores(first, second, report_progress, is_cancelled)
+            sentence,
+            lambda first, second: stage.pair_scores(
+                first, second, report_progress, reranking.unless_left(key, is_cancelled)
+            ),
         )
 
-    key = ("leave one out", stage.key, query, document)
+    reranking.stop_previous("left_out", key, view="disagree")
     return progress.prepared(key, "Scoring the pair without each word", score, "left_out", "scoring the pair", "pairs")
 
 
@@ -251,13 +271,13 @@ def _word_drops(result: LeaveOneOut) -> None:
 
 
 def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int) -> None:
-    st.subheader("The pairs with the largest difference of rank", anchor=False)
+    st.subheader("The pairs that the models rank differently", anchor=False)
     table = pd.DataFrame(
         [
             {
                 "vectors": pair.by_vectors,
                 "cross-encoder": pair.by_cross_encoder,
-                "correct": "yes" if pair.is_correct else "",
+                "correct": "yes" if pair.is_correct else "no",
                 "query": pair.query,
                 "document": corpus.texts[pair.row],
             }
@@ -265,9 +285,18 @@ def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int)
         ]
     )
     figures.whole_texts(table, key="disagreement_list")
+    chosen = (
+        ""
+        if state.get("corpus")
+        else (
+            " The demo's sample was chosen to have queries of both kinds, repaired and harmed: it does not say which is more "
+            "frequent."
+        )
+    )
     source = "queries (a sample of the corpus's own)" if current.query_column(corpus) else "sentences of the corpus"
     st.caption(
-        f"Ranks among the first {k} hits of {queries} {source}. “correct” marks the sentence that belongs to the query. A "
-        "difference does not say which model is right."
+        f"Ranks among the first {k} hits of {queries} {source}. “correct” marks the sentence that belongs to the query. "
+        "First come the correct answers that one of the models ranks first, then the other pairs, the largest difference "
+        f"first: of these, a difference alone does not say which model is right.{chosen}"
     )
     figures.data("disagreement", lambda: table)

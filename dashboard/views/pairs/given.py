@@ -35,6 +35,11 @@ TRIPLES = {
     ),
     "Who does what": ("A dog bites a man.", "A man is bitten by a dog.", "A man bites a dog."),
     "A negation": ("The bottle is not empty.", "There is something in the bottle.", "The bottle is empty."),
+    "Shared words mislead": (  # the included cross-encoder scores the other document higher, by 2.2
+        "When does the library open?",
+        "Its doors are unlocked every weekday at nine.",
+        "The library is closed on Sundays.",
+    ),
     "What follows": (
         "Dark clouds had gathered over the town.",
         "Soon it began to rain.",
@@ -67,7 +72,7 @@ class _Reading:
 
 
 def given(backend: Backend) -> None:
-    """Draw both pairs as chips, their scores, what truncation removes, and next-sentence prediction."""
+    """Draw both pairs' scores, the pairs as chips, what truncation removes, and next-sentence prediction."""
     top = st.container(gap="xsmall")
     with top:
         _examples()
@@ -76,21 +81,31 @@ def given(backend: Backend) -> None:
         return
     query, *documents = (str(state.get(name)) for name in TEXTS)
     if not all(text.strip() for text in (query, *documents)):
-        with top, controls.row():
+        with top, st.container(horizontal=True, key="row_texts"):
             _own_texts()
-        st.info("**A text is missing.** Type a query and two documents under “Texts”.", icon=":material/edit:")
+        st.info("**A text is missing.** Type a query and two documents under “Edit the texts”.", icon=":material/edit:")
         return
-    with top, controls.row():
+    with top, st.container(horizontal=True, key="row_texts"):
+        _own_texts()
+        panel = st.popover("Truncation", icon=":material/content_cut:", width="content")
+    with panel:
         truncation = cast("Truncation", controls.choice("truncation", "Truncate", STRATEGIES))
         length, longest = _length(scorer, query, documents)
-        _own_texts()
     readings = [
         _read(scorer, query, document, role, length, truncation)
         for role, document in zip(ROLES, documents, strict=True)
     ]
-    scores = [_pair(scorer, number, reading, query, length, truncation) for number, reading in enumerate(readings)]
-    st.caption(_legend(scorer))
+    scores = [_logits(scorer, reading, query, length, truncation) for reading in readings]
     _verdict(scorer, scores)
+    _unknown_pieces(scorer, readings)
+    for number, (reading, logits) in enumerate(zip(readings, scores, strict=True)):
+        _pair(scorer, number, reading, query, logits)
+    st.caption(_legend(scorer))
+    if scorer.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
+        st.markdown(
+            "**The included cross-encoder** was trained to score how similar two sentences are (STS-B), not whether a "
+            "document answers a query."
+        )
     st.markdown(
         "**Why this cannot be prepared:** a document's vector is computed once and kept for all queries; this score "
         "cannot be, because every token attends to the tokens of both texts, so that each new query goes through the model "
@@ -109,16 +124,13 @@ def given(backend: Backend) -> None:
 def _examples() -> None:
     """Ready-made texts, and some of the corpus."""
     texts = tuple(state.get(name) for name in TEXTS)
-    st.session_state["w_triple"] = next((name for name, triple in TRIPLES.items() if triple == texts), None)
-    with st.container(key="row_ready"):
-        controls.checked(
-            st.pills,
-            "Ready-made texts",
-            options=[*TRIPLES, FROM_CORPUS],
-            key="w_triple",
-            label_visibility="collapsed",
-            on_choice=lambda name: _from_corpus() if name == FROM_CORPUS else _put(TRIPLES[name]),
-        )
+    controls.ready_row(
+        "Ready-made texts",
+        {name: name for name in (*TRIPLES, FROM_CORPUS)},
+        next((name for name, triple in TRIPLES.items() if triple == texts), None),
+        lambda name: _from_corpus() if name == FROM_CORPUS else _put(TRIPLES[name]),
+        key="w_triple",
+    )
 
 
 def _put(texts: Sequence[str]) -> None:
@@ -150,7 +162,7 @@ def _from_corpus() -> None:
 
 def _own_texts() -> None:
     """The three texts as fields."""
-    panel = st.popover("Texts", icon=":material/edit:", width="content", key="own_texts", on_change="rerun")
+    panel = st.popover("Edit the texts", icon=":material/edit:", width="content", key="own_texts", on_change="rerun")
     if not panel.open:
         return  # a field in a closed panel shows its first text when the panel opens, not the current one
     with panel:
@@ -190,14 +202,20 @@ def _read(scorer: Backend, query: str, document: str, role: str, length: int, tr
     return _Reading(role, document, tokens)
 
 
-def _pair(
-    scorer: Backend, number: int, reading: _Reading, query: str, length: int, truncation: Truncation
-) -> Float32 | None:
-    """One pair's chips and score; returns its logits [label], None if it cannot be read."""
+def _logits(scorer: Backend, reading: _Reading, query: str, length: int, truncation: Truncation) -> Float32 | None:
+    """One pair's logits [label]; None if it cannot be read."""
+    if reading.tokens is None:
+        return None
+    logits: Float32 = caching.pair_logits(scorer, (query,), (reading.document,), length, truncation)[0]
+    return logits
+
+
+def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: Float32 | None) -> None:
+    """One pair's chips and score."""
     with st.container(gap="xsmall", key=f"pair_{reading.role}"):
-        if reading.tokens is None:
+        if reading.tokens is None or logits is None:
             st.warning(f"The {reading.role} document: {messages.escape(reading.problem)}")
-            return None
+            return
 
         def under(token: Token) -> tuple[str, ...]:
             kind = f"{token.segment} {'AB'[token.segment]}" if scorer.facts.segments > 1 else "–"
@@ -210,11 +228,29 @@ def _pair(
             scale=controls.scale(),
             under=under,
             by_text=True,
+            fold=True,
         )
-        logits = caching.pair_logits(scorer, (query,), (reading.document,), length, truncation)[0]
         st.markdown(f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}")
         pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
-    return logits
+
+
+def _unknown_pieces(scorer: Backend, readings: Sequence[_Reading]) -> None:
+    """Say which of the three texts are nothing but unknown pieces to the model."""
+    unknown = scorer.tokenization.unknown_id
+    sides = {("query", False): readings[0]} | {(f"{reading.role} document", True): reading for reading in readings}
+    names = []
+    for (name, in_pair), reading in sides.items():
+        tokens = () if reading.tokens is None else reading.tokens.tokens
+        own = [token.id for token in tokens if not token.special and token.in_pair == in_pair]
+        if own and all(piece == unknown for piece in own):
+            names.append(name)
+    if names:
+        piece = messages.escape(scorer.tokenization.special_tokens["unk"][0])
+        st.warning(
+            f"**The {' and the '.join(names)} {'is' if len(names) == 1 else 'are'} only {piece} to the model:** its vocabulary "
+            "has no piece of that text, so that the score says nothing about it.",
+            icon=":material/help:",
+        )
 
 
 def _scores(labels: Sequence[str], logits: np.ndarray) -> str:
@@ -230,9 +266,10 @@ def _scores(labels: Sequence[str], logits: np.ndarray) -> str:
 
 
 def _legend(scorer: Backend) -> str:
-    text = "Under each piece: position, id, token type (0 A: query, 1 B: document). Dashed: special token."
+    marks = "Dashed: special token. Striped: not in the vocabulary."
     if scorer.facts.segments < 2:
-        return "Under each piece: position and id; this model has no token types. Dashed: special token."
+        return f"Under each piece: position and id; this model has no token types. {marks}"
+    text = f"Under each piece: position, id, token type (0 A: query, 1 B: document). {marks}"
     if not scorer.tokenization.gives_segments:
         text += (
             " This model's tokenizer was published without token types: the score is computed with type 0 everywhere."
@@ -241,19 +278,26 @@ def _legend(scorer: Backend) -> str:
 
 
 def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
+    """Both scores in one line above the pairs, and which is higher; for several labels the most probable one of each."""
     relevant, other = scores
-    if relevant is None or other is None or len(relevant) > 1:
+    if relevant is None or other is None:
+        return
+    labels = scorer.pair_labels()
+    if len(labels) > 1:
+        (_, scale) = pair_scales.scales_for(len(labels))
+        likely = [
+            f"{role} document: **{messages.escape(labels[int(np.argmax(logits))])}** "
+            f"({scale} {float(pair_scales.on_scale(logits[None], scale).max()):.2f})"
+            for role, logits in zip(ROLES, (relevant, other), strict=True)
+        ]
+        st.markdown(f":material/insights: Most probable label, {', '.join(likely)}.")
         return
     difference = float(relevant[0] - other[0])
     which = "relevant" if difference > 0 else "other"
-    text = f":material/insights: The **{which} document** gets the higher score, by {abs(difference):.2f}."
+    text = f":material/insights: Relevant **{relevant[0]:.2f}**, other **{other[0]:.2f}**: the **{which} document** gets the "
+    text += f"higher score, by {abs(difference):.2f}."
     if difference <= 0:
         text += " Here the model is wrong."
-    if scorer.spec.key == EMBEDDED_CROSS_ENCODER_KEY:
-        text += (
-            " The included cross-encoder was trained to score how similar two sentences are (STS-B), not whether a document "
-            "answers a query."
-        )
     st.markdown(text)
 
 
@@ -262,8 +306,8 @@ def _removed(scorer: Backend, query: str, documents: Sequence[str], length: int,
     st.subheader("What truncation removes", anchor=False)
     if longest <= length:
         st.caption(
-            f"Nothing: the longer pair has {counted(longest, 'token')}, special tokens included. Move “At most” to the left "
-            "to see from which text tokens are removed."
+            f"Nothing: the longer pair has {counted(longest, 'token')}, special tokens included. Move “At most”, under "
+            "“Truncation”, to the left to see from which text tokens are removed."
         )
         return
     rows = []

@@ -23,8 +23,8 @@ VIEWS = {
     ),
     "rerank": navigation.View(
         "Retrieve and re-rank",
-        "What does re-ranking change, and what does it cost?",
-        "A fast model finds the first documents; a cross-encoder reads each with the query and sorts them again.",
+        "What does re-ranking change and cost?",
+        "A fast model finds some documents; a slower one sorts these again.",
     ),
     "disagree": navigation.View(
         "Where they disagree",

@@ -11,14 +11,14 @@ import streamlit as st
 
 from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import CostLine
-from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY
 from components.retrieval.search.rerank import in_order_of
 from dashboard import state
 from dashboard.corpora import current, marks
 from dashboard.jobs import reranking
 from dashboard.jobs.reranking import STAGE_NAMES, StageKind
 from dashboard.ui import controls, figures, messages, model_gate
-from dashboard.ui.wording import POOLING_NAMES, counted, duration
+from dashboard.ui.wording import POOLING_NAMES, counted, duration, shortened
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -29,11 +29,16 @@ if TYPE_CHECKING:
     from components.retrieval.search.rerank import Reranked
     from dashboard.jobs.reranking import PassCosts, Retrieved, Scored, SecondStage
 
-# Headlines of the demo corpus. With the included models and 10 or 20 candidates the included cross-encoder moves the
-# correct answer of the first two up to rank 1, and that of the next two down; MaxSim moves that of the last up to rank 1.
+# Headlines of the demo corpus, and what the second stage does to them with the included models and 10 or 20 candidates: it
+# moves the correct answer up to rank 1 (repaired), or down from it (harmed).
 REPAIRED = ("Title slips away by one run", "Ninety-four and faster than ever")
 HARMED = ("Army rescues villagers by boat", "Voters stay away in record numbers")
 READY_QUERIES = (*REPAIRED, *HARMED, "Hikers flee as sleeping peak wakes")
+EFFECTS: dict[StageKind, dict[str, str]] = {
+    "rerank": dict.fromkeys(REPAIRED, "repaired") | dict.fromkeys(HARMED, "harmed"),
+    "maxsim": {READY_QUERIES[0]: "repaired", HARMED[1]: "harmed", READY_QUERIES[-1]: "repaired"},
+}
+READY_CHARACTERS = 20  # of a ready-made query in the row
 INCLUDED_NOTE = (
     " **The included cross-encoder does not rank better than the included model:** it was trained to grade how similar two "
     "sentences are (STS-B), not to answer queries. Over all headlines of the demo corpus, it lowers Recall@1 from 97 to "
@@ -71,10 +76,9 @@ def rerank(backend: Backend) -> None:
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
     panel = _controls(corpus)
+    _ready_made()
     query = str(state.get("query"))
     left, right = st.columns([3, 2], gap="medium")
-    with right:
-        _ready_made()
     with left:
         if not query.strip():
             st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
@@ -115,18 +119,25 @@ def _controls(corpus: Corpus) -> DeltaGenerator:
 
 
 def _ready_made() -> None:
+    """Ready-made queries, each with what the second stage does to it where that is known."""
     if state.get("corpus"):
         return  # they are headlines of the demo corpus
-    st.session_state["w_ready_pair_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
-    with st.container(key="row_ready"):
-        controls.checked(
-            st.pills,
-            "Ready-made queries",
-            options=READY_QUERIES,
-            key="w_ready_pair_query",
-            label_visibility="collapsed",
-            on_choice=lambda query: state.put("query", query),
-        )
+    kind = state.get("second_stage")
+    is_included = state.get("model") == EMBEDDED_KEY and (
+        kind == "maxsim" or state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY
+    )
+    effects = EFFECTS[kind] if is_included else {}
+    texts = {
+        query: f"{effects[query]}: {shortened(query, READY_CHARACTERS)}" if query in effects else query
+        for query in READY_QUERIES
+    }
+    controls.ready_row(
+        "Ready-made queries",
+        texts,
+        state.get("query"),
+        lambda query: state.put("query", query),
+        key="w_ready_pair_query",
+    )
 
 
 def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
@@ -190,9 +201,16 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
         if is_included:
             note += INCLUDED_NOTE
         st.caption(note)
+        strong = charts.strong_lines(reranked.before, _kinds(orders))
+        others = ""
+        if len(strong) < len(texts):
+            others = (
+                f" Of {len(texts)} candidates only the correct answer and some of the largest moves are drawn strongly, with "
+                "their texts; the table has all."
+            )
         figures.reading(
             "Each line is a candidate, from its rank in the first stage (left) to its rank in the second (right). Lines that "
-            "rise were moved up; the thick line is the correct answer.",
+            f"rise were moved up; the thick line is the correct answer.{others}",
             "Sentences outside the candidates: the second stage never sees them, so that it cannot repair what the first "
             "stage did not find.",
             stacked=True,
@@ -224,9 +242,10 @@ def _times(orders: _TwoOrders) -> None:
     columns[0].metric("Embedding the query", _milliseconds(found.embed_seconds))
     columns[1].metric(f"Searching {len(orders.corpus):,} vectors", _milliseconds(found.search_seconds))
     columns[2].metric(f"Re-ranking {counted(count, 'candidate')}", _milliseconds(scored.seconds))
-    alone = "" if scored.was_alone else " Other jobs were at work meanwhile: alone it is faster."
+    alone = "" if scored.was_alone and found.was_alone else " Other jobs were at work meanwhile: alone it is faster."
     st.caption(
-        "Measured on this server; other programs on it make these times longer. The second stage takes "
+        "Measured on this server once the models are warm: the first pass of each, which takes longer, is not counted. The "
+        f"first two are the median of {reranking.REPEATS} passes. Other programs make the times longer. The second stage takes "
         f"{_milliseconds(scored.seconds / count)} per "
         f"candidate, and its time grows with k.{alone}"
     )

@@ -151,16 +151,8 @@ def query_controls() -> DeltaGenerator:
         with st.container(width=round(218 * controls.scale())):
             controls.pick("compare_with", "Compare with", COMPARISONS, label_visibility="collapsed")
         panel = controls.options()
-    st.session_state["w_ready_query"] = state.get("query") if state.get("query") in READY_QUERIES else None
-    with st.container(key="row_ready"):
-        controls.checked(
-            st.pills,
-            "Ready-made queries",
-            options=READY_QUERIES,
-            key="w_ready_query",
-            label_visibility="collapsed",
-            on_choice=_choose_query,
-        )
+    queries = {query: query for query in READY_QUERIES}
+    controls.ready_row("Ready-made queries", queries, state.get("query"), _choose_query, key="w_ready_query")
     with panel:
         controls.number("k", "Hits (k)", 1, 100, 10)
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)

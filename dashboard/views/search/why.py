@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from components.analysis.similarity import late_interaction
-from components.charts import matrices
 from components.retrieval.search import words
 from dashboard import caching, state
-from dashboard.ui import figures, messages
+from dashboard.ui import messages, token_matches
 
 if TYPE_CHECKING:
     from components.analysis.similarity.late_interaction import MaxSim
@@ -37,56 +35,38 @@ def why(request: SearchRequest) -> None:
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]
-        trace = backend.trace([query, text], max_length=request.max_length)
-        layer = trace.n_layers if request.layer is None else min(request.layer, trace.n_layers)
-        try:
-            similarity = late_interaction.of_trace(trace, layer)
-        except ValueError:
-            st.info("The query or the sentence has only special tokens: there is nothing to compare.")
+        matches = token_matches.of_texts(backend, query, text, request.layer, request.max_length)
+        if matches is None:
             return
-        query_tokens, hit = trace.sentences
-        _marked(similarity, hit)
+        similarity, layer = matches.similarity, matches.layer
+        _marked(similarity, matches.document, matches.prompt_length)
         spans = words.shared_words(query, text)
         shared = words.common(spans, text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
-        _best_table(similarity, query_tokens, hit)
-        rows = matrices.axis_labels([token.piece for token in query_tokens.tokens], similarity.query_positions)
-        columns = matrices.axis_labels([token.piece for token in hit.tokens], similarity.document_positions)
+        _best_table(similarity, matches.query, matches.document)
         baseline = caching.token_baseline(backend)
         unrelated = (
             f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} on average here."
             if baseline.is_measured
             else messages.no_baseline(baseline)
         )
-        figures.figure(
-            matrices.token_matrix(
-                similarity.matrix,
-                rows,
-                columns,
-                f"Query and sentence, layer {layer}",
-                rows="query token",
-                columns="sentence token",
-                value="cosine",
-                show_values=len(columns) <= 12,
-            ),
+        token_matches.figure(
+            matches,
+            f"Query and sentence, layer {layer}",
             key="why_matrix",
-            alt=f"Cosines of {len(rows)} query tokens with {len(columns)} tokens of the sentence",
             message=f"MaxSim, the sum of each query token's best cosine, is {similarity.total:.2f}; the mean of these cosines "
             f"is {similarity.mean:.2f}. {unrelated}",
-            read="Every row is a query token; its brightest cell is the sentence token that matches it best ([Khattab and "
+            read="Every row is a query token; its brightest cell is the document token that matches it best ([Khattab and "
             "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
             not_shown="How the hit was found: the search compares one vector per sentence. MaxSim is also one-sided: it "
             "ignores what the sentence says beyond the query.",
-            table=lambda: pd.DataFrame(similarity.matrix.round(4), columns=columns).assign(query=rows)[
-                ["query", *columns]
-            ],
         )
 
 
-def _marked(similarity: MaxSim, hit: TokenizedSentence) -> None:
-    """The sentence, its tokens marked more strongly the better they match a query token."""
+def _marked(similarity: MaxSim, hit: TokenizedSentence, prompt_length: int) -> None:
+    """The sentence, its tokens marked more strongly the better they match a query token; without the model's prompt."""
     low = 0.3  # a cosine that gets the weakest mark
-    pieces, end = [], 0
+    pieces, end = [], prompt_length
     for position, weight in zip(similarity.document_positions, similarity.weights, strict=True):
         token = hit.tokens[position]
         if token.start >= end and weight > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tomllib
 
 import plotly.graph_objects as go
@@ -90,3 +91,9 @@ def test_hues_that_look_alike_to_the_colour_blind_differ_in_dash():
     ):
         assert styles[first] != styles[second]
     assert [theme.line_style(index)["dash"] for index in range(3)] == ["solid"] * 3
+
+
+def test_the_chips_of_a_pair_have_the_colours_of_the_figures():
+    style = (ROOT / "assets" / "web" / "chips.css").read_text(encoding="utf-8")
+    tints = dict(re.findall(r"\.tint(\w) { --tint: (#\w+);", style))
+    assert (tints["0"], tints["1"]) == (theme.TEXT_COLOURS["query"], theme.TEXT_COLOURS["document"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from components.charts import bars, theme
-from components.charts.retrieval.reranking import CostLine, pair_cost, rank_changes
+from components.charts.retrieval.reranking import CostLine, pair_cost, rank_changes, strong_lines
 
 
 def test_each_candidate_has_a_line_and_the_correct_one_is_on_top():
@@ -24,14 +24,32 @@ def test_each_candidate_has_a_line_and_the_correct_one_is_on_top():
     assert [trace.showlegend for trace in figure.data] == [True] * 3
 
 
-def test_many_candidates_show_the_text_of_the_correct_one_only():
-    count = 60
-    kinds = ["other"] * (count - 1) + ["correct"]
-    figure = rank_changes(np.arange(1, count + 1), kinds, ["text"] * count, first="a", second="b")
+def test_of_many_candidates_the_correct_one_and_the_largest_moves_are_strong():
+    count = 100
+    before = np.random.default_rng(0).permutation(count) + 1
+    kinds = ["other"] * 40 + ["correct"] + ["topic"] * 59
+    strong = strong_lines(before, kinds)
+    assert 40 in strong
+    assert len(strong) == 7
+    assert min(np.diff(strong)) >= 4  # their texts do not cover each other
+    moves = np.abs(before - np.arange(1, count + 1))
+    assert int(np.argmax(moves)) in strong
+    figure = rank_changes(before, kinds, [f"text {number}" for number in range(count)], first="a", second="b")
     assert len(figure.data) == count
-    assert [trace.text[1] for trace in figure.data if trace.text[1]] == [" text"]
-    assert sum(trace.showlegend for trace in figure.data) == 2
+    shown = {trace.text[1].strip() for trace in figure.data if trace.text[1]}
+    assert shown == {f"text {number}" for number in strong}
+    assert [trace.opacity for trace in figure.data].count(1.0) == len(strong)
+    assert [trace.opacity for trace in figure.data[-len(strong) :]] == [1.0] * len(strong)  # drawn above the faint ones
+    assert figure.data[-1].name == "correct answer"
+    names = [trace.name for trace in figure.data if trace.showlegend]
+    assert sorted(names) == ["correct answer", "large move", "other candidate", "same topic"]
+    assert not any(trace.cliponaxis for trace in figure.data)
     assert figure.layout.height <= 520
+
+
+def test_candidates_that_keep_their_ranks_are_no_moves():
+    assert strong_lines(np.arange(1, 61), ["other"] * 59 + ["correct"]) == (59,)
+    assert strong_lines(np.arange(1, 26), ["other"] * 25) == tuple(range(25))
 
 
 def test_costs_are_drawn_on_logarithmic_axes_with_the_published_marks():
@@ -49,5 +67,6 @@ def test_drops_keep_the_order_of_the_words_and_equal_words_apart():
     query, document = figure.data
     assert (list(query.y), list(query.x)) == ([0, 1], [0.5, -0.25])
     assert (list(document.y), list(document.x), document.name) == ([2], [1.0], "document")
+    assert (query.marker.color, document.marker.color) == (theme.BLUE, theme.ORANGE)
     assert list(figure.layout.yaxis.ticktext) == ["the", "cat", "the"]
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # from top to bottom

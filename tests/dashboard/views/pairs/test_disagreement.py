@@ -10,6 +10,7 @@ import pytest
 
 from components.analysis.similarity import late_interaction
 from components.model.backend import Backend
+from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import reranking
@@ -34,6 +35,44 @@ def test_differences_are_sorted_and_equal_ranks_left_out() -> None:
     ]
     assert [pair.difference for pair in pairs] == [2, -2, 1, -1]
     assert (pairs[0].cosine, pairs[0].logit) == (0.7, 2.0)
+    assert [pair.correct_ranks for pair in pairs] == [(3, 1), (3, 1), (1, 1), (1, 1)]
+
+
+def test_correct_answers_that_one_model_ranks_first_come_first() -> None:
+    candidates = view._Candidates(
+        rows=np.array([[1, 2, 3, 4]] * 3),
+        cosines=np.array([[0.9, 0.8, 0.7, 0.6]] * 3),
+        logits=np.array([[0, 1, 2, 3], [3, 4, 1, 0], [9, 2, 3, 4]], np.float32),
+    )
+    pairs = view.disagreements(candidates, ("turned", "swapped", "kept"), (2, 1, 1))
+    assert [(pair.query, pair.by_vectors, pair.by_cross_encoder) for pair in pairs[:3]] == [
+        ("swapped", 1, 2),  # the only correct answer that one of the models ranks first
+        ("turned", 4, 1),
+        ("turned", 1, 4),
+    ]
+    assert [pair.is_decisive for pair in pairs] == [True] + [False] * (len(pairs) - 1)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "is_correct", "said"),
+    [
+        ((4, 1), True, "**The cross-encoder is right:** it moved the correct answer from rank 4 up to 1. It repaired"),
+        ((1, 7), True, "**The vectors are right:** the cross-encoder moved the correct answer from rank 1 down to 7. It"),
+        ((9, 3), True, "**The cross-encoder is nearer to right:** it moved the correct answer from rank 9 up to 3. Neither"),
+        ((3, 9), True, "**The vectors are nearer to right:** the cross-encoder moved the correct answer from rank 3 down"),
+        ((9, 1), False, "**Not the correct answer:** its move from rank 9 to 1 does not say who is right. The correct answer: "
+            "rank 2 by vectors, 3 by the cross-encoder."),
+    ],
+)  # fmt: skip
+def test_the_headline_says_which_model_is_right(ranks: tuple[int, int], is_correct: bool, said: str) -> None:
+    pair = view.Disagreement("query", 0, *ranks, 0.5, 1.0, is_correct, ranks if is_correct else (2, 3))
+    assert view.headline(pair).startswith(said)
+
+
+def test_a_name_in_the_chooser_is_short_and_has_ranks_and_both_texts() -> None:
+    pair = view.Disagreement("A query that is far too long", 0, 10, 1, 0.5, 1.0, False)
+    name = view._short_name(pair, "Its   document\nis even longer than that")
+    assert name == "10→1 A query tha… · Its documen…"
 
 
 def test_the_sample_of_queries_is_seeded_and_grows() -> None:
@@ -59,7 +98,8 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend) -> No
             if before + 1 != after:
                 change = (int(before) + 1, after)
                 differences.append((queries[number], corpus.texts[candidates[before]], *change))
-    differences.sort(key=lambda item: -abs(item[2] - item[3]))
+    own = {query: corpus.texts[row] for query, row in zip(*view.sample_of_queries(corpus, 6), strict=True)}
+    differences.sort(key=lambda item: (not (own[item[0]] == item[1] and 1 in item[2:]), -abs(item[2] - item[3])))
     assert len(app.selectbox(key="w_disagreement").options) == min(len(differences), view.MOST_LISTED)
     table = plain_table(app)
     listed = list(
@@ -76,10 +116,16 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend) -> No
         abs(before - after) for *_, before, after in differences[: view.MOST_LISTED]
     ]
     query, document, before, after = listed[0]
-    assert f"Rank {before} by vectors" in texts(app)
+    assert document == own[query]
+    assert 1 in (before, after)  # the page opens with a pair that says who is right
+    right = "cross-encoder is" if after == 1 else "vectors are"
+    assert f"**The {right} right:**" in texts(app)
+    assert "did not rank by this figure" in texts(app)
     matrix, drops = figures(app)[:2]
     expected = late_interaction.of_trace(model.trace([query, document], max_length=model.own_max_length), 6)
     np.testing.assert_allclose(matrix["data"][0]["z"], expected.matrix, atol=1e-5)
+    (score,) = late_interaction_scores(model, query, [document], 6)
+    assert np.max(matrix["data"][0]["z"], axis=1).sum() == pytest.approx(float(score), abs=1e-4)
     assert drops["data"][0]["customdata"] == query.split()
     whole, shorter = scorer.score_pairs([query, query.split(" ", 1)[1]], [document] * 2)
     assert drops["data"][0]["x"][0] == pytest.approx(whole - shorter, abs=1e-4)
@@ -115,9 +161,8 @@ def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
 def test_another_pair_is_chosen_and_the_caveat_stays(open_page: Open, scorer: Backend) -> None:
     app = settled(open_page("pairs", view="disagree", nq="6", k="8", dis="2"))
     chosen = app.selectbox(key="w_disagreement").options[2]
-    before, after = chosen.split("  ")[0].split(" → ")
-    assert f"Rank {before} by vectors" in texts(app)
-    assert f"rank {after} by the cross-encoder" in texts(app)
+    before, after = chosen.split(" ")[0].split("→")
+    assert f"from rank {before} to {after} does not say who is right" in texts(app)
     assert "the drops do not sum to the score" in texts(app)
     app = settled(open_page("pairs", view="disagree", nq="6", k="8", dis="900"))
     assert app.selectbox(key="w_disagreement").index == 0

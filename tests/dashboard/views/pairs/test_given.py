@@ -69,7 +69,10 @@ def test_the_scores_are_those_of_score_pairs(open_page: Open, scorer: Backend) -
     shown = texts(app)
     for logit in logits:
         assert f"logit **{logit:.2f}**, sigmoid **{1 / (1 + np.exp(-logit)):.2f}**" in shown
-    assert "The **relevant document** gets the higher score" in shown
+    relevant, other = logits
+    assert (
+        f"Relevant **{relevant:.2f}**, other **{other:.2f}**: the **relevant document** gets the higher score" in shown
+    )
     assert "was trained to score how similar two sentences are" in shown
 
 
@@ -79,6 +82,26 @@ def test_a_wrong_score_is_called_wrong(open_page: Open) -> None:
     assert tuple(setting(app, name) for name in given.TEXTS) == given.TRIPLES["A negation"]
     assert "Here the model is wrong" in texts(app)
     assert app.query_params["pq"] in ("The bottle is not empty.", ["The bottle is not empty."])
+
+
+def test_the_model_fails_clearly_on_the_example_of_shared_words(open_page: Open, scorer: Backend) -> None:
+    query, *documents = given.TRIPLES["Shared words mislead"]
+    relevant, other = scorer.score_pairs([query] * 2, documents)
+    assert other - relevant > 2
+    app = open_page("pairs", pq=query, pr=documents[0], po=documents[1])
+    assert app.button_group(key="w_triple").value == "Shared words mislead"
+    assert f"the **other document** gets the higher score, by {other - relevant:.2f}. Here the model is wrong" in texts(
+        app
+    )
+
+
+def test_a_text_without_a_known_piece_is_named(open_page: Open) -> None:
+    app = open_page("pairs", pq="\U0001f600 \U0001f41d")
+    assert "**The query is only \\[UNK\\] to the model:**" in app.warning[0].value
+    assert {piece for piece, _, tint in rows_of(app)[0] if tint == "0"} == {"[UNK]"}
+    app = open_page("pairs", pr="\U0001f600", po="\U0001f600")
+    assert "The relevant document and the other document are only" in app.warning[0].value
+    assert not open_page("pairs", pq="a \U0001f600").warning
 
 
 def test_truncation_removes_from_the_chosen_side(open_page: Open, scorer: Backend) -> None:

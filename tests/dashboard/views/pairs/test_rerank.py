@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
@@ -17,6 +18,7 @@ from dashboard.corpora import current
 from dashboard.jobs import reranking
 from dashboard.jobs.reranking import PassCosts
 from dashboard.settings import DEFAULT_QUERY
+from dashboard.ui.wording import shortened
 from dashboard.views.pairs import rerank as view
 from tests.dashboard.conftest import Open, figures, settled, texts
 from tests.dashboard.test_pages import backend
@@ -67,6 +69,30 @@ def test_the_cross_encoder_harms_these_queries(open_page: Open, scorer: Backend,
     app = settled(open_page("pairs", view="rerank", q=query, k=k))
     assert re.search(r"Correct answer: from rank 1 down to ([5-9]|10)\.", texts(app))
     assert "does not rank better than the included model" in texts(app)
+
+
+@pytest.mark.parametrize("kind", ["rerank", "maxsim"])
+def test_the_ready_made_queries_say_what_happens_to_them(open_page: Open, scorer: Backend, kind: str) -> None:
+    app = open_page("pairs", view="rerank", by=kind, q="")
+    row = app.button_group(key="w_ready_pair_query")
+    shown = dict(zip(view.READY_QUERIES, row.options, strict=True))
+    stage = reranking.SecondStage(kind, scorer if kind == "rerank" else backend(), None, layer=6)  # type: ignore[arg-type]
+    for query, text in shown.items():
+        (own,) = [row for row, title in enumerate(current.demo().columns["compressed"]) if title == query]
+        effects = set()
+        for k in (10, 20):
+            rows, _ = first_stage(query, k)
+            before = int(np.flatnonzero(rows == own)[0]) + 1
+            order = np.argsort(-stage.scores(query, [current.demo().texts[row] for row in rows]), kind="stable")
+            after = int(np.flatnonzero(rows[order] == own)[0]) + 1
+            effects.add("repaired" if after == 1 < before else "harmed" if before == 1 < after else "")
+        (effect,) = effects
+        assert text == (f"{effect}: {shortened(query, view.READY_CHARACTERS)}" if effect else query)
+
+
+def test_without_the_included_models_no_effect_is_promised(open_page: Open, scorer: Backend) -> None:
+    app = open_page("pairs", view="rerank", ce="cross-encoder/ms-marco-MiniLM-L6-v2", q="")
+    assert tuple(app.button_group(key="w_ready_pair_query").options) == view.READY_QUERIES
 
 
 def test_max_sim_is_a_choice_and_repairs_the_last_query(open_page: Open, scorer: Backend) -> None:
@@ -153,3 +179,35 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
     app = settled(app)
     app.text_input(key="w_query").set_value("a first query")
     assert len(lines(settled(app.run()))) == 10
+
+
+def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
+    open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    gate, score = threading.Event(), reranking.SecondStage.scores
+
+    def slow(self: Any, query: str, documents: Any, report: Any, is_cancelled: Any) -> Any:
+        gate.wait(60)
+        if is_cancelled():
+            raise Cancelled
+        return score(self, query, documents, report, is_cancelled)
+
+    def awaited() -> list[Any]:
+        jobs = caching.preparations().under_way()
+        return [job for job in jobs if job.key[0] in ("second stage", "disagreement") and not job.cancel.is_set()]
+
+    monkeypatch.setattr(reranking.SecondStage, "scores", slow)
+    try:
+        for count, query in ((30, "one"), (60, "two"), (100, "three"), (21, "four")):
+            app.slider(key="w_k").set_value(count)
+            app.text_input(key="w_query").set_value(query)
+            app.run()
+        (last,) = awaited()
+        assert "Re-ranking 21 candidates: 50 are scored at once" in last.title
+        app.button_group(key="w_pairs_view").set_value("disagree").run()
+        assert last.cancel.is_set()
+        assert "second stage" not in [job.key[0] for job in awaited()]
+    finally:
+        gate.set()
+    settled(app)

@@ -421,6 +421,9 @@ SETTINGS: tuple[Setting, ...] = (
     # Why
     _choice("why_view", "view", ("split", "methods", "experiments", "debugger", "clinic"), WHY),
     _choice("context_source", "cx", ("sample", "corpus"), WHY, words="pairs that the score is compared with"),
+    _choice("score_split", "by", ("tokens", "words", "blocks"), WHY, words="split of the score"),
+    _choice("split_reference", "ref", ("smallest", "unknown", "mask", "padding", "mean"), WHY, words="reference"),
+    _number("split_steps", "steps", 24, 100, WHY, least=4, words="number of steps"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

@@ -167,18 +167,37 @@ def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], tit
     A text is "query" or "document". A negative drop is a score that rises. Words stand in the order of the texts, which
     share one axis.
     """
+    return word_bars(
+        words,
+        drops,
+        texts,
+        title,
+        "fall of the score without the word",
+        "without “%{customdata}”<br>the score falls by %{x:.3f}",
+    )
+
+
+def word_bars(
+    words: Sequence[str], values: np.ndarray, texts: Sequence[str], title: str, quantity: str, hover: str = ""
+) -> go.Figure:
+    """One value per word [word], with its sign, as bars from top to bottom; `texts` name the word's text, which has a colour.
+
+    Words stand in the order of the texts, which share one axis named `quantity`. `hover` replaces what the hover says of
+    a bar, as plotly's template; the word is its `customdata`.
+    """
     figure = go.Figure()
     places = np.arange(len(words))
-    for text in dict.fromkeys(texts):
+    hover = hover or f"“%{{customdata}}”<br>{theme.plain(quantity)} %{{x:.4f}}"
+    for number, text in enumerate(dict.fromkeys(texts)):
         rows = [row for row in range(len(words)) if texts[row] == text]
         figure.add_bar(
-            x=np.asarray(drops[rows], np.float32),
+            x=np.asarray(values[rows], np.float32),
             y=places[rows],
             orientation="h",
             name=theme.plain(text),
-            marker_color=theme.TEXT_COLOURS[text],
+            marker_color=theme.TEXT_COLOURS.get(text, theme.PALETTE[number]),
             customdata=[theme.plain(words[row]) for row in rows],
-            hovertemplate=f"{theme.plain(text)}: without “%{{customdata}}”<br>the score falls by %{{x:.3f}}<extra></extra>",
+            hovertemplate=f"{theme.plain(text)}: {hover}<extra></extra>",
         )
     figure.update_yaxes(
         tickvals=places,
@@ -187,6 +206,6 @@ def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], tit
         showgrid=False,
         zeroline=False,
     )
-    figure.update_xaxes(title="fall of the score without the word", zeroline=True)
+    figure.update_xaxes(title=theme.plain(quantity), zeroline=True)
     theme.legend_below(figure)
     return theme.finish(figure, title, 150 + max(min(430, 20 * max(8, len(words))), 14 * len(words)))

@@ -7,6 +7,7 @@ a reason.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -165,6 +166,28 @@ def block_modules(model: Any) -> list[BlockModules]:
     names = _BLOCK.get(kind, _BERT_BLOCK)
     blocks: Any = model.get_submodule(_BLOCKS.get(kind, _BERT_BLOCKS))
     return [BlockModules(*(block.get_submodule(name) for name in names)) for block in blocks]
+
+
+def first_blocks(model: Any, count: int) -> Any:
+    """An encoder that ends after its first `count` blocks, without a pooler; it shares all weights with `model`.
+
+    Its last hidden state is layer `count`.
+    """
+    path = _BLOCKS.get(model.config.model_type, _BERT_BLOCKS)
+    stack_name, list_name = path.split(".")
+    # Copies of the modules on the way to the list of blocks, so that `model` keeps all of them.
+    shortened, stack = (_shallow(module) for module in (model, model.get_submodule(stack_name)))
+    stack._modules[list_name] = torch.nn.ModuleList(list(model.get_submodule(path))[:count])
+    shortened._modules[stack_name] = stack
+    if "pooler" in shortened._modules:
+        shortened._modules["pooler"] = None
+    return shortened
+
+
+def _shallow(module: Any) -> Any:
+    result = copy.copy(module)
+    result._modules = dict(module._modules)
+    return result
 
 
 def embedding_parts(

@@ -21,6 +21,8 @@ from components.errors import InputError, UserError
 from components.jobs import IsCancelled, ReportProgress
 from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
+from components.model.contributions.block_norms import BlockNorms, block_norms
+from components.model.contributions.path_products import available_references, path_products, reference_vectors
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.multi_vectors import multi_vectors
 from components.model.embedding.options import EmbedOptions
@@ -101,7 +103,12 @@ class Backend:
         self.sparse_vectors = partial(sparse_vectors, self.embedder)
         self.expanded_pieces = partial(expanded_pieces, self.embedder)
         self.multi_vectors = partial(multi_vectors, self.embedder)
+        # What a vector is made of (components.model.contributions).
+        self.references = available_references(loaded)
+        self.reference_vectors = partial(reference_vectors, loaded)
+        self.path_products = partial(path_products, loaded)
         self._projection: OutputProjection | None = None
+        self._block_norms: BlockNorms | None = None
 
     @property
     def forward_passes(self) -> int:
@@ -224,6 +231,12 @@ class Backend:
         """The model's static vectors, one for each piece of the vocabulary, float32 [piece, dim]; read-only."""
         weights: Float32 = self.encoder.get_input_embeddings().weight.detach().to("cpu", torch.float32).numpy()
         return read_only(weights.view())
+
+    def block_norms(self) -> BlockNorms:
+        """The LayerNorms of every block; shared, read-only."""
+        if self._block_norms is None:
+            self._block_norms = block_norms(self.encoder)
+        return self._block_norms
 
     def run(
         self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, options: TraceOptions = TraceOptions()

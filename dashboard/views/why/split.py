@@ -2,14 +2,136 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
+from components.analysis.why import residual_split, token_ledger
+from components.analysis.why.integrated_jacobians import split_to_words
+from components.model.contributions.path_products import DEFAULT_STEPS, MOST_TOKENS
+from dashboard import caching
+from dashboard.jobs import progress, reranking
+from dashboard.ui import controls, messages, pair_choice
+from dashboard.ui.wording import counted
+from dashboard.views.why import split_figures
+
 if TYPE_CHECKING:
+    from components.analysis.why.integrated_jacobians import IntegratedLedger
     from components.model.backend import Backend
+    from components.model.contributions.path_products import Reference
+    from components.model.trace import Pooling, TokenizedSentence
+
+SPLITS = {"tokens": "Tokens at this layer", "words": "Words as typed", "blocks": "Blocks and heads"}
+REFERENCES = {
+    "unknown": "Unknown piece",
+    "mask": "Mask token",
+    "padding": "Padding",
+    "mean": "Mean of all word vectors",
+}
+FEWEST_STEPS, MOST_STEPS = 4, 100
 
 
 def draw(backend: Backend) -> None:
-    """Draw the view."""
-    st.info(backend.spec.title)
+    """Draw the choice of a split, the two texts, and the split."""
+    if messages.no_sentences():
+        return
+    with controls.row():
+        pair = pair_choice.choose(always=True)
+        split_by = controls.pick(
+            "score_split",
+            "Split by",
+            SPLITS,
+            "The same score as three sums: pairs of tokens at the chosen layer; pairs of words as typed, through the whole "
+            "model; what each block and head has added to text A.",
+        )
+        with st.container(width=round(190 * controls.scale())):
+            layer = controls.layer(backend.facts.layers)
+        with controls.options():
+            pooling = controls.sentence_vector([backend])
+            reference, steps = _integration(backend) if split_by == "words" else (None, DEFAULT_STEPS)
+            error = st.empty()
+    trace = controls.current_trace(backend)
+    texts = tuple(trace.sentences[row] for row in pair.rows)
+    messages.truncation(texts, names=[(f"sentence {row + 1}", "") for row in dict.fromkeys(pair.rows)])
+    if pair.first == pair.second:
+        st.caption(
+            ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "
+            "of. Choose another B, or add a sentence at the top of the page."
+        )
+    rows = cast("tuple[int, int]", pair.rows)
+    if split_by == "blocks":
+        length = controls.length_for(backend)
+        split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer)
+    elif split_by == "words":
+        result = _down_to_words(
+            backend, cast("tuple[TokenizedSentence, TokenizedSentence]", texts), layer, pooling, reference, steps
+        )
+        if result is not None:
+            error.caption(f"Error of the sum with {counted(result.steps, 'step')}: {result.ledger.left_over:+.1e}")
+            split_figures.words_as_typed(result, *texts, reference_names=REFERENCES)
+    else:
+        split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts)
+    messages.head_note([backend], pooling, layer)
+    messages.cross_encoder_note([backend])
+
+
+def _integration(backend: Backend) -> tuple[Reference | None, int]:
+    """The chosen reference, None for the one with the smallest terms, and the number of steps."""
+    offered: dict[str, str] = {"smallest": "The one with the smallest terms"}
+    offered |= {name: REFERENCES[name] for name in backend.references}
+    reference = controls.pick("split_reference", "Reference", offered, caching.glossary()["reference"])
+    steps = controls.number(
+        "split_steps",
+        "Steps",
+        FEWEST_STEPS,
+        MOST_STEPS,
+        DEFAULT_STEPS,
+        "How many places between the reference and the text are looked at. More take longer and make the sum more exact.",
+    )
+    return (None if reference == "smallest" else cast("Reference", reference)), steps
+
+
+def _down_to_words(
+    backend: Backend,
+    texts: tuple[TokenizedSentence, TokenizedSentence],
+    layer: int,
+    pooling: Pooling,
+    reference: Reference | None,
+    steps: int,
+) -> IntegratedLedger | None:
+    """The split of two texts, a job; None while it runs, and for texts that are too long."""
+    longest = max(map(len, texts))
+    if longest > MOST_TOKENS:
+        st.info(
+            f"**{longest} tokens are too many for this split.** It can follow {MOST_TOKENS} of a text. Choose shorter "
+            "sentences or another split, or lower the maximum length under “More settings” in the sidebar.",
+            icon=":material/straighten:",
+        )
+        return None
+    first, second = texts
+    length = controls.length_for(backend)
+    chosen = (first.text, second.text, layer, pooling, reference, steps, length)
+    key = ("score split", backend.spec.key, backend.revision, *chosen)
+    reranking.stop_previous("score_split", key)
+    return progress.prepared(
+        key,
+        "Following both texts from the reference",
+        partial(_work, backend, texts, layer, pooling, reference, steps),
+        "score_split",
+        doing="splitting the score",
+        unit="steps",
+    )
+
+
+def _work(
+    backend: Backend,
+    texts: tuple[TokenizedSentence, TokenizedSentence],
+    layer: int,
+    pooling: Pooling,
+    reference: Reference | None,
+    steps: int,
+    report_progress: progress.ReportProgress,
+    is_cancelled: progress.IsCancelled,
+) -> IntegratedLedger:
+    return split_to_words(backend, *texts, layer, pooling, reference, steps, report_progress, is_cancelled)

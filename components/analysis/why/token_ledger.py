@@ -1,0 +1,83 @@
+"""The cosine of two texts, split into the contributions of pairs of tokens at the same layer. Exact, and no forward pass.
+
+With mean pooling a text's vector is the mean of its tokens' vectors, so that the cosine is a sum over all pairs:
+
+    cos(a, b) = sum over i, j of  x_i . y_j / (n_a n_b |a| |b|)
+
+The [CLS] vector is one token's, so that all of the cosine is one cell. The maximum takes each dimension from one token,
+which then has all of that dimension's product (if several tokens share the maximum, the first has it). This linear form of
+pooling is exact and well known; Moeller, Nikolaev and Pado 2023 compare their attributions with it. For the model's own
+vector the split is that of the vectors before its Dense layers, and what these change is a term of its own.
+
+What it does not show: what the words as typed contribute. At layers above 0 each token's vector has something of all other
+tokens in it; special tokens have no content of their own, and still large contributions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from components.analysis.pooling import pool
+from components.analysis.why.ledger import Ledger, Term, token_parts
+from components.arrays import Float64, cosine
+from components.model.trace import Pooling, Trace
+
+HEAD_TERM = "the Dense layers after pooling"
+
+
+def token_ledger(trace: Trace, layer: int, pooling: Pooling, first: int = 0, second: int = 1) -> Ledger:
+    """The ledger of two sentences of a trace. Raises ValueError for a layer or pooling that does not exist."""
+    if not 0 <= layer <= trace.n_layers or pooling not in trace.poolings:
+        raise ValueError(f"layer {layer} with pooling {pooling!r} does not exist")
+    before, final = pooled_pair(trace, layer, pooling, first, second)
+    lengths = np.linalg.norm(before, axis=-1)
+    parts = [
+        tokens * weights for (tokens, weights) in (token_weights(trace, layer, pooling, row) for row in (first, second))
+    ]  # each [token, dim]: sum to the text's vector
+    scale = lengths[0] * lengths[1]
+    contributions = parts[0] @ parts[1].T / (scale or 1.0)
+    value, pooled_value = cosine_of(final), cosine_of(before)
+    return Ledger(
+        token_parts(trace.sentences[first]),
+        token_parts(trace.sentences[second]),
+        contributions,
+        (Term(HEAD_TERM, value - pooled_value),) if pooling == "own" else (),
+        value,
+        (float(np.linalg.norm(final[0])), float(np.linalg.norm(final[1]))),
+        layer,
+        pooling,
+    )
+
+
+def pooled_pair(trace: Trace, layer: int, pooling: Pooling, first: int, second: int) -> tuple[Float64, Float64]:
+    """The vectors of two sentences before the Dense layers and after them, each float64 [2, dim].
+
+    Both are the same but for the model's own vector.
+    """
+    rows = [first, second]
+    final = pool(trace, pooling)[layer, rows].astype(np.float64)
+    if pooling == "own" and trace.head is not None:
+        return pool(trace, trace.head.pooling)[layer, rows].astype(np.float64), final
+    return final, final
+
+
+def cosine_of(vectors: Float64) -> float:
+    """The cosine of two vectors [2, dim]."""
+    return float(cosine(vectors[0], vectors[1]))
+
+
+def token_weights(trace: Trace, layer: int, pooling: Pooling, sentence: int) -> tuple[Float64, Float64]:
+    """The vectors of a sentence's tokens and the weight of each number in the pooled vector, each float64 [token, dim].
+
+    Their product sums to the pooled vector, for "own" to the vector before the Dense layers.
+    """
+    vectors = trace.hidden_states[layer, sentence, : len(trace.sentences[sentence])].astype(np.float64)
+    how = trace.head.pooling if pooling == "own" and trace.head is not None else pooling
+    weights = np.zeros_like(vectors)
+    if how == "cls":
+        weights[0] = 1
+    elif how == "mean":
+        weights[:] = 1 / len(vectors)
+    else:
+        weights[vectors.argmax(axis=0), np.arange(vectors.shape[1])] = 1
+    return vectors, weights

@@ -1,0 +1,224 @@
+"""How much each word as typed adds to a text's vector: derivatives along a path, summed up (integrated Jacobians).
+
+Every word vector of a text moves in a straight line from that of a reference, which says nothing, to its own; position and
+token type stay where they are, and so do the special tokens. At each step the derivative of the text's vector f in the
+direction in which one token moves says what this token adds there. Integrated over the path it is the token's contribution:
+
+    contribution_i = integral over t from 0 to 1 of J_i(r + t (x - r)) (x_i - r_i) dt,   J_i = df / dx_i
+
+They sum to f(x) - f(r). The idea is that of integrated gradients (Sundararajan, Taly and Yan 2017), carried over to vectors
+by Moeller, Nikolaev and Pado 2023, "An Attribution Method for Siamese Encoders". They let the input of a block move; here
+it is the word vector, before position and token type are added and before the LayerNorm of layer 0.
+
+The integral is a sum over midpoints of equal steps. Along these paths f changes most in the middle and hardly at the ends;
+there this rule is better than Gauss's. Each step is a product with the Jacobian in forward mode: all tokens of a text are a
+batch of directions. The backend's lock is held for a batch only, so that the passes of others go in between.
+
+What it does not show: the sum of the contributions depends on the reference, so look at its own vector too. The path leads
+through vectors that are no word's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from components.arrays import Float64, arrays_of, read_only
+from components.errors import InputError
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.model import architecture
+from components.model.loaded import LoadedModel
+from components.model.trace import Pooling, TokenizedSentence
+
+Reference = Literal["unknown", "mask", "padding", "mean"]
+REFERENCES: tuple[Reference, ...] = ("unknown", "mask", "padding", "mean")
+DEFAULT_STEPS = 24
+MOST_STEPS = 200
+MOST_TOKENS = 128  # of a text: the work grows with the square of their number
+_BATCH_TOKENS = 1_024  # in one batch: as long as others wait for the lock
+
+
+@dataclass(frozen=True, eq=False)
+class PathProducts:
+    """What each token of a text adds to the text's vector on the way from a reference. Special tokens add nothing."""
+
+    sentence: TokenizedSentence
+    reference: Reference
+    layer: int
+    pooling: Pooling
+    steps: int
+    vector: Float64  # [dim]: f(x)
+    reference_vector: Float64  # [dim]: f(r)
+    contributions: Float64  # [token, dim]: sum to vector - reference_vector, up to the error of the steps
+
+    def __post_init__(self) -> None:
+        for array in arrays_of(self):
+            read_only(array)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the arrays take, in bytes."""
+        return sum(array.nbytes for array in arrays_of(self))
+
+
+def available_references(loaded: LoadedModel) -> tuple[Reference, ...]:
+    """The references that this model has: some tokenizers lack a mask or an unknown piece."""
+    ids = _reference_ids(loaded)
+    return tuple(name for name in REFERENCES if name == "mean" or ids[name] is not None)
+
+
+def reference_vectors(
+    loaded: LoadedModel,
+    sentence: TokenizedSentence,
+    references: Sequence[Reference | None],
+    layer: int,
+    pooling: Pooling,
+) -> Float64:
+    """The vectors of a text's references, and for None its own, float64 [reference, dim]: one pass for each.
+
+    Raises InputError as `path_products` does.
+    """
+    encode = _encoder(loaded, sentence, layer, pooling)
+    return np.stack([encode(_word_vectors(loaded, sentence, name)) for name in references])
+
+
+def path_products(
+    loaded: LoadedModel,
+    sentence: TokenizedSentence,
+    reference: Reference,
+    layer: int,
+    pooling: Pooling,
+    steps: int = DEFAULT_STEPS,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> PathProducts:
+    """The contributions of a text's tokens to its vector at a layer. `progress(done, total)` counts steps.
+
+    The vector is that of the pooling "own" too: its Dense layers are part of f. Raises InputError for a text that is too long
+    and for a reference, layer, pooling or number of steps that does not exist, and Cancelled.
+    """
+    if reference not in available_references(loaded):
+        raise InputError(
+            f"The reference {str(reference)[:40]!r} is not available.",
+            f"{loaded.spec.title} has these: {', '.join(available_references(loaded))}.",
+            "Choose one of them.",
+        )
+    if not 1 <= steps <= MOST_STEPS:
+        raise InputError(
+            f"{steps} steps are not possible.",
+            f"There can be 1 to {MOST_STEPS}.",
+            f"Choose {DEFAULT_STEPS}, for example.",
+        )
+    encode = _encoder(loaded, sentence, layer, pooling)
+    own = _word_vectors(loaded, sentence, None)  # [1, token, dim of a word vector]
+    start = _word_vectors(loaded, sentence, reference)
+    moving = torch.tensor([token.position for token in sentence.tokens if not token.special], dtype=torch.long)
+    difference = own - start
+    vector, reference_vector = encode(own), encode(start)
+    contributions = np.zeros((len(sentence), len(vector)))
+    size = max(1, _BATCH_TOKENS // len(sentence))
+    for step in range(steps):
+        place = start + (step + 0.5) / steps * difference
+        for positions in moving.split(size):
+            if is_cancelled():
+                raise Cancelled
+            contributions[positions.numpy()] += encode.derivatives(place, difference, positions) / steps
+        progress(step + 1, steps)
+    return PathProducts(sentence, reference, layer, pooling, steps, vector, reference_vector, contributions)
+
+
+class _Encode:
+    """f: word vectors [1, token, dim of a word vector] of a text to its vector, and its derivatives."""
+
+    def __init__(self, loaded: LoadedModel, run: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        self._loaded, self._run = loaded, run
+
+    def __call__(self, words: torch.Tensor) -> Float64:
+        """The text's vector, float64 [dim]."""
+        with self._loaded.forward_pass():
+            return _numpy(self._run(words)[0])
+
+    def derivatives(self, place: torch.Tensor, difference: torch.Tensor, positions: torch.Tensor) -> Float64:
+        """At a place of the path, the derivative in each of these tokens' own directions, float64 [position, dim]."""
+        rows = torch.arange(len(positions))
+        directions = place.new_zeros(len(positions), *place.shape)  # [position, 1, token, dim of a word vector]
+        directions[rows, 0, positions] = difference[0, positions]
+
+        def derivative(direction: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = torch.func.jvp(self._run, (place,), (direction,))[1]
+            return result[0]
+
+        # Derivatives need what inference mode leaves out; forward mode needs no graph. The text itself, which is the
+        # same for all directions, runs only once.
+        with self._loaded.forward_pass(), torch.inference_mode(False), torch.no_grad():
+            return _numpy(torch.func.vmap(derivative)(directions))
+
+
+def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooling: Pooling) -> _Encode:
+    """f for a text at a layer. Raises InputError for what does not exist, and for a text that is too long."""
+    if not 0 <= layer <= loaded.facts.layers or pooling not in loaded.poolings:
+        raise InputError(
+            f"Layer {layer} with pooling {str(pooling)[:20]!r} is not available.",
+            f"{loaded.spec.title} has layers 0 to {loaded.facts.layers} and the poolings {', '.join(loaded.poolings)}.",
+            "Choose one of them.",
+        )
+    if len(sentence) > MOST_TOKENS:
+        raise InputError(
+            f"A text has {len(sentence)} tokens.",
+            f"At most {MOST_TOKENS} can be followed from the words as typed.",
+            "Shorten the text, or lower the maximum length.",
+        )
+    ids, _, segments = loaded.tokenization.arrays([sentence])
+    tensors = loaded.tensors(ids, None, segments)
+    ids_on_device = tensors.pop("input_ids")
+    positions = architecture.position_ids(
+        loaded.encoder, ids_on_device
+    )  # of the text, also where the reference is padding
+    with loaded.lock:
+        blocks = architecture.first_blocks(loaded.eager(), layer)
+    head = loaded.head.on(loaded.device) if pooling == "own" and loaded.head is not None else None
+    how = loaded.head.pooling if pooling == "own" and loaded.head is not None else pooling
+
+    def run(words: torch.Tensor) -> torch.Tensor:
+        """Word vectors [text, token, dim of a word vector] to vectors [text, dim]."""
+        count = words.shape[0]
+        more = {name: values.expand(count, -1) for name, values in {**tensors, "position_ids": positions}.items()}
+        hidden = blocks(inputs_embeds=words, **more).last_hidden_state
+        pooled = hidden[:, 0] if how == "cls" else hidden.mean(dim=1) if how == "mean" else hidden.amax(dim=1)
+        if head is None:
+            return pooled
+        result: torch.Tensor = head(pooled.to(next(head.parameters()).dtype))
+        return result
+
+    return _Encode(loaded, run)
+
+
+def _word_vectors(loaded: LoadedModel, sentence: TokenizedSentence, reference: Reference | None) -> torch.Tensor:
+    """The word vectors of a text, or of its reference: the same special tokens, the rest replaced; [1, token, dim]."""
+    ids = torch.tensor([[token.id for token in sentence.tokens]], device=loaded.device)
+    table: torch.Tensor = loaded.encoder.get_input_embeddings().weight.detach()
+    vectors = table[ids]
+    if reference is not None:
+        replaced = torch.tensor([not token.special for token in sentence.tokens], device=loaded.device)
+        number = _reference_ids(loaded)[reference]
+        vectors[0, replaced] = table.mean(dim=0) if number is None else table[number]
+    return vectors
+
+
+def _reference_ids(loaded: LoadedModel) -> dict[Reference, int | None]:
+    tokenization = loaded.tokenization
+    return {
+        "unknown": tokenization.unknown_id,
+        "mask": tokenization.mask_id,
+        "padding": tokenization.pad_id,
+        "mean": None,
+    }
+
+
+def _numpy(tensor: torch.Tensor) -> Float64:
+    result: Any = tensor.detach().cpu().double().numpy()
+    return np.array(result, copy=True)

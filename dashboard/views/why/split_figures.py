@@ -1,0 +1,257 @@
+"""The figures of a split score: pairs of tokens or words, bars by word, blocks and heads; each with its sum in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts import bars, matrices
+from dashboard.ui import figures, messages
+from dashboard.ui.wording import counted
+
+if TYPE_CHECKING:
+    from components.analysis.why.integrated_jacobians import IntegratedLedger
+    from components.analysis.why.ledger import Ledger, Part, Term
+    from components.analysis.why.residual_split import ResidualSplit
+    from components.model.trace import TokenizedSentence
+
+MOST_PIECES = 16  # tokens of a text whose pieces have rows of their own; longer texts are shown by word
+MOST_ROWS = 20  # words of a text in the figures; the last row sums up all others
+NUMBERED = 14  # columns: with more, their numbers would run into each other
+NOT_A_CAUSE = (
+    "Causes: without a word, all other tokens would have other vectors. Test a word by removing it (“Which words matter”). "
+    "A split is one of many with the same sum. "
+)
+FALSE_ZERO = 5e-6  # a smaller left-over is 0.00000 in writing
+
+
+def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -> None:
+    """Pairs of tokens at a layer."""
+    words = split.by_word(first, second)
+    if split.pooling == "cls":
+        st.markdown(
+            f":material/insights: All of the cosine **{split.cosine:.2f}** belongs to one pair: with [CLS] pooling, a text's "
+            f"vector is that of its first token. {_numbers(split)} “Words as typed” and “Blocks and heads” split it further, "
+            "and mean pooling (under Options) splits it by token."
+        )
+    else:
+        st.markdown(f":material/insights: {_sentence(words)} {_numbers(split)}")
+    _drawn(
+        split if max(map(len, (first, second))) <= MOST_PIECES else words,
+        words,
+        f"Contributions of token pairs, layer {split.layer}",
+        "split_tokens",
+    )
+    figures.reading(
+        "Each cell is a token of A with a token of B: the product of their vectors at this layer, divided by both numbers of "
+        "tokens and both lengths. All cells together are the cosine. Orange raises it, blue lowers it. A bar is the sum of a "
+        "word's row or column.",
+        NOT_A_CAUSE
+        + "What the word itself contributes: above layer 0, each token's vector has something of all other tokens "
+        "in it, and special tokens have content only from them. “Words as typed” goes down to the input.",
+    )
+
+
+def words_as_typed(
+    result: IntegratedLedger,
+    first: TokenizedSentence,
+    second: TokenizedSentence,
+    reference_names: Mapping[str, str],
+) -> None:
+    """Pairs of words as typed, through the whole model, and the terms of the reference."""
+    split = result.ledger.without_special()
+    words = result.ledger.by_word(first, second).without_special()
+    name = reference_names[result.reference].lower()
+    st.markdown(f":material/insights: {_sentence(words)} {_numbers(split)}")
+    if not split.contributions.size:
+        st.info("One of the texts has no token of its own: there is nothing to follow.")
+        return
+    is_short = max(len(split.first), len(split.second)) <= MOST_PIECES
+    _drawn(
+        split if is_short else words,
+        words,
+        f"Contributions of words as typed, up to layer {split.layer}",
+        "split_words",
+    )
+    others = ", ".join(
+        f"{reference_names[other].lower()} {size:.2f}"
+        for other, size in result.reference_sizes.items()
+        if other != result.reference
+    )
+    st.markdown(
+        f"**Reference: {name}.** Its own terms: "
+        + "; ".join(f"{term.name} {term.value:+.3f}" for term in split.terms)
+        + f". Their sizes sum to {result.reference_sizes[result.reference]:.2f}; with the other references: {others}."
+    )
+    figures.reading(
+        "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
+        "word of B add to the score on the way: through all blocks up to this layer. With the reference's terms, the cells "
+        "sum to the cosine. Special tokens are the same in the reference, and add nothing. Integrated Jacobians: [Moeller, "
+        "Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), [2024](https://arxiv.org/abs/2402.02883).",
+        NOT_A_CAUSE
+        + "Anything apart from the reference: each number says how a word differs from it, and another reference "
+        "(under Options) gives other numbers. Only the word vectors move; positions stay as they are.",
+    )
+
+
+def blocks(split: ResidualSplit, layer: int) -> None:
+    """What each block and head of the model adds, as a heatmap, and the sum of each block."""
+    best = split.top(2)
+    listed = " and ".join(f"{part.name} ({part.contribution:+.2f})" for part in best)
+    text = f"The largest parts of the cosine **{split.cosine:.2f}**: {listed}. " if listed else ""
+    text += (
+        f"The embeddings add {split.embeddings:+.2f}, heads {split.heads.sum():+.2f}, feed-forward parts "
+        f"{split.feed_forward.sum():+.2f}, constants {split.constants.sum():+.2f}.{_terms(split.terms)} "
+        f"{_left_over(split.left_over)}"
+    )
+    st.markdown(f":material/insights: {text}")
+    names = [f"block {block}" for block in range(layer)]
+    left, right = st.columns([3, 2])
+    with left:
+        if layer == 0:
+            st.info(
+                "Layer 0 comes before all blocks: the whole score belongs to the embeddings. Choose a higher layer."
+            )
+        else:
+            columns = split.columns()
+            limit = float(np.abs(split.matrix).max()) or 1.0
+            figures.matrix(
+                split.matrix,
+                names,
+                columns,
+                f"What A's parts add to the score at layer {layer}",
+                rows="block",
+                columns="part",
+                value="contribution",
+                limits=(-limit, limit),
+                diverging=True,
+                show_values=len(columns) <= NUMBERED,
+                key="split_blocks",
+                label_column="block",
+                alt=f"Contributions of {len(columns)} parts of each of {layer} blocks to the cosine",
+            )
+    with right:
+        labels = ["embeddings", *names]
+        values = split.by_block()
+        figures.figure(
+            matrices.key_bars(
+                values, labels, "Sum of each block", keys="part of the model", value="contribution", number="%{y:.2f}"
+            ),
+            key="split_block_sums",
+            alt="Contributions of the embeddings and of each block to the cosine",
+            table=lambda: pd.DataFrame({"part": labels, "contribution": values.round(6)}),
+        )
+    figures.reading(
+        "A token's vector is its embedding plus all that heads and feed-forward parts have added. Each part's share of the "
+        "score is its product with the direction of B's vector. Orange raises the score, blue lowers it. Constants are the "
+        "bias after the heads and the shifts of the LayerNorms; they are the same for every text.",
+        NOT_A_CAUSE
+        + "Each later LayerNorm scales what was added before it; it is taken with the scale that it has for this text, "
+        "though every part has a say in that scale. What a head adds depends on what earlier blocks added. B is held "
+        "fixed: swap A and B for its parts.",
+    )
+
+
+def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
+    """The matrix of pairs, and beside it the sums by word."""
+    is_whole = max(len(words.first), len(words.second)) <= MOST_ROWS
+    split, bounded = split.bounded(MOST_ROWS), words.bounded(MOST_ROWS)
+    rows, columns = _labels(split.first), _labels(split.second)
+    limit = float(np.abs(split.contributions).max(initial=0.0)) or 1.0
+    left, right = st.columns([3, 2])
+    with left:
+        figures.matrix(
+            split.contributions,
+            rows,
+            columns,
+            title,
+            rows="A",
+            columns="B",
+            value="contribution",
+            limits=(-limit, limit),
+            diverging=True,
+            show_values=len(columns) <= NUMBERED,
+            digits=3,
+            key=key,
+            label_column="A",
+            alt=f"Contributions to the cosine of {len(rows)} tokens or words of A with {len(columns)} of B",
+        )
+    with right:
+        sums = np.concatenate(bounded.part_scores())
+        parts = (*bounded.first, *bounded.second)
+        texts = ["A"] * len(bounded.first) + ["B"] * len(bounded.second)
+        figures.figure(
+            bars.word_bars([part.text for part in parts], sums, texts, "By word", "sum of the contributions"),
+            key=f"{key}_words",
+            alt=f"The sum of the contributions of each of {len(parts)} words of both texts",
+            table=partial(_table, words),
+        )
+    if not is_whole:
+        st.caption(
+            f":material/info: Long texts: the {MOST_ROWS - 1} words of each text that contribute most have a row of their own. "
+            "The last row and column sum up all others, so that all still sums. The data of “By word” has every word."
+        )
+
+
+def _labels(parts: Sequence[Part]) -> list[str]:
+    """Labels that differ, for equal words too."""
+    return [part.text if part.kind == "rest" else f"{part.positions[0]} {part.text[:24]}" for part in parts]
+
+
+def _table(words: Ledger) -> pd.DataFrame:
+    of_a, of_b = words.part_scores()
+    return pd.DataFrame(
+        {
+            "text": ["A"] * len(of_a) + ["B"] * len(of_b),
+            "word": [part.text for part in (*words.first, *words.second)],
+            "kind": [part.kind for part in (*words.first, *words.second)],
+            "contribution": np.concatenate([of_a, of_b]).round(6),
+        }
+    )
+
+
+def _sentence(words: Ledger) -> str:
+    """The sum in words: the largest pairs, then all the rest."""
+    best = words.top(2)
+    shown = sum(pair.contribution for pair in best)
+    outside = words.outside_words()
+    others = float(words.contributions.sum()) - outside - shown
+    listed = " and ".join(
+        f"“{messages.escape(pair.first.text)}” with “{messages.escape(pair.second.text)}” ({pair.contribution:+.2f})"
+        for pair in best
+    )
+    if not listed:
+        start = f"No pair of words raises the cosine **{words.cosine:.2f}**."
+    elif shown > words.cosine / 2 > 0:
+        start = f"The cosine **{words.cosine:.2f}** is mostly {listed}."
+    else:
+        start = f"The largest parts of the cosine **{words.cosine:.2f}**: {listed}."
+    count = len([part for part in words.first if part.kind == "word"]) * len(
+        [part for part in words.second if part.kind == "word"]
+    ) - len(best)
+    return (
+        f"{start} {counted(max(count, 0), 'other pair')} of words: {others:+.2f}; special tokens and punctuation: "
+        f"{outside:+.2f}.{_terms(words.terms)} {_left_over(words.left_over)}"
+    )
+
+
+def _numbers(split: Ledger) -> str:
+    first, second = split.lengths
+    return f"Dot product {split.dot_product:.2f}: the cosine times the lengths {first:.2f} and {second:.2f}."
+
+
+def _terms(terms: Sequence[Term]) -> str:
+    """What belongs to no pair, as one number with its name."""
+    if not terms:
+        return ""
+    name = "the reference" if len(terms) > 1 else terms[0].name
+    return f" What belongs to {name}: {sum(term.value for term in terms):+.2f}."
+
+
+def _left_over(value: float) -> str:
+    return "Left over: less than 0.00001." if abs(value) < FALSE_ZERO else f"Left over: {value:+.5f}."

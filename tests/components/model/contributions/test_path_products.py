@@ -1,0 +1,164 @@
+"""Integrated Jacobians: against an independent slow integration, and by their sum, for every architecture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from components.analysis.pooling import pool
+from components.errors import InputError
+from components.jobs import Cancelled
+from components.model import architecture
+from components.model.backend import Backend
+from components.model.contributions.path_products import MOST_TOKENS, REFERENCES
+from components.model.store import TraceStore
+from tests import tiny
+
+TEXT = "The cat sat on the bank"
+
+
+@pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
+def backend(request, tiny_folder):
+    return Backend.load(str(tiny_folder(request.param)), store=TraceStore(1 << 20), device_name="cpu")
+
+
+@pytest.fixture(scope="module")
+def bert(tiny_folder):
+    return Backend.load(str(tiny_folder("bert")), store=TraceStore(1 << 20), device_name="cpu")
+
+
+def sentence_of(backend, text=TEXT):
+    return backend.tokenize([text])[0]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_the_text_s_vector_is_that_of_the_trace_at_every_layer(backend, pooling):
+    sentence = sentence_of(backend)
+    pooled = pool(backend.trace([TEXT]), pooling)
+    for layer in range(backend.facts.layers + 1):
+        products = backend.path_products(sentence, "unknown", layer, pooling, steps=1)
+        np.testing.assert_allclose(products.vector, pooled[layer, 0], atol=1e-5)
+
+
+def test_contributions_sum_to_the_way_from_the_reference(backend):
+    sentence = sentence_of(backend)
+    products = backend.path_products(sentence, "mask", 2, "mean", steps=40)
+    way = products.vector - products.reference_vector
+    assert np.linalg.norm(way) > 0.1
+    np.testing.assert_allclose(products.contributions.sum(0), way, atol=0.01 * np.linalg.norm(way))
+    special = [token.special for token in sentence.tokens]
+    assert not products.contributions[special].any()
+
+
+def test_they_are_the_jacobians_of_plain_torch_integrated(backend):
+    """`torch.func.jacrev` of the model itself, at the same places, in a loop over single tokens."""
+    sentence, steps = sentence_of(backend), 3
+    model = backend.loaded.eager()
+    ids = torch.tensor([[token.id for token in sentence.tokens]])
+    table = model.get_input_embeddings().weight.detach()
+    own, start = table[ids], table[ids].clone()
+    replaced = [token.position for token in sentence.tokens if not token.special]
+    start[0, replaced] = table[backend.tokenization.mask_id]
+    positions = architecture.position_ids(model, ids)
+
+    def vector(words):
+        output = model(inputs_embeds=words, position_ids=positions, output_hidden_states=True)
+        return output.hidden_states[2].mean(1)[0]
+
+    expected = np.zeros((len(sentence), backend.facts.hidden_size))
+    for step in range(steps):
+        place = start + (step + 0.5) / steps * (own - start)
+        jacobian = torch.func.jacrev(vector)(place)[:, 0].detach()  # [dim, token, dim of a word vector]
+        for position in replaced:
+            expected[position] += (jacobian[:, position] @ (own - start)[0, position]).numpy() / steps
+    products = backend.path_products(sentence, "mask", 2, "mean", steps=steps)
+    np.testing.assert_allclose(products.contributions, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_no_contribution_reaches_cls_at_layer_0(bert):
+    """Before the first block, [CLS] has seen no other token."""
+    products = bert.path_products(sentence_of(bert), "unknown", 0, "cls", steps=4)
+    assert not products.contributions.any()
+    assert np.abs(products.vector).max() > 0
+
+
+def test_more_steps_make_the_sum_more_exact(embedded):
+    sentence = sentence_of(embedded, "A dog runs.")
+    errors = []
+    for steps in (4, 24):
+        products = embedded.path_products(sentence, "unknown", 6, "mean", steps=steps)
+        rest = products.contributions.sum(0) - (products.vector - products.reference_vector)
+        errors.append(np.linalg.norm(rest) / np.linalg.norm(products.vector))
+    assert errors[1] < 0.02 < errors[0]
+
+
+def test_references(bert, backend):
+    sentence = sentence_of(bert)
+    assert bert.references == REFERENCES
+    vectors = bert.reference_vectors(sentence, REFERENCES, 3, "mean")
+    for name, vector in zip(REFERENCES, vectors, strict=True):
+        products = bert.path_products(sentence, name, 3, "mean", steps=1)
+        np.testing.assert_allclose(products.reference_vector, vector, atol=1e-6)
+    assert len({round(float(vector[0]), 6) for vector in vectors}) == len(REFERENCES)
+    # A text of nothing but the reference has nowhere to go: each contribution is 0.
+    same = "[UNK] [UNK]" if backend.facts.architecture == "bert" else None
+    if same:
+        products = backend.path_products(sentence_of(backend, same), "unknown", 3, "mean", steps=2)
+        assert not products.contributions.any()
+
+
+def test_a_published_head_is_part_of_the_function(tmp_path):
+    folder = tiny.publish(
+        tiny.save_tiny(tmp_path / "own"), tiny.pooling_module(), tiny.dense_module(32, 8), ("Normalize", {})
+    )
+    backend = Backend.load(str(folder), store=TraceStore(1 << 20), device_name="cpu")
+    products = backend.path_products(sentence_of(backend), "unknown", 3, "own", steps=40)
+    np.testing.assert_allclose(products.vector, pool(backend.trace([TEXT]), "own")[3, 0], atol=1e-5)
+    np.testing.assert_allclose(products.contributions.sum(0), products.vector - products.reference_vector, atol=0.01)
+
+
+def test_progress_cancelling_and_the_lock(bert):
+    """Between two batches the lock is free, and a stop is heeded."""
+    sentence, seen = sentence_of(bert), []
+
+    def progress(done, total):
+        assert bert.lock.acquire(blocking=False)
+        bert.lock.release()
+        assert not torch.is_inference_mode_enabled()
+        seen.append((done, total))
+
+    before = bert.forward_passes
+    bert.path_products(sentence, "unknown", 3, "mean", steps=3, progress=progress)
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert bert.forward_passes - before == 2 + 3
+    with pytest.raises(Cancelled):
+        bert.path_products(sentence, "unknown", 3, "mean", steps=3, is_cancelled=lambda: len(seen) >= 3)
+
+
+def test_the_model_is_left_as_it_was(bert):
+    blocks = len(bert.loaded.eager().encoder.layer)
+    bert.path_products(sentence_of(bert), "unknown", 1, "mean", steps=1)
+    eager = bert.loaded.eager()
+    assert len(eager.encoder.layer) == blocks == 3
+    assert eager.pooler is not None
+    assert len(bert.encoder.encoder.layer) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("dog", 3, "mean", 5), "reference"),
+        (("mask", 4, "mean", 5), "Layer 4"),
+        (("mask", 3, "own", 5), "own"),
+        (("mask", 3, "mean", 0), "0 steps"),
+    ],
+)
+def test_what_does_not_exist_is_refused(bert, arguments, said):
+    with pytest.raises(InputError, match=said):
+        bert.path_products(sentence_of(bert), *arguments)
+
+
+def test_a_long_text_is_refused(embedded):
+    with pytest.raises(InputError, match=str(MOST_TOKENS)):
+        embedded.path_products(sentence_of(embedded, "dog " * 200), "unknown", 6, "mean")

@@ -30,6 +30,8 @@ from components.model.embedding.sparse_vectors import expanded_pieces, sparse_ve
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
 from components.model.inside import InsideBlocks, OutputProjection
+from components.model.interventions.activations import activations
+from components.model.interventions.patched import patched_logits, patched_vectors
 from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
@@ -101,6 +103,10 @@ class Backend:
         self.sparse_vectors = partial(sparse_vectors, self.embedder)
         self.expanded_pieces = partial(expanded_pieces, self.embedder)
         self.multi_vectors = partial(multi_vectors, self.embedder)
+        # Passes in which activations are replaced.
+        self.activations = partial(activations, loaded)
+        self.patched_vectors = partial(patched_vectors, loaded)
+        self.patched_logits = partial(patched_logits, loaded)
         self._projection: OutputProjection | None = None
 
     @property

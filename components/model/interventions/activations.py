@@ -36,6 +36,11 @@ class Activations:
         for array in arrays_of(self):
             read_only(array)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory the arrays take, in bytes."""
+        return sum(array.nbytes for array in arrays_of(self))
+
     def at(self, site: Site, number: int, head: int | None = None) -> Float32:
         """The activation of all tokens at a site, float32 [token, dim or head_dim]."""
         arrays = {"layer": self.layers, "attention": self.attention, "feed_forward": self.feed_forward}

@@ -41,7 +41,7 @@ Ablation = Literal["zero", "mean", "resample"]
 _ARRAYS = ("layers", "heads", "attention", "feed_forward")  # of Activations
 SMALL_DIFFERENCE = 0.02  # of two outcomes: shares of a smaller difference are large numbers that mean little
 _SITES: dict[str, Site] = {"t": "layer", "h": "head", "a": "attention", "f": "feed_forward"}
-_CODE = re.compile(r"([th])(\d{1,3})\.(\d{1,3})|([af])(\d{1,3})")
+_CODE = re.compile(r"([th])([0-9]{1,3})\.([0-9]{1,3})|([af])([0-9]{1,3})")
 
 
 @dataclass(frozen=True)

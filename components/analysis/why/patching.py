@@ -40,6 +40,7 @@ MapKind = Literal["tokens", "heads", "parts"]
 Ablation = Literal["zero", "mean", "resample"]
 _ARRAYS = ("layers", "heads", "attention", "feed_forward")  # of Activations
 SMALL_DIFFERENCE = 0.02  # of two outcomes: shares of a smaller difference are large numbers that mean little
+NEAR = 1e-5  # of two cosines: the same text embedded twice may differ by that
 _SITES: dict[str, Site] = {"t": "layer", "h": "head", "a": "attention", "f": "feed_forward"}
 _CODE = re.compile(r"([th])([0-9]{1,3})\.([0-9]{1,3})|([af])([0-9]{1,3})")
 
@@ -293,11 +294,11 @@ def score_outcomes(a: float, b: float, patched: np.ndarray) -> Outcomes:
 def rank_outcomes(cosines: Outcomes, corpus: np.ndarray) -> Outcomes:
     """The rank of the text for the query C: 1 + the number of texts of a corpus that are nearer to C.
 
-    `corpus` has the cosines of the corpus's texts with C [text]; a text that is just as near does not count.
+    `corpus` has the cosines of the corpus's texts with C [text]; a text that is as near to within NEAR does not count.
     """
     ordered = np.sort(np.asarray(corpus, np.float64))
 
     def rank(values: Float64 | float) -> Float64:
-        return np.asarray(1 + len(ordered) - np.searchsorted(ordered, values, side="right"), np.float64)
+        return np.asarray(1 + len(ordered) - np.searchsorted(ordered, values + NEAR, side="right"), np.float64)
 
     return Outcomes(float(rank(cosines.of_a)), float(rank(cosines.of_b)), rank(cosines.patched))

@@ -182,7 +182,8 @@ def _draw_experiment(experiment: Experiment, kind: MapKind, outcome: str) -> Non
         return
     if prepared is None:
         return
-    if not prepared.alignment.differing and experiment.values == "patch":
+    alignment = prepared.alignment
+    if not alignment.differing and alignment.is_complete and experiment.values == "patch":
         st.info("**A and B have the same tokens for this model.** Choose two sentences that differ in a token.")
         return
     corpus = None

@@ -86,14 +86,9 @@ def experiment(backend, a_text, b_text):
 
 
 def test_everything_patched_is_a_and_nothing_is_b(bert):
-    a, b, source, (vector_a, vector_b) = experiment(bert, "the cat sat on the red hat", "the dog ran in the red bank")
-    tokens = [[patch for patch in row] for row in patching.map_of("tokens", bert.facts, len(b))]  # noqa: C416
-    every = [
-        patch
-        for kind in ("tokens", "heads", "parts")
-        for row in patching.map_of(kind, bert.facts, len(b))
-        for patch in row
-    ]
+    _, b, source, (vector_a, vector_b) = experiment(bert, "the cat sat on the red hat", "the dog ran in the red bank")
+    tokens, heads, parts = (patching.map_of(kind, bert.facts, len(b)) for kind in ("tokens", "heads", "parts"))
+    every = [patch for row in (*tokens, *heads, *parts) for patch in row]
     found = patching.measured(bert, b, source, [[], every, *tokens], "mean")
     np.testing.assert_allclose(found[0], vector_b, atol=1e-6)
     for vector in found[1:]:

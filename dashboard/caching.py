@@ -438,6 +438,12 @@ def preparations() -> Jobs:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def interventions() -> Jobs:
+    """Experiments in which activations are replaced; those of a pair of sentences take up to some megabytes."""
+    return Jobs(queue(), "preparation", keep=64, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def learnt_vectors() -> Jobs:
     """The vectors from which rankings are learnt, of two models at once: those of each take up to 512 MiB."""
     return Jobs(queue(), "preparation", keep=16, keep_bytes=1 << 30, retry_seconds=RETRY_SECONDS)

@@ -193,6 +193,21 @@ def _parse_runs(values: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
+def _parse_patches(values: list[str]) -> tuple[str, ...]:
+    """Codes of activations, as components.analysis.why.patching.Patch has them: "t4.2", "h3.5", "a2", "f2"."""
+    if len(values) > MOST_PATCHES:
+        raise ValueError(f"there are more than {MOST_PATCHES}")
+    for value in values:
+        if not is_patch(value):
+            raise ValueError("it names no activation")
+    return tuple(dict.fromkeys(values))
+
+
+def is_patch(code: str) -> bool:
+    """Whether a text is the code of an activation."""
+    return re.fullmatch(r"[th][0-9]{1,3}\.[0-9]{1,3}|[af][0-9]{1,3}", code) is not None
+
+
 def _parse_corpus(values: list[str]) -> str:
     value = _single(values)
     if not re.fullmatch(r"[0-9a-f]{32}", value):
@@ -207,6 +222,7 @@ def _layers_view() -> Setting:
 
 
 MOST_RUNS = 24
+MOST_PATCHES = 12  # made together
 LEAST_CANDIDATES, MOST_CANDIDATES = 2, 1_000  # of a query that are re-ranked
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
@@ -424,6 +440,13 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("score_split", "by", ("tokens", "words", "blocks"), WHY, words="split of the score"),
     _choice("split_reference", "ref", ("smallest", "unknown", "mask", "padding", "mean"), WHY, words="reference"),
     _number("split_steps", "steps", 24, 100, WHY, least=4, words="number of steps"),
+    _text("third_text", "xc", WHY, most=1_000, words="text C"),
+    _choice("experiment_map", "xm", ("tokens", "heads", "parts"), WHY, words="map of experiments"),
+    _choice("experiment_values", "xa", ("patch", "zero", "mean", "resample"), WHY, words="values put into B"),
+    _choice("experiment_outcome", "xo", ("cosine", "score", "rank"), WHY, words="outcome"),
+    _choice("experiment_numbers", "xv", ("share", "change"), WHY, words="numbers of the map"),
+    _number("experiment_seed", "xs", 0, 9_999, WHY, words="seed"),
+    Setting("patches", "xp", (), _parse_patches, lambda value: list(value), WHY),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

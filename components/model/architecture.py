@@ -190,6 +190,12 @@ def _shallow(module: Any) -> Any:
     return result
 
 
+def embedding_module(model: Any) -> torch.nn.Module:
+    """The module whose output is layer 0: in ELECTRA a projection follows the embeddings if their sizes differ."""
+    module: torch.nn.Module = getattr(model, "embeddings_project", model.embeddings)
+    return module
+
+
 def embedding_parts(
     model: Any, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:

@@ -32,6 +32,8 @@ from components.model.embedding.sparse_vectors import expanded_pieces, sparse_ve
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
 from components.model.inside import InsideBlocks, OutputProjection
+from components.model.interventions.activations import activations
+from components.model.interventions.patched import patched_logits, patched_vectors
 from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
@@ -107,6 +109,10 @@ class Backend:
         self.references = available_references(loaded)
         self.reference_vectors = partial(reference_vectors, loaded)
         self.path_products = partial(path_products, loaded)
+        # Passes in which activations are replaced.
+        self.activations = partial(activations, loaded)
+        self.patched_vectors = partial(patched_vectors, loaded)
+        self.patched_logits = partial(patched_logits, loaded)
         self._projection: OutputProjection | None = None
         self._block_norms: BlockNorms | None = None
 

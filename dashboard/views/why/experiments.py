@@ -2,14 +2,565 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
+from components.analysis.why import patching
+from components.analysis.why.patching import Outcomes, Patch
+from components.charts.why import experiments as charts
+from components.errors import InputError
+from dashboard import caching, settings, state
+from dashboard.corpora import current
+from dashboard.jobs import embedding, interventions, reranking
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.interventions import Experiment
+from dashboard.ready_made import ASSETS
+from dashboard.ui import controls, figures, messages, pair_choice, sentence_bar
+from dashboard.ui.wording import counted
+
 if TYPE_CHECKING:
+    from components.analysis.why.patching import MapKind
+    from components.arrays import Float32
     from components.model.backend import Backend
+    from dashboard.jobs.interventions import Ready, Values
+
+MAPS: dict[MapKind, str] = {"tokens": "Tokens by layer", "heads": "Heads", "parts": "Parts of blocks"}
+VALUES: dict[Values, str] = {
+    "patch": "A's activation",
+    "zero": "zeros",
+    "mean": "the mean of 50 sentences",
+    "resample": "another sentence's",
+}
+OUTCOMES = {"cosine": "Cosine with C", "score": "Cross-encoder", "rank": "Rank for C"}
+NUMBERS = {"share": "Share of the way, in %", "change": "Change"}
+FIGURE = "experiments_map"
+STRONGEST = 5  # cells that are offered beside the map
+_WHOLE = "_whole_page"  # session key: the sentences changed, so that the bar above has to be drawn again
+
+
+class MinimalPair(NamedTuple):
+    """A ready-made experiment: two sentences that differ in a word or two, and a text to compare them with."""
+
+    title: str
+    a: str
+    b: str
+    c: str
+    look_for: str
+
+
+@cache
+def minimal_pairs() -> tuple[MinimalPair, ...]:
+    """The pairs of assets/patching_pairs.json."""
+    rows = json.loads((ASSETS / "patching_pairs.json").read_text(encoding="utf-8"))
+    return tuple(MinimalPair(**row) for row in rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """What the view is about, once the sentences are read."""
+
+    experiment: Experiment
+    prepared: Ready
+    outcome: str
+    corpus: Float32 | None  # the cosines of the corpus's texts with C, for ranks
+
+    @property
+    def is_patching(self) -> bool:
+        return self.experiment.values == "patch"
+
+    @property
+    def noun(self) -> str:
+        return {"cosine": "cosine", "score": "score", "rank": "rank"}[self.outcome]
+
+    def outcomes(self, values: Float32) -> Outcomes:
+        """The outcome of B's vectors, or logits [experiment, dim]."""
+        outputs, label = self.prepared.outputs, self.experiment.label
+        if self.outcome == "score":
+            found = patching.score_outcomes(outputs[0, label], outputs[1, label], values[:, label])
+        else:
+            found = patching.cosine_outcomes(outputs[0], outputs[1], values, outputs[2])
+            if self.outcome == "rank" and self.corpus is not None:
+                found = patching.rank_outcomes(found, self.corpus)
+        return found if self.is_patching else Outcomes(math.nan, found.of_b, found.patched)
+
+    def number(self, value: float) -> str:
+        """An outcome as people read it."""
+        return f"{value:,.0f}" if self.outcome == "rank" else f"{value:.3f}".replace("-", "−")
+
+    def change(self, value: float) -> str:
+        """A change of the outcome, with its sign."""
+        return (f"{value:+,.0f}" if self.outcome == "rank" else f"{value:+.3f}").replace("-", "−")
+
+    def name(self, patch: Patch, short: bool = False) -> str:
+        """An activation in words."""
+        if patch.site == "head":
+            return f"head {patch.index} of block {patch.number}"
+        if patch.site != "layer":
+            part = "attention output" if patch.site == "attention" else "feed-forward output"
+            return f"{part} of block {patch.number}"
+        position = patch.index or 0
+        own = f"“{self.prepared.b.tokens[position].piece}”"
+        if short:
+            return f"{own} at layer {patch.number}"
+        other = self.prepared.alignment.counterpart(position)
+        piece = own if other is None else f"“{self.prepared.a.tokens[other].piece}”"
+        place = "" if piece == own or not self.is_patching else f" in the place of {own}"
+        return f"{piece if self.is_patching else own}{place} at layer {patch.number}"
 
 
 def draw(backend: Backend) -> None:
-    """Draw the view."""
-    st.info(backend.spec.title)
+    """Draw the choice of an experiment, the map of all experiments, and those that are chosen together."""
+    if st.session_state.pop(_WHOLE, False):
+        st.rerun()
+    if "sentences" not in st.session_state:  # nothing was chosen yet: open with sentences that differ in a word
+        _put_pair(minimal_pairs()[0])
+        st.rerun()  # the whole page, because the bar above shows the sentences too
+    if messages.no_sentences():
+        return
+    _ready_made()
+    ready_made = _pair_on_display()
+    with controls.row():
+        pair = pair_choice.choose(always=True)
+        third = str(
+            controls.bind(
+                "third_text",
+                st.text_input,
+                "Text C",
+                max_chars=1_000,
+                placeholder="sentence A itself" if ready_made is None else ready_made.c,
+                help="The text that A and B are compared with. Empty: the one of the ready-made pair, or sentence A itself.",
+                width=round(210 * controls.scale()),
+            )
+        )
+        kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
+        outcome = controls.pick("experiment_outcome", "Outcome", OUTCOMES)
+        panel = controls.options()
+    with panel:
+        values = cast(
+            "Values",
+            controls.pick(
+                "experiment_values",
+                "Put into B",
+                cast("dict[str, str]", VALUES),
+                caching.glossary()["activation patching"] + " " + caching.glossary()["ablation"],
+            ),
+        )
+        if values == "resample":
+            controls.number("experiment_seed", "Seed: which sentence", 0, 99, 0)
+        if values == "patch":
+            controls.choice("experiment_numbers", "Numbers", NUMBERS)
+        pooling = controls.sentence_vector([backend]) if outcome != "score" else backend.own_pooling
+    first, second = pair.first, pair.second or pair.first
+    if first == second and values == "patch":
+        st.info("**A and B are the same sentence.** Choose two that differ in a word or a few, or a ready-made pair.")
+        return
+    seed = int(state.get("experiment_seed"))
+    c = third.strip() or (first if ready_made is None else ready_made.c)
+    if outcome == "score":
+        stage = reranking.cross_encoder()
+        if stage is None:
+            return
+        experiment = Experiment(stage.backend, first, second, c, None, stage.label or 0, values, seed)
+    else:
+        experiment = Experiment(backend, first, second, c, pooling, 0, values, seed)
+    _draw_experiment(experiment, kind, outcome)
+
+
+def _draw_experiment(experiment: Experiment, kind: MapKind, outcome: str) -> None:
+    try:
+        prepared = interventions.ready(experiment, "experiments")
+    except InputError as problem:
+        st.info(f"**{messages.escape(problem.problem)}** {messages.escape(problem.expected)} {problem.fix}")
+        return
+    if prepared is None:
+        return
+    alignment = prepared.alignment
+    if not alignment.differing and alignment.is_complete and experiment.values == "patch":
+        st.info("**A and B have the same tokens for this model.** Choose two sentences that differ in a token.")
+        return
+    corpus = None
+    if outcome == "rank":
+        corpus = _corpus_cosines(experiment, prepared)
+        if corpus is None:
+            return
+    shown = _Shown(experiment, prepared, outcome, corpus)
+    grid = patching.map_of(kind, experiment.backend.facts, len(prepared.b))
+    cells = [
+        patch for row in grid for patch in row if patch.site != "layer" or patch.index in prepared.source.positions
+    ]
+    values = interventions.results(
+        experiment,
+        prepared,
+        [[patch] for patch in cells],
+        f"{counted(len(cells), 'experiment')}",
+        "experiments_map_job",
+    )
+    if values is None:
+        return
+    patches = _chosen(shown)
+    # All of them together, then each alone.
+    both = [patches, *([patch] for patch in patches)] if patches else []
+    joint = interventions.results(experiment, prepared, both, "The chosen patches", "experiments_joint_job")
+    if joint is None:
+        return
+    _draw_results(shown, kind, grid, cells, shown.outcomes(values), patches, shown.outcomes(joint) if both else None)
+
+
+def _draw_results(
+    shown: _Shown,
+    kind: MapKind,
+    grid: list[list[Patch]],
+    cells: list[Patch],
+    found: Outcomes,
+    patches: list[Patch],
+    joint: Outcomes | None,
+) -> None:
+    st.markdown(f":material/insights: {_headline(shown, cells, found, patches, joint)}")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _map(shown, kind, grid, cells, found, patches)
+    with right:
+        _list(shown, cells, found, patches, joint)
+    _notes(shown)
+    figures.reading(_read(shown, kind, found), _NOT_SHOWN[shown.is_patching])
+
+
+def _pair_on_display() -> MinimalPair | None:
+    """The ready-made pair that the session's sentences are, if C is its text too."""
+    pair = next((pair for pair in minimal_pairs() if state.get("sentences") == (pair.a, pair.b)), None)
+    return None if pair is None or state.get("third_text") not in ("", pair.c) else pair
+
+
+def _ready_made() -> None:
+    """The ready-made pairs; the one on display is marked."""
+    pairs, shown = minimal_pairs(), _pair_on_display()
+    st.session_state["w_minimal_pair"] = None if shown is None else shown.title
+    by_title = {pair.title: pair for pair in pairs}
+    with st.container(key="row_ready"):
+        controls.checked(
+            st.pills,
+            "Ready-made pairs",
+            options=by_title,
+            key="w_minimal_pair",
+            label_visibility="collapsed",
+            on_choice=lambda title: _choose_pair(by_title[title]),
+        )
+
+
+def _put_pair(pair: MinimalPair) -> None:
+    sentence_bar.replace((pair.a, pair.b))
+    for name, value in {"sentence_a": 0, "sentence_b": 2, "third_text": ""}.items():
+        state.put(name, value)
+
+
+def _choose_pair(pair: MinimalPair) -> None:
+    _put_pair(pair)
+    state.put("patches", ())
+    st.session_state[_WHOLE] = True
+
+
+def _corpus_cosines(experiment: Experiment, prepared: Ready) -> Float32 | None:
+    """The cosine of each text of the session's corpus with C; None while the corpus is embedded."""
+    index = embedding.index_of(EmbedRequest.of_session(experiment.backend), current.corpus(), "experiments")
+    if index is None or experiment.pooling is None:
+        return None
+    layer = experiment.backend.facts.layers
+    if (layer, experiment.pooling) not in index.engines:
+        st.info(
+            "The corpus was not embedded with this sentence vector at the last layer. Choose another one in “Options”."
+        )
+        return None
+    vector = prepared.outputs[2]
+    engine = index.engine(layer, experiment.pooling)
+    return engine.scores(np.pad(vector, (0, engine.vectors.shape[1] - len(vector))))
+
+
+def _chosen(shown: _Shown) -> list[Patch]:
+    """The chosen patches that this model and these sentences have."""
+    codes: tuple[str, ...] = state.get("patches")
+    patches = [Patch.parse(code) for code in codes]
+    facts, positions = shown.experiment.backend.facts, shown.prepared.source.positions
+    kept = [patch for patch in patches if patch.exists(facts, positions)]
+    if len(kept) < len(patches):
+        gone = ", ".join(patch.code for patch in patches if patch not in kept)
+        state.refuse(
+            "patches",
+            tuple(patch.code for patch in kept),
+            f"The patches {gone} are not available for these sentences and this model.",
+        )
+    return kept
+
+
+def _add(code: str) -> None:
+    patches: tuple[str, ...] = state.get("patches")
+    if code in patches:
+        return
+    if len(patches) >= settings.MOST_PATCHES:
+        state.notice(f"At most {settings.MOST_PATCHES} patches are made together: remove one first.", page="why")
+        return
+    state.put("patches", (*patches, code))
+
+
+def _remove(code: str) -> None:
+    state.put("patches", tuple(other for other in state.get("patches") if other != code))
+
+
+def _clicked(kind: MapKind) -> None:
+    points = st.session_state[FIGURE].selection.points
+    cell = points[0].get("customdata") if points else None
+    # A browser can send anything: the patch itself is checked when it is drawn.
+    if isinstance(cell, list | tuple) and len(cell) == 2 and all(isinstance(item, int | float) for item in cell):
+        code = _code(kind, int(cell[0]), int(cell[1]))
+        if settings.is_patch(code):
+            _add(code)
+
+
+def _code(kind: MapKind, row: int, column: int) -> str:
+    """The code of a map's cell."""
+    if kind == "parts":
+        return f"{'f' if column else 'a'}{row}"
+    return f"{'t' if kind == 'tokens' else 'h'}{row}.{column}"
+
+
+def _headline(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> str:
+    """What the chosen patches do together; without any, what the strongest of the map does."""
+    if joint is not None:
+        return _effect(shown, patches, joint, 0)
+    best = _strongest(found)
+    if best is None:
+        return "No activation of this map can be replaced."
+    return _effect(shown, [cells[best]], found, best)
+
+
+def _strongest(found: Outcomes) -> int | None:
+    """The cell that moves B's outcome most: towards A where it is patched from A."""
+    effects = np.abs(found.changes) if found.shares is None else found.shares
+    return int(np.argmax(effects)) if len(effects) else None
+
+
+def _effect(shown: _Shown, patches: list[Patch], found: Outcomes, row: int) -> str:
+    """One sentence on what some patches do together."""
+    b, patched = shown.number(found.of_b), shown.number(found.patched[row])
+    what = messages.escape(shown.name(patches[0])) if len(patches) == 1 else f"these {len(patches)} activations"
+    if shown.is_patching:
+        what = f"Putting A's {what} into B" if len(patches) == 1 else f"Putting {what} of A into B"
+        if found.shares is not None:
+            a, share = shown.number(found.of_a), 100 * found.shares[row]
+            way = f"{share:.0f} % of the way from {b} to {a}" if share >= 0 else f"away from {a}, from {b} to {patched}"
+            return f"{what} moves the {shown.noun} **{way}**."
+    else:
+        by = {"zero": "zeros", "mean": "its mean over 50 sentences", "resample": "that of another sentence"}
+        what = f"Replacing {what} by {by[shown.experiment.values]}"
+    change = found.changes[row]
+    if abs(change) < 0.0005:
+        return f"{what} **does not change** the {shown.noun} of {b}."
+    verb = "raises" if change > 0 else "lowers"
+    if shown.outcome == "rank":
+        verb = "changes"
+    return f"{what} {verb} the {shown.noun} **from {b} to {patched}** ({shown.change(change)})."
+
+
+def _map(
+    shown: _Shown, kind: MapKind, grid: list[list[Patch]], cells: list[Patch], found: Outcomes, patches: list[Patch]
+) -> None:
+    as_share = found.shares is not None and state.get("experiment_numbers") == "share"
+    effects = found.shares if as_share and found.shares is not None else found.changes
+    number = {patch: row for row, patch in enumerate(cells)}
+    values = np.full((len(grid), len(grid[0])), np.nan)
+    hints = [["" for _ in row] for row in grid]
+    for row, line in enumerate(grid):
+        for column, patch in enumerate(line):
+            if patch in number:
+                values[row, column] = effects[number[patch]]
+                hints[row][column] = _hint(shown, patch, found, number[patch])
+    tokens, alignment = shown.prepared.b.tokens, shown.prepared.alignment
+    if kind == "tokens":
+        rows, row_title, columns = [str(layer) for layer in range(len(grid))], "layer", [item.piece for item in tokens]
+        column_title = "token of B" + (" (bold: another token in A)" if shown.is_patching else "")
+    elif kind == "heads":
+        rows, row_title = [str(block) for block in range(len(grid))], "block"
+        columns, column_title = [str(head) for head in range(len(grid[0]))], "head"
+    else:
+        rows, row_title = [str(block) for block in range(len(grid))], "block"
+        columns, column_title = ["attention", "feed-forward"], "output of"
+    names = {"tokens": "each token at each layer", "heads": "each head", "parts": "each part of each block"}
+    largest = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
+    figures.figure(
+        charts.effect_map(
+            values,
+            rows,
+            columns,
+            "Share of the way from B to A, in %" if as_share else f"Change of the {shown.noun} with C",
+            row_title=row_title,
+            column_title=column_title,
+            hints=hints,
+            limit=1.0 if as_share else max(largest, 0.01),
+            as_percent=as_share,
+            digits=0 if shown.outcome == "rank" else 2,
+            chosen=[
+                (row, column) for row, line in enumerate(grid) for column, patch in enumerate(line) if patch in patches
+            ],
+            marked_columns=alignment.differing if kind == "tokens" and shown.is_patching else (),
+        ),
+        key=FIGURE,
+        alt=f"Map of {len(cells)} experiments: the effect of {names[kind]} on the {shown.noun} with text C",
+        table=lambda: _table(shown, cells, found),
+        on_select=partial(_clicked, kind),  # a callback must not keep the results
+        select_many=False,
+    )
+
+
+def _hint(shown: _Shown, patch: Patch, found: Outcomes, row: int) -> str:
+    name = shown.name(patch)
+    lines = [
+        name[0].upper() + name[1:],
+        f"{shown.noun} {shown.number(found.patched[row])} ({shown.change(found.changes[row])})",
+    ]
+    if found.shares is not None:
+        lines.append(f"{100 * found.shares[row]:.1f} % of the way from B to A")
+    return "\n".join(lines)
+
+
+def _table(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> pd.DataFrame:
+    columns: dict[str, Any] = {
+        "code": [patch.code for patch in cells],
+        "activation": [shown.name(patch) for patch in cells],
+        shown.noun: found.patched.round(5),
+        "change": found.changes.round(5),
+    }
+    if found.shares is not None:
+        columns["share"] = found.shares.round(5)
+    return pd.DataFrame(columns)
+
+
+def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> None:
+    """The chosen patches with a button to remove each, their joint effect, and the strongest cells to add."""
+    pair = _pair_on_display()
+    if pair is not None and shown.is_patching and shown.outcome == "cosine":
+        st.markdown(f":material/lightbulb: {pair.look_for}")
+    left = f"{shown.noun.capitalize()} with C: **{shown.number(found.of_b)}** for B"
+    st.markdown(left + (f", **{shown.number(found.of_a)}** for A." if shown.is_patching else "."))
+    if joint is None:
+        st.caption("Click cells of the map to make several patches at once, or choose one here.")
+    else:
+        for row, patch in enumerate(patches, start=1):
+            with st.container(
+                horizontal=True, vertical_alignment="center", gap="small", wrap=False, key=f"patch_{patch.code}"
+            ):
+                st.button(
+                    "Remove",
+                    key=f"remove_{patch.code}",
+                    icon=":material/close:",
+                    help=f"Remove {shown.name(patch, short=True)}",
+                    on_click=_remove,
+                    args=(patch.code,),
+                )
+                st.markdown(f"{messages.escape(shown.name(patch))}: **{_short(shown, joint, row)}**")
+        if len(patches) > 1:
+            alone = joint.changes[1:].sum() if joint.shares is None else joint.shares[1:].sum()
+            total = shown.change(alone) if joint.shares is None else f"{100 * alone:.0f} %"
+            st.markdown(f"Together: **{_short(shown, joint, 0)}**. The single effects sum to {total}.")
+            st.button("Remove all", key="remove_all_patches", on_click=state.put, args=("patches", ()))
+    effects = np.abs(found.changes) if found.shares is None else found.shares
+    order = [cells[row] for row in np.argsort(-effects, kind="stable").tolist() if cells[row] not in patches]
+    offered = {patch.code: shown.name(patch, short=True) for patch in order[:STRONGEST]}
+    if offered:
+        st.session_state["w_add_patch"] = None
+        controls.checked(
+            st.pills,
+            "Add one of the strongest",
+            options=offered,
+            format_func=lambda code: messages.escape(offered.get(code, "")),
+            key="w_add_patch",
+            wrap=True,
+            on_choice=_add,
+        )
+
+
+def _short(shown: _Shown, found: Outcomes, row: int) -> str:
+    """An effect in a few characters."""
+    patched = shown.number(found.patched[row])
+    if found.shares is None:
+        return f"{shown.change(found.changes[row])} ({shown.noun} {patched})"
+    return f"{100 * found.shares[row]:.0f} % ({shown.noun} {patched})".replace("-", "−")
+
+
+def _notes(shown: _Shown) -> None:
+    """What is special about these sentences."""
+    prepared, notes = shown.prepared, []
+    if shown.is_patching:
+        alignment = prepared.alignment
+        if not alignment.is_complete:
+            positions = set(alignment.positions)
+            missing = [f"“{item.piece}”" for item in prepared.b.tokens if item.position not in positions]
+            matched = {first for first, _ in alignment.pairs}
+            extra = [f"“{item.piece}”" for item in prepared.a.tokens if item.position not in matched]
+            parts = [f"{', '.join(tokens)} of {name}" for name, tokens in (("A", extra), ("B", missing)) if tokens]
+            notes.append(
+                f"A has {len(prepared.a)} tokens and B {len(prepared.b)}: only those that both have can be patched. "
+                f"{messages.escape(' and '.join(parts))} {'have' if len(extra) + len(missing) > 1 else 'has'} no counterpart."
+            )
+        if shown.outcomes(prepared.outputs[:1]).shares is None:
+            notes.append(
+                f"A and B differ by less than {patching.SMALL_DIFFERENCE} here, too little to take a share of: the map shows "
+                "the change itself."
+            )
+    elif prepared.other:
+        notes.append(f"The other sentence: {messages.escape(prepared.other)}")
+    if shown.outcome == "rank":
+        corpus = current.corpus()
+        notes.append(
+            f"The rank is 1 + the number of texts of {messages.escape(corpus.name)} ({len(corpus):,}) that are nearer to C: "
+            "the nearer the text, the lower its rank."
+        )
+    if shown.outcome == "score":
+        notes.append(
+            f"{messages.escape(shown.experiment.backend.spec.title)} reads each sentence together with C as one input, and the "
+            "patches are made in it: its layers, heads and tokens, of which those after the first [SEP] are C's."
+        )
+    for note in notes:
+        st.caption(note)
+
+
+def _read(shown: _Shown, kind: MapKind, found: Outcomes) -> str:
+    cell = {
+        "tokens": "Each cell is one token's vector at one layer (layer 0: before the first block).",
+        "heads": "Each cell is one attention head: what it passes on at all tokens, before the heads are mixed.",
+        "parts": "Each cell is what the attention or the feed-forward part of a block adds to all tokens.",
+    }[kind]
+    if not shown.is_patching:
+        return (
+            f"{cell} It is replaced in B, everything after it is computed anew, and the {shown.noun} is measured again. "
+            "Blue cells lower it: it depended on them. Blocks and heads count from 0."
+        )
+    share = (
+        "100 means that this activation alone makes B as near to C as A is, 0 that it changes nothing; a negative number leads "
+        "away from A."
+        if found.shares is not None
+        else "Orange raises it, blue lowers it."
+    )
+    return (
+        f"{cell} B is run with A's in its place, everything after it is computed anew, and the {shown.noun} with C is "
+        f"measured. {share} Blocks and heads count from 0 "
+        "([Vig et al. 2020](https://arxiv.org/abs/2004.12265), [Meng et al. 2022](https://arxiv.org/abs/2202.05262))."
+    )
+
+
+_SAME_FOR_BOTH = (
+    "The model is in a state that no text puts it into, and later parts may make up for what was replaced. It is one pair of "
+    "sentences: others may give another map."
+)
+_NOT_SHOWN = {
+    True: "That the model uses an activation in this way in general: it is enough for the difference here, and others may be "
+    f"as well, so that the numbers need not sum to 100. {_SAME_FOR_BOTH}",
+    False: "What an activation is for: replacing it also breaks what does not depend on its content, with zeros most of all. "
+    f"{_SAME_FOR_BOTH}",
+}

@@ -1,0 +1,1 @@
+"""Figures of what makes two texts similar."""

@@ -1,0 +1,104 @@
+"""Maps of experiments: one cell for each activation that was replaced, with its effect in colour and in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+MOST_NUMBERED = 16  # columns: with more, the numbers would run into each other
+MOST_LETTERS = 64  # of all columns' labels, if each were as long as the longest: with more they stand upright
+_CELL, _HALF = 40, 0.5  # pixels: height of a row; half a cell in the axes' units
+
+
+def effect_map(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    *,
+    row_title: str,
+    column_title: str,
+    hints: Sequence[Sequence[str]],
+    limit: float,
+    as_percent: bool,
+    digits: int = 2,
+    chosen: Collection[tuple[int, int]] = (),
+    marked_columns: Collection[int] = (),
+) -> go.Figure:
+    """Effects [row, column] as coloured cells, row 0 at the bottom; NaN stays empty.
+
+    Colours reach from -`limit` to `limit`, grey in the middle. The numbers are per cent (without the sign), or have so many
+    `digits`. `hints` [row][column] are shown where a person points. The cells `chosen` get a frame, and the labels of
+    `marked_columns` are bold. Clicks hit an invisible point in each cell, whose `customdata` is [row, column], because a
+    heatmap itself reports no clicks.
+    """
+    n_rows, n_columns = values.shape
+    cells = [(row, column) for row in range(n_rows) for column in range(n_columns) if np.isfinite(values[row, column])]
+    figure = go.Figure(
+        theme.heatmap(
+            values,
+            list(range(n_columns)),
+            list(range(n_rows)),  # type: ignore[arg-type] - plotly takes numbers as well
+            "",
+            (-limit, limit),
+            colorscale=theme.DIVERGING,
+            showscale=False,
+            text=[[_number(value, as_percent, digits) for value in row] for row in values],
+            texttemplate="%{text}" if n_columns <= MOST_NUMBERED else None,
+            textfont={"color": "#14181F"},
+            hoverinfo="skip",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    figure.add_scatter(
+        x=[column for _, column in cells],
+        y=[row for row, _ in cells],
+        mode="markers",
+        marker={"symbol": "square", "size": 36, "opacity": 0},
+        customdata=[list(cell) for cell in cells],
+        text=["<br>".join(theme.plain(line, 90) for line in hints[row][column].splitlines()) for row, column in cells],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+        name="cells",
+        # A selection does not change the points: the frame shows it.
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+    )
+    for row, column in chosen:
+        figure.add_shape(
+            type="rect",
+            x0=column - _HALF,
+            x1=column + _HALF,
+            y0=row - _HALF,
+            y1=row + _HALF,
+            line={"color": theme.VERMILION, "width": 4},
+        )
+    labels = [theme.plain(name, 16) for name in columns]
+    is_level = n_columns * max(map(len, columns), default=0) <= MOST_LETTERS
+    figure.update_xaxes(
+        title=column_title,
+        tickvals=list(range(n_columns)),
+        ticktext=[f"<b>{name}</b>" if column in marked_columns else name for column, name in enumerate(labels)],
+        tickangle=0 if is_level else -90,
+        range=[-_HALF, n_columns - _HALF],
+    )
+    figure.update_yaxes(
+        title=row_title, tickvals=list(range(n_rows)), ticktext=list(rows), range=[-_HALF, n_rows - _HALF]
+    )
+    figure.update_xaxes(showgrid=False, zeroline=False, fixedrange=True)
+    figure.update_yaxes(showgrid=False, zeroline=False, fixedrange=True)
+    figure.update_layout(dragmode="pan", clickmode="event+select")
+    return theme.finish(figure, title, 130 + _CELL * max(5, n_rows))
+
+
+def _number(value: float, as_percent: bool, digits: int) -> str:
+    if not np.isfinite(value):
+        return ""
+    # A minus sign as in print; no "-0".
+    text = f"{100 * value:.0f}" if as_percent else f"{value:+.{digits}f}"
+    return text.replace("-", "−") if text.strip("+-0.") else "0"

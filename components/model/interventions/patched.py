@@ -1,0 +1,222 @@
+"""Passes in which chosen activations are replaced, many such experiments in one batch.
+
+An experiment is a list of replacements: the state of some tokens at a layer, the output of an attention head, or what a
+block's attention or feed-forward part adds. All experiments of a batch read the same input, once per row, and each row
+gets replacements of its own: the 72 heads of a small model are 72 rows of a single forward pass. Everything after a
+replaced activation is computed anew from it (Vig et al. 2020; Meng et al. 2022).
+
+    layer l      the state of the tokens at layer l, as in a trace; layer 0 is replaced before the first block
+    head h       of block b: its weighted values, before the output projection mixes the heads
+    attention    of block b: after the output projection, before residual and LayerNorm
+    feed-forward of block b: after its second dense layer, before residual and LayerNorm
+
+The replacements are made by hooks on the library's own modules. Hooks on a shared model fire for everybody's passes, so
+they are placed, used and removed under the model's lock, also if the pass fails. The lock is held for one chunk of rows
+at a time: other sessions' passes go in between.
+
+What it does not do: padding. All rows have the same length, so that no position is padding and no mask is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from components.arrays import Float32
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.model import loading
+from components.model.architecture import block_modules, embedding_module
+from components.model.embedding.batch_pooling import pooled_states
+from components.model.interventions.activations import Site, unpadded_inputs
+from components.model.loaded import LoadedModel, numpy_of
+from components.model.trace import Pooling, TokenizedSentence
+
+CHUNK_TOKENS = 3_072  # of one pass, all rows together
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """One activation of an input, and the values that it gets."""
+
+    site: Site
+    number: int  # a layer 0..L, or a block 0..L-1
+    positions: tuple[int, ...]  # the tokens whose activation is replaced
+    values: Float32  # [position, dim]; of a head [position, head_dim]
+    head: int | None = None
+
+
+Experiment = Sequence[Replacement]  # an empty one changes nothing
+
+
+def patched_vectors(
+    model: LoadedModel,
+    sentence: TokenizedSentence,
+    experiments: Sequence[Experiment],
+    pooling: Pooling,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Float32:
+    """The vector of one text at the last layer after each experiment, float32 [experiment, dim], not normalised.
+
+    `progress(done, total)` counts experiments. Raises IndexError for a token, layer, block or head that does not exist,
+    ModelError for vectors that are not finite, Cancelled.
+    """
+    head = model.head if pooling == "own" else None
+    plain: Pooling = pooling if head is None else head.pooling
+    tokens = len(sentence)
+
+    def read(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        states = model.encoder(**inputs).last_hidden_state  # [row, token, dim]
+        keep = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+        lengths = keep.sum(dim=1)
+        return pooled_states([states], (plain,), keep, lengths, keep.float() / tokens)[0, 0]
+
+    vectors = _in_chunks(model, sentence, experiments, read, progress, is_cancelled)
+    return vectors if head is None else head.apply(vectors)
+
+
+def patched_logits(
+    model: LoadedModel,
+    sentence: TokenizedSentence,
+    experiments: Sequence[Experiment],
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Float32:
+    """The logits of a pair of texts after each experiment, float32 [experiment, label].
+
+    As `patched_vectors`, for a cross-encoder. Raises ModelError for a model without a scoring head.
+    """
+    scorer = model.pair_scorer()
+
+    def read(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        logits: torch.Tensor = scorer(**inputs).logits
+        return logits
+
+    return _in_chunks(model, sentence, experiments, read, progress, is_cancelled)
+
+
+def _in_chunks(
+    model: LoadedModel,
+    sentence: TokenizedSentence,
+    experiments: Sequence[Experiment],
+    read: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> Float32:
+    """What `read` makes of each experiment's pass, float32 [experiment, dim]."""
+    for experiment in experiments:
+        for replacement in experiment:
+            _check(model, sentence, replacement)
+    per_pass = max(1, CHUNK_TOKENS // len(sentence))
+    results: list[Float32] = []
+    for start in range(0, len(experiments), per_pass):
+        if is_cancelled():
+            raise Cancelled
+        chunk = experiments[start : start + per_pass]
+        inputs, changes = unpadded_inputs(model, sentence, len(chunk)), _changes(model, chunk)
+        with model.forward_pass(), _placed(model.encoder, changes, len(sentence)):
+            results.append(numpy_of(read(inputs)))
+        if not np.isfinite(results[-1]).all():
+            raise loading.not_finite(model.spec.title)
+        progress(start + len(chunk), len(experiments))
+    return np.concatenate(results) if results else np.empty((0, 0), np.float32)
+
+
+def _check(model: LoadedModel, sentence: TokenizedSentence, replacement: Replacement) -> None:
+    facts, tokens = model.facts, len(sentence)
+    most = facts.layers if replacement.site == "layer" else facts.layers - 1
+    if not 0 <= replacement.number <= most:
+        raise IndexError(f"{replacement.site} {replacement.number} is not within 0..{most}")
+    if not all(0 <= position < tokens for position in replacement.positions):
+        raise IndexError(f"positions {replacement.positions} are not all within 0..{tokens - 1}")
+    if (replacement.site == "head") != (replacement.head is not None):
+        raise ValueError("a head's number is needed for a head, and for nothing else")
+    if replacement.head is not None and not 0 <= replacement.head < facts.heads:
+        raise IndexError(f"head {replacement.head} is not within 0..{facts.heads - 1}")
+
+
+@dataclass(eq=False)
+class _Change:
+    """What is written into one module's tensor [row, token, head, dim], where all but heads count as one head."""
+
+    rows: torch.Tensor  # int64 [change]
+    positions: torch.Tensor  # int64 [change]
+    heads: torch.Tensor  # int64 [change]
+    values: torch.Tensor  # float32 [change, dim]
+    of_heads: int  # how many the last axis is cut into
+
+
+def _changes(model: LoadedModel, experiments: Sequence[Experiment]) -> dict[tuple[Site, int], _Change]:
+    """All replacements of a batch by the place where they are made, on the model's device."""
+    collected: dict[tuple[Site, int], list[tuple[int, Replacement]]] = {}
+    for row, experiment in enumerate(experiments):
+        for replacement in experiment:
+            if replacement.positions:
+                collected.setdefault((replacement.site, replacement.number), []).append((row, replacement))
+    changes = {}
+    for place, items in collected.items():
+        # A cell that a row names twice has the last value: which write wins would not be certain in a tensor.
+        cells = {
+            (row, position, item.head or 0): value
+            for row, item in items
+            for position, value in zip(item.positions, item.values, strict=True)
+        }
+        indices = torch.tensor(list(cells), dtype=torch.int64, device=model.device)  # [change, (row, position, head)]
+        values = torch.from_numpy(np.stack(list(cells.values()))).to(model.device, torch.float32)
+        of_heads = model.facts.heads if place[0] == "head" else 1
+        changes[place] = _Change(indices[:, 0], indices[:, 1], indices[:, 2], values, of_heads)
+    return changes
+
+
+@contextmanager
+def _placed(encoder: Any, changes: dict[tuple[Site, int], _Change], tokens: int) -> Iterator[None]:
+    """Hooks that make these changes in a pass within this context; every hook is removed at its end."""
+    blocks = block_modules(encoder)
+    with ExitStack() as hooks:
+        for (site, number), change in changes.items():
+            writer = _Writer(change, tokens)
+            if site == "head":
+                handle = blocks[number].attention_dense.register_forward_pre_hook(writer.before)
+            else:
+                if site == "layer":
+                    module = blocks[number - 1].feed_forward_norm if number else embedding_module(encoder)
+                else:
+                    module = (
+                        blocks[number].attention_dense if site == "attention" else blocks[number].feed_forward_dense
+                    )
+                handle = module.register_forward_hook(writer.after)
+            hooks.callback(handle.remove)
+        yield
+
+
+class _Writer:
+    """Hooks that return a module's tensor [row, token, dim] with the changes made.
+
+    With chunk_size_feed_forward in its configuration a model runs the feed-forward part several times in a pass, each
+    time for the next few tokens: the positions are then counted from the first of them.
+    """
+
+    def __init__(self, change: _Change, tokens: int) -> None:
+        self._change, self._tokens, self._first = change, tokens, 0
+
+    def before(self, module: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        return (self._written(arguments[0]), *arguments[1:])
+
+    def after(self, module: Any, arguments: Any, output: torch.Tensor) -> torch.Tensor:
+        return self._written(output)
+
+    def _written(self, tensor: torch.Tensor) -> torch.Tensor:
+        change, first, count = self._change, self._first, tensor.shape[1]
+        self._first = (first + count) % self._tokens
+        here = (change.positions >= first) & (change.positions < first + count)
+        changed = tensor.clone()
+        by_head = changed.view(*tensor.shape[:2], change.of_heads, -1)  # [row, token, head, dim]
+        by_head[change.rows[here], change.positions[here] - first, change.heads[here]] = change.values[here].to(
+            tensor.dtype
+        )
+        return changed

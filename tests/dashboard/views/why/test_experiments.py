@@ -1,0 +1,213 @@
+"""Why, "Experiments": what is shown is what the analysis gives, and an address restores it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.analysis.why import patching
+from components.analysis.why.patching import FromSentence, Patch
+from components.arrays import cosine
+from components.model.backend import Backend
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
+from components.retrieval.corpora.corpus import Corpus
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.settings import MOST_PATCHES
+from dashboard.views.why import experiments
+from tests.dashboard.conftest import Open, figures, setting, settled, texts
+
+PARIS = experiments.minimal_pairs()[0]
+
+
+def loaded(key: str) -> Backend:
+    """A model that the pages use."""
+    job = caching.models().request(parse_model(key))
+    assert job.finished.wait(120)
+    result: Backend = job.result
+    return result
+
+
+def opened(open_page: Open, **address: Any) -> AppTest:
+    app = settled(open_page("why", view="experiments", **address))
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def expected(codes: list[list[str]], pair: experiments.MinimalPair = PARIS) -> patching.Outcomes:
+    """The outcomes of lists of patches on a ready-made pair, without the page."""
+    backend = loaded("embedded")
+    a, b, c = backend.tokenize([pair.a, pair.b, pair.c])
+    places = {second: first for first, second in patching.align_tokens(a, b).pairs}
+    source = FromSentence(backend.activations(a), places)
+    vectors = [backend.patched_vectors(item, [[]], "mean")[0] for item in (a, b, c)]
+    patches = [[Patch.parse(code) for code in together] for together in codes]
+    return patching.cosine_outcomes(
+        vectors[0], vectors[1], patching.measured(backend, b, source, patches, "mean"), vectors[2]
+    )
+
+
+def cells(app: AppTest) -> np.ndarray:
+    """The values of the map."""
+    (figure,) = figures(app)
+    return np.asarray(figure["data"][0]["z"], float)
+
+
+def frames(app: AppTest) -> int:
+    (figure,) = figures(app)
+    return len(figure["layout"].get("shapes", ()))
+
+
+def test_it_opens_with_a_ready_made_pair_and_its_map(open_page: Open) -> None:
+    app = opened(open_page)
+    assert setting(app, "sentences") == (PARIS.a, PARIS.b)
+    assert app.button_group(key="w_minimal_pair").value == PARIS.title
+    codes = [[f"t{layer}.{token}"] for layer in range(7) for token in range(8)]
+    found = expected(codes)
+    np.testing.assert_allclose(cells(app).ravel(), found.shares, atol=1e-4)
+    assert "Putting A's “paris” in the place of “rome” at layer 5 into B moves the cosine **109 % of the way" in texts(
+        app
+    )
+    assert PARIS.look_for.split(".")[0] in texts(app)
+
+
+def test_an_address_restores_an_experiment(open_page: Open) -> None:
+    app = opened(open_page, s=[PARIS.a, PARIS.b], sa="0", sb="2", xm="heads", xp=["h5.3", "h5.5", "t3.6"])
+    assert cells(app).shape == (6, 12)
+    assert frames(app) == 2  # the token is on the other map
+    found = expected([["h5.3", "h5.5", "t3.6"], ["h5.3"]])
+    assert found.shares is not None
+    shown = texts(app)
+    assert f"**{100 * found.shares[0]:.0f} % of the way from 0.239 to 0.459**" in shown
+    assert f"head 3 of block 5: **{100 * found.shares[1]:.0f} %" in shown
+    app.button(key="remove_h5.5").click()
+    app = settled(app.run())
+    assert setting(app, "patches") == ("h5.3", "t3.6")
+    assert frames(app) == 1
+    app.button(key="remove_all_patches").click()
+    app = settled(app.run())
+    assert setting(app, "patches") == ()
+    assert app.query_params.get("xp") is None
+
+
+def test_the_strongest_cells_can_be_added(open_page: Open) -> None:
+    app = opened(open_page, s=[PARIS.a, PARIS.b], xm="heads")
+    app.button_group(key="w_add_patch").set_value("h5.3")
+    app = settled(app.run())
+    assert setting(app, "patches") == ("h5.3",)
+    assert frames(app) == 1
+    assert app.query_params["xp"] in ("h5.3", ["h5.3"])
+
+
+def test_a_ready_made_pair_replaces_sentences_text_and_patches(open_page: Open) -> None:
+    app = opened(open_page, s=["one", "two"], xc="three", xp="h0.0")
+    pair = experiments.minimal_pairs()[5]  # of different lengths
+    app.button_group(key="w_minimal_pair").set_value(pair.title)
+    app = settled(app.run())
+    assert setting(app, "sentences") == (pair.a, pair.b)
+    assert setting(app, "patches") == ()
+    found = expected([["t2.3"]], pair)
+    assert found.shares is not None
+    assert cells(app)[2, 3] == pytest.approx(found.shares[0], abs=1e-4)
+    assert "A has 9 tokens and B 8" in texts(app)
+    assert "“not” of A has no counterpart" in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "patches"),
+    [
+        ("tokens", [4, 2], ("f0", "t4.2")),
+        ("heads", [5, 11], ("f0", "h5.11")),
+        ("parts", [2, 0], ("f0", "a2")),
+        ("parts", [0, 1], ("f0",)),  # chosen already
+        ("heads", [-1, 2], ("f0",)),  # what no browser of ours sends
+        ("heads", ["1", 2], ("f0",)),
+        ("heads", None, ("f0",)),
+    ],
+)
+def test_a_click_adds_the_patch_of_its_cell(
+    monkeypatch: pytest.MonkeyPatch, kind: Any, cell: Any, patches: tuple[str, ...]
+) -> None:
+    event = SimpleNamespace(selection=SimpleNamespace(points=[{"customdata": cell}]))
+    session = {experiments.FIGURE: event, "patches": ("f0",)}
+    monkeypatch.setattr(experiments.st, "session_state", session)
+    experiments._clicked(kind)
+    assert session["patches"] == patches
+
+
+def test_no_more_patches_than_an_address_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = tuple(f"h0.{head}" for head in range(MOST_PATCHES))
+    session: dict[str, Any] = {"patches": full}
+    monkeypatch.setattr(experiments.st, "session_state", session)
+    experiments._add("a1")
+    assert session["patches"] == full
+    assert "remove one first" in session["_notices"][0].text
+
+
+@pytest.mark.parametrize("values", ["zero", "mean", "resample"])
+def test_ablations_show_how_far_the_cosine_changes(open_page: Open, values: str) -> None:
+    app = opened(open_page, s=[PARIS.a, PARIS.b], xm="parts", xa=values, xs="3")
+    shown = texts(app)
+    assert "Change of the cosine with C" in figures(app)[0]["layout"]["title"]["text"]
+    assert cells(app).shape == (6, 2)
+    assert np.abs(cells(app)).max() > 0.02
+    by = {"zero": "zeros", "mean": "its mean over 50 sentences", "resample": "that of another sentence"}[values]
+    assert f"by {by} " in shown
+    assert ("The other sentence: " in shown) == (values == "resample")
+
+
+def test_the_outcome_of_a_cross_encoder(open_page: Open) -> None:
+    app = opened(open_page, s=[PARIS.a, PARIS.b], xo="score", xp="t6.0")
+    scorer = loaded(EMBEDDED_CROSS_ENCODER_KEY)
+    a, b = scorer.score_pairs([PARIS.a, PARIS.b], [PARIS.c] * 2)
+    shown = texts(app).replace("−", "-")
+    assert f"Score with C: **{b:.3f}** for B, **{a:.3f}** for A." in shown
+    assert "100 % of the way" in shown  # the score is read from [CLS] at the last layer
+    assert cells(app).shape == (7, 15)
+
+
+def test_the_rank_in_the_corpus(open_page: Open) -> None:
+    backend = loaded("embedded")
+    corpus = Corpus("five texts", (PARIS.c, PARIS.a, "A sight of Rome.", "Famous sights of Italy.", "A red hat."))
+    caching.corpora().put(current.key_of(corpus), corpus)
+    app = opened(open_page, s=[PARIS.a, PARIS.b], xo="rank", xm="parts", corpus=current.key_of(corpus))
+    vectors = backend.embed(
+        [*corpus.texts, PARIS.a, PARIS.b, PARIS.c], options=backend.embed_options(precision="float32")
+    )
+    cosines = cosine(vectors[0, 0], vectors[0, 0, -1])
+    a, b = (1 + int((cosines[:5] > cosines[row] + 1e-6).sum()) for row in (5, 6))
+    assert b > a
+    assert f"Rank with C: **{b}** for B, **{a}** for A." in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ({"s": ["one cat", "one cat"]}, "A and B are the same sentence"),
+        ({"s": ["One cat.", "one cat."]}, "have the same tokens"),
+        ({"s": ["one cat", "cat " * 70]}, "A sentence has 72 tokens"),
+        ({"s": ""}, "No sentence yet"),
+    ],
+)
+def test_empty_cases_say_what_to_do(open_page: Open, address: dict[str, Any], message: str) -> None:
+    app = opened(open_page, **address)
+    assert message in texts(app)
+    assert not figures(app)
+
+
+def test_patches_that_do_not_exist_are_refused(open_page: Open) -> None:
+    app = opened(open_page, s=[PARIS.a, PARIS.b], xm="heads", xp=["h5.3", "h99.0", "t3.70"])
+    assert setting(app, "patches") == ("h5.3",)
+    assert "The patches h99.0, t3.70 are not available" in texts(app).replace("\\", "")
+
+
+def test_a_small_difference_shows_changes_only(open_page: Open) -> None:
+    pair = experiments.minimal_pairs()[6]
+    app = opened(open_page, s=[pair.a, pair.b])
+    assert "A and B differ by less than 0.02" in texts(app)
+    np.testing.assert_allclose(cells(app)[0, 2], expected([["t0.2"]], pair).changes[0], atol=1e-5)

@@ -34,6 +34,7 @@ from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
+from components.model.why.gradients import gradient_times_input
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,7 @@ class Backend:
         self.sparse_vectors = partial(sparse_vectors, self.embedder)
         self.expanded_pieces = partial(expanded_pieces, self.embedder)
         self.multi_vectors = partial(multi_vectors, self.embedder)
+        self.gradient_times_input = partial(gradient_times_input, loaded)
         self._projection: OutputProjection | None = None
 
     @property

@@ -419,6 +419,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("learnt_seed", "ld", 0, 9_999, PAIRS, words="seed"),
     # Why
     _choice("why_view", "view", ("split", "methods", "experiments", "debugger", "clinic"), WHY),
+    _choice("deletion_order", "del", ("first", "last"), WHY, words="order of removal"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

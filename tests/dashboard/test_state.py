@@ -16,6 +16,7 @@ EXAMPLES = {
     "cross_encoder": "cross-encoder/qnli-electra-base",
     "pairs_view": "scores",
     "why_view": "clinic",
+    "deletion_order": "last",
     "pair_query": "a & b = <c>?",
     "pair_relevant": "日本語 😀",
     "pair_other": 'quotes " and <b>',

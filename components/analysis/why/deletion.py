@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.analysis.why.word_scores import METHODS, RANDOM, NotApplicable, PairSimilarity, WordPair
-from components.arrays import Float64, Int64
+from components.arrays import Float64, Int64, read_only
 from components.jobs import IsCancelled, ReportProgress, part_of
 
 PairCosines = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # first texts, second texts -> [pair]
@@ -44,9 +44,13 @@ class DeletionCurve:
     removed: Int64  # [step]: how many of them are gone, from 0 on
     cosines: Float64  # [step]: of what is left
 
+    def __post_init__(self) -> None:
+        read_only(self.removed)
+        read_only(self.cosines)
+
     @property
     def area(self) -> float:
-        """The area under the curve as its mean height: a cosine."""
+        """The area under the curve, as its mean height: a cosine."""
         return float(np.trapezoid(self.cosines, self.removed) / (self.removed[-1] - self.removed[0]))
 
 
@@ -63,10 +67,19 @@ class MethodComparison:
     ]  # most important words first; RANDOM is one of them. Empty if no word can be removed
     last: Mapping[str, DeletionCurve]  # least important words first
 
+    def __post_init__(self) -> None:
+        for scores in self.scores.values():
+            read_only(scores)
+
     @property
     def by_area(self) -> list[str]:
         """The methods that were tested, without random, the smallest area first."""
         return sorted((method for method in self.first if method != RANDOM), key=lambda name: self.first[name].area)
+
+    def scaled(self, method: str) -> Float64:
+        """A method's scores divided by the largest of their absolute values, -1..1, float64 [word]."""
+        scores = self.scores[method]
+        return scores / (np.abs(scores).max(initial=0) or 1.0)
 
 
 def removal_order(pair: WordPair, order: Sequence[int]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.why.deletion import MOST_STEPS, RANDOM_ORDERS, MethodComparison, compare_methods
+from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, compare_methods
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity
 from components.charts import curves, heatmap
 from dashboard import state
@@ -152,7 +152,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         "([Samek et al. 2017](https://doi.org/10.1109/TNNLS.2016.2599820), "
         "[DeYoung et al. 2020](https://aclanthology.org/2020.acl-main.408/)). The dotted line is the mean of "
         f"{RANDOM_ORDERS} random orders. It ends when one word is left in each text: a text's last word is never removed."
-        + (f" {MOST_STEPS} steps are measured." if len(removed) < removed[-1] + 1 else ""),
+        + (f" {len(removed) - 1} steps are measured." if len(removed) < removed[-1] + 1 else ""),
         not_shown="What the model does with natural texts: a text without some of its words can be unlike any that it was "
         "trained on, and its cosine can rise again. “Leave one out” removes words itself, so that this test is close to "
         "it. Punctuation stays, and a curve says nothing about words that only matter together.",

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 ORDERS = {"first": "Most important", "last": "Least important"}
+FROM = {"both": "Both texts", "one": "One text at a time"}
+FROM_HELP = (
+    "Of texts that are nearly equal, taking the same word from both leaves them as similar as before: then remove words from "
+    "one text at a time, while the other stays whole. The curve is the mean of the two."
+)
+ORDER_HELP = "Least important first: the cosine should stay high for long."
 MOST_NAMED = 3  # words in the sentence above the figure
 MOST_ROWS = 40  # words in the figure of scores
 SAME = 0.005  # a difference of mean cosines that two decimals would not show
@@ -41,12 +47,8 @@ def draw(backend: Backend) -> None:
         with controls.options():
             layer = controls.layer(backend.facts.layers)
             pooling = controls.sentence_vector([backend])
-            controls.choice(
-                "deletion_order",
-                "Words removed first",
-                ORDERS,
-                "The other order: the cosine should stay high for long.",
-            )
+            from_both = controls.choice("deletion_from", "Remove words from", FROM, FROM_HELP) == "both"
+            controls.choice("deletion_order", "Words removed first", ORDERS, ORDER_HELP)
     messages.cross_encoder_note([backend])
     messages.head_note([backend], pooling, layer)
     first, second = pair.first, pair.second or pair.first
@@ -56,9 +58,9 @@ def draw(backend: Backend) -> None:
 
     def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> MethodComparison:
         similarity = PairSimilarity.of(backend, first, second, layer, pooling, length)
-        return compare_methods(similarity, progress=report_progress, is_cancelled=is_cancelled)
+        return compare_methods(similarity, from_both, progress=report_progress, is_cancelled=is_cancelled)
 
-    key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length)
+    key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length, from_both)
     title = f"Removing the words of {pair.names[0]} and {pair.names[1]}"
     found = progress.prepared(key, title, compare, "deletion", "removing words", "texts")
     if found is None:
@@ -96,7 +98,7 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
             f"No method does better than chance with this pair: mean cosine along the curve {_number(chance)} in random "
             f"orders, and {_number(area)} at best ({METHOD_NAMES[best]})."
         )
-    words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].order[:MOST_NAMED])
+    words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].first_words(MOST_NAMED))
     lead = "finds the words best" if most_first else "knows best which words can be spared"
     sentence = (
         f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{_number(area)}**, in random orders "
@@ -110,52 +112,60 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
 def _curves(comparison: MethodComparison, place: str) -> None:
     most_first = state.get("deletion_order") == "first"
     by_way = comparison.first if most_first else comparison.last
-    names, words = list(by_way), len(comparison.pair.words)
-    removed = by_way[RANDOM].removed
-    shares = 100 * removed / words
+    from_both = state.get("deletion_from") == "both"
+    names, chance = list(by_way), by_way[RANDOM]
+    steps = range(len(chance.shares))
 
-    def details(curve: DeletionCurve, method: str) -> list[str]:
-        texts = [f"{count} of {words} words removed" for count in removed.tolist()]
-        if method == RANDOM:
-            return texts
-        return [
-            text if count == 0 else f"{text}, the last {_named(comparison, curve.order[count - 1])}"
-            for text, count in zip(texts, removed.tolist(), strict=True)
-        ]
+    def last_words(method: str, step: int) -> str:
+        curve = by_way[method]
+        counted = zip(curve.removals, curve.counts(step), strict=True)
+        return " and ".join(_named(comparison, removal[count - 1]) for removal, count in counted if count)
+
+    def details(method: str, step: int) -> str:
+        counted = zip(chance.counts(step), chance.removals, strict=True)
+        text = " and ".join(f"{count} of {len(removal)}" for count, removal in counted) + " removed"
+        return text if method == RANDOM or step == 0 else f"{text}, the last {last_words(method, step)}"
 
     def table() -> pd.DataFrame:
-        columns: dict[str, object] = {"words removed": removed, "share (%)": shares.round(1)}
+        columns: dict[str, object] = {"share removed (%)": (100 * chance.shares).round(1)}
         for name, curve in by_way.items():
             columns[METHOD_NAMES[name]] = curve.cosines.round(5)
             if name != RANDOM:
-                last = [_named(comparison, curve.order[count - 1]) if count else "" for count in removed.tolist()]
-                columns[f"{METHOD_NAMES[name]}: last word"] = last
+                columns[f"{METHOD_NAMES[name]}: last word"] = [last_words(name, step) for step in steps]
         return pd.DataFrame(columns)
 
     which = ORDERS["first" if most_first else "last"].lower()
     better = "A curve that falls early" if most_first else "A curve that stays high for long"
     figures.figure(
         curves.removal_curves(
-            shares,
+            100 * chance.shares,
             np.array([by_way[name].cosines for name in names]),
             [METHOD_NAMES[name] for name in names],
             [None if name == RANDOM else list(METHODS).index(name) for name in names],
-            [details(by_way[name], name) for name in names],
+            [[details(name, step) for step in steps] for name in names],
             f"{which.capitalize()} first, {place}",
         ),
         key="deletion_curves",
-        alt=f"Cosine of texts A and B while their {words} words are removed in the order of {len(names)} methods",
+        alt=f"Cosine of texts A and B while their words are removed in the order of {len(names)} methods",
         message=_message(comparison, by_way, most_first),
         table=table,
-        read=f"Each method sorts the words of both texts into one list, the {which} first. They are removed one after the "
-        f"other, and the model reads what is left. {better} belongs to a method that found the words which hold the similarity "
+        read=f"Each method sorts the words of {'both texts into one list' if from_both else 'each text'}, the {which} first. "
+        f"They are removed one after the other{'' if from_both else ' while the other text stays whole'}, and the model reads "
+        f"what is left. {better} belongs to a method that found the words which hold the similarity "
         "([Samek et al. 2017](https://doi.org/10.1109/TNNLS.2016.2599820), "
         "[DeYoung et al. 2020](https://aclanthology.org/2020.acl-main.408/)). The dotted line is the mean of "
-        f"{RANDOM_ORDERS} random orders. It ends when one word is left in each text: a text's last word is never removed."
-        + (f" {len(removed) - 1} steps are measured." if len(removed) < removed[-1] + 1 else ""),
+        f"{RANDOM_ORDERS} random orders. A text's last word is never removed: at 100 % one word is left"
+        + (" in each text." if from_both else "; the curve is the mean of those of A and of B.")
+        + (f" {len(steps) - 1} steps are measured." if len(steps) <= max(map(len, chance.removals)) else ""),
         not_shown="What the model does with natural texts: a text without some of its words can be unlike any that it was "
         "trained on, and its cosine can rise again. “Leave one out” removes words itself, so that this test is close to "
-        "it. Punctuation stays, and a curve says nothing about words that only matter together.",
+        "it. Punctuation stays, and a curve says nothing about words that only matter together."
+        + (
+            " Where the texts share most words, an order that takes the same word from both leaves them similar: remove words "
+            "from one text at a time (Options)."
+            if from_both
+            else ""
+        ),
     )
 
 

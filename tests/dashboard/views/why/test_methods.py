@@ -84,6 +84,18 @@ def test_the_other_order_costs_nothing_and_another_layer_is_another_job(open_pag
     assert not caching.queue().under_way()
 
 
+def test_words_are_removed_from_one_text_at_a_time(open_page: Open) -> None:
+    app = settled(open_page("why", view="methods", s=[FIRST, SECOND], **{"from": "one"}))
+    assert not app.exception
+    found = compare_methods(PairSimilarity.of(backend(), FIRST, SECOND, 6, "mean"), from_both=False, **QUICKLY)
+    for name, curve in found.first.items():
+        np.testing.assert_allclose(traces(app)[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
+    hover = figures(app)[0]["data"][1]["customdata"]
+    assert hover[0] == "0 of 3 and 0 of 5 removed"
+    assert re.fullmatch(r"3 of 3 and 5 of 5 removed, the last “\w+” \(A\) and “\w+” \(B\)", hover[-1])
+    assert "while the other text stays whole" in texts(app)
+
+
 def test_texts_of_one_word_have_scores_but_no_curve(open_page: Open) -> None:
     app = settled(open_page("why", view="methods", s=["Bank!", "River"]))
     assert not app.exception
@@ -120,7 +132,7 @@ def test_of_many_words_those_with_the_largest_scores_are_drawn(
     monkeypatch.setattr(view, "MOST_ROWS", 4)
     app = settled(open_page("why", view="methods", s=["money and a bank", SECOND]))
     assert not app.exception
-    found = compare_methods(PairSimilarity.of(backend(), "money and a bank", SECOND, 6, "mean"), 1, False, 1)
+    found = compare_methods(PairSimilarity.of(backend(), "money and a bank", SECOND, 6, "mean"), both_ways=False)
     largest = np.max([np.abs(found.scaled(name)) for name in METHODS], axis=0)
     rows = sorted(sorted(range(10), key=lambda row: -largest[row])[:4])  # in the order of the texts
     words = [

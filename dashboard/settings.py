@@ -447,6 +447,8 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("experiment_numbers", "xv", ("share", "change"), WHY, words="numbers of the map"),
     _number("experiment_seed", "xs", 0, 9_999, WHY, words="seed"),
     Setting("patches", "xp", (), _parse_patches, lambda value: list(value), WHY),
+    _choice("deletion_order", "del", ("first", "last"), WHY, words="order of removal"),
+    _choice("deletion_from", "from", ("both", "one"), WHY, words="texts that lose words"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

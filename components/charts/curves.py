@@ -147,3 +147,35 @@ def shared_range(*groups: np.ndarray, floor: float | None = None) -> tuple[float
     low, high = float(known.min()), float(known.max())
     margin = max(0.04 * (high - low), 0.01)
     return (low - margin if floor is None else max(floor, low - margin)), min(high + margin, 1.0 + margin)
+
+
+def removal_curves(
+    shares: np.ndarray,
+    values: np.ndarray,
+    labels: Sequence[str],
+    styles: Sequence[int | None],
+    details: Sequence[Sequence[str]],
+    title: str,
+) -> go.Figure:
+    """How a cosine changes while words are removed: one line for each row of `values` [curve, step].
+
+    `shares` [step] are the per cent of words removed, `styles` the number of each curve's style (None: grey and dotted, as
+    the baselines of other figures), `details` say in the hover what is removed at each step [curve][step].
+    """
+    figure = go.Figure()
+    for row, label, style, detail in zip(values, labels, styles, details, strict=True):
+        line = {"color": theme.GREY, "dash": "dot", "width": 3} if style is None else theme.line_style(style)
+        figure.add_scatter(
+            x=np.asarray(shares, np.float32),
+            y=np.asarray(row, np.float32),
+            name=theme.plain(label),
+            mode="lines" if style is None else "lines+markers",
+            line=line,
+            marker=theme.marker_style(style or 0),
+            customdata=[theme.plain(text, 90) for text in detail],
+            hovertemplate=f"{theme.plain(label)}<br>%{{customdata}}<br>cosine %{{y:.4f}}<extra></extra>",
+        )
+    figure.update_xaxes(title="words removed (%)", rangemode="tozero")
+    figure.update_yaxes(title="cosine of what is left", zeroline=False)
+    theme.legend_below(figure, shown=True)
+    return theme.finish(figure, title, 420)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -91,3 +92,36 @@ def layer_heatmap(
     figure.update_yaxes(title="pair", autorange="reversed", showgrid=False)
     figure.update_xaxes(title="layer (0 = embeddings, before any block)", dtick=1, showgrid=False)
     return theme.finish(figure, title, min(900, 200 + 18 * len(labels)))
+
+
+def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str], first: int, title: str) -> go.Figure:
+    """Scores -1..1 of words [word, column] as cells with their numbers, one row per word from top to bottom.
+
+    The first `first` words are those of text A, the others those of B; a line parts them. The labels in `words` must be
+    unique.
+    """
+    figure = go.Figure(
+        theme.heatmap(
+            values,
+            ["<br>".join(textwrap.wrap(column, 10)) for column in columns],
+            [theme.plain(word, 20) for word in words],
+            "score",
+            (-1.0, 1.0),
+            colorscale=theme.DIVERGING,
+            texttemplate="%{z:.2f}",
+            showscale=False,  # the cells have numbers
+            hovertemplate="%{y}<br>%{x}: %{z:.3f} of the largest<extra></extra>",
+            xgap=2,
+            ygap=1,
+        )
+    )
+    if 0 < first < len(words):
+        line = {"color": theme.GREY, "width": 3}
+        figure.add_shape(type="line", x0=-0.5, x1=len(columns) - 0.5, y0=first - 0.5, y1=first - 0.5, line=line)
+    figure.update_yaxes(autorange="reversed", showgrid=False, type="category", dtick=1)
+    figure.update_xaxes(showgrid=False, type="category", side="top", tickangle=0)
+    theme.finish(figure, title, 130 + 23 * max(6, len(words)))
+    # The names of the columns stand above them, below the title.
+    return figure.update_layout(
+        title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8}}, margin={"t": 90}
+    )

@@ -38,6 +38,7 @@ from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
+from components.model.why.gradients import gradient_times_input
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +114,7 @@ class Backend:
         self.activations = partial(activations, loaded)
         self.patched_vectors = partial(patched_vectors, loaded)
         self.patched_logits = partial(patched_logits, loaded)
+        self.gradient_times_input = partial(gradient_times_input, loaded)
         self._projection: OutputProjection | None = None
         self._block_norms: BlockNorms | None = None
 

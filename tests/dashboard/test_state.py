@@ -27,6 +27,8 @@ EXAMPLES = {
     "experiment_numbers": "change",
     "experiment_seed": 7,
     "patches": ("h3.5", "t4.2", "a2", "f5"),
+    "deletion_order": "last",
+    "deletion_from": "one",
     "pair_query": "a & b = <c>?",
     "pair_relevant": "日本語 😀",
     "pair_other": 'quotes " and <b>',

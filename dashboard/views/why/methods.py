@@ -4,12 +4,253 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
+from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, compare_methods
+from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity
+from components.charts import curves, heatmap
+from dashboard import state
+from dashboard.jobs import progress
+from dashboard.ui import controls, figures, messages, pair_choice, wording
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from components.analysis.why.deletion import DeletionCurve
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+
+ORDERS = {"first": "Most important", "last": "Least important"}
+FROM = {"both": "Both texts", "one": "One text at a time"}
+FROM_HELP = (
+    "Of texts that are nearly equal, taking the same word from both leaves them as similar as before: then remove words from "
+    "one text at a time, while the other stays whole. The curve is the mean of the two."
+)
+ORDER_HELP = "Least important first: the cosine should stay high for long."
+MOST_NAMED = 3  # words in the sentence above the figure
+MOST_ROWS = 40  # words in the figure of scores
+SAME = 0.005  # a difference of mean cosines that two decimals would not show
+# README, "Which words matter", as tests/benchmarks/test_deletion.py printed it: method to its mean area over 200 pairs, the
+# difference to random with its 95 % interval, and the share of pairs in which it is below random.
+OVER_MANY_PAIRS: dict[str, tuple[str, str, str]] = {}
+MANY_PAIRS = "200 pairs of a news sentence and its compressed form (included model, layer 6, mean)"
 
 
 def draw(backend: Backend) -> None:
-    """Draw the view."""
-    st.info(backend.spec.title)
+    """The deletion curves of all methods, the words' scores by each, and the areas."""
+    if messages.no_sentences():
+        return
+    with controls.row():
+        pair = pair_choice.choose(always=True)
+        with controls.options():
+            layer = controls.layer(backend.facts.layers)
+            pooling = controls.sentence_vector([backend])
+            from_both = controls.choice("deletion_from", "Remove words from", FROM, FROM_HELP) == "both"
+            controls.choice("deletion_order", "Words removed first", ORDERS, ORDER_HELP)
+    messages.cross_encoder_note([backend])
+    messages.head_note([backend], pooling, layer)
+    first, second = pair.first, pair.second or pair.first
+    length = controls.length_for(backend) or backend.own_max_length
+    sentences = backend.tokenize([first, second], max_length=length)
+    messages.truncation(sentences, names=[(name, name) for name in pair.names])
+
+    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> MethodComparison:
+        similarity = PairSimilarity.of(backend, first, second, layer, pooling, length)
+        return compare_methods(similarity, from_both, progress=report_progress, is_cancelled=is_cancelled)
+
+    key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length, from_both)
+    title = f"Removing the words of {pair.names[0]} and {pair.names[1]}"
+    found = progress.prepared(key, title, compare, "deletion", "removing words", "texts")
+    if found is None:
+        return
+    without_words = [name for name, count in zip(pair.names, found.pair.counts, strict=True) if not count]
+    if without_words:
+        st.info(f"{' and '.join(without_words).capitalize()} has no word that could be removed.")
+        return
+    if first == second:
+        st.info("A and B are the same text: each word matters only because it is missing in one of the two.")
+    pooling_name = wording.POOLING_NAMES[pooling]
+    place = f"layer {layer}, {pooling_name if pooling == 'cls' else pooling_name.lower()}"
+    if found.first:
+        _curves(found, place)
+    else:
+        st.info("Each text has only one word, and the last word of a text is never removed: there is no curve to draw.")
+    _scores(found, place)
+    if found.first:
+        _areas(found)
+
+
+def _named(comparison: MethodComparison, index: int) -> str:
+    word = comparison.pair.words[index]
+    return f"“{word.text}” ({'B' if word.in_pair else 'A'})"
+
+
+def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], most_first: bool) -> str:
+    """Which method fares best with this pair, and by how much against random."""
+    ranked = comparison.by_area if most_first else sorted(comparison.by_area, key=lambda name: -by_way[name].area)
+    best, chance = ranked[0], by_way[RANDOM].area
+    area = by_way[best].area
+    gain = chance - area if most_first else area - chance
+    if gain < SAME:
+        return (
+            f"No method does better than chance with this pair: mean cosine along the curve {_number(chance)} in random "
+            f"orders, and {_number(area)} at best ({METHOD_NAMES[best]})."
+        )
+    words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].first_words(MOST_NAMED))
+    lead = "finds the words best" if most_first else "knows best which words can be spared"
+    sentence = (
+        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{_number(area)}**, in random orders "
+        f"{_number(chance)}."
+    )
+    if comparison.cosine < 0:
+        sentence += " That is negative: there is no similarity for the words to hold, and the orders say little."
+    return sentence
+
+
+def _curves(comparison: MethodComparison, place: str) -> None:
+    most_first = state.get("deletion_order") == "first"
+    by_way = comparison.first if most_first else comparison.last
+    from_both = state.get("deletion_from") == "both"
+    names, chance = list(by_way), by_way[RANDOM]
+    steps = range(len(chance.shares))
+
+    def last_words(method: str, step: int) -> str:
+        curve = by_way[method]
+        counted = zip(curve.removals, curve.counts(step), strict=True)
+        return " and ".join(_named(comparison, removal[count - 1]) for removal, count in counted if count)
+
+    def details(method: str, step: int) -> str:
+        counted = zip(chance.counts(step), chance.removals, strict=True)
+        text = " and ".join(f"{count} of {len(removal)}" for count, removal in counted) + " removed"
+        return text if method == RANDOM or step == 0 else f"{text}, the last {last_words(method, step)}"
+
+    def table() -> pd.DataFrame:
+        columns: dict[str, object] = {"share removed (%)": (100 * chance.shares).round(1)}
+        for name, curve in by_way.items():
+            columns[METHOD_NAMES[name]] = curve.cosines.round(5)
+            if name != RANDOM:
+                columns[f"{METHOD_NAMES[name]}: last word"] = [last_words(name, step) for step in steps]
+        return pd.DataFrame(columns)
+
+    which = ORDERS["first" if most_first else "last"].lower()
+    better = "A curve that falls early" if most_first else "A curve that stays high for long"
+    figures.figure(
+        curves.removal_curves(
+            100 * chance.shares,
+            np.array([by_way[name].cosines for name in names]),
+            [METHOD_NAMES[name] for name in names],
+            [None if name == RANDOM else list(METHODS).index(name) for name in names],
+            [[details(name, step) for step in steps] for name in names],
+            f"{which.capitalize()} first, {place}",
+        ),
+        key="deletion_curves",
+        alt=f"Cosine of texts A and B while their words are removed in the order of {len(names)} methods",
+        message=_message(comparison, by_way, most_first),
+        table=table,
+        read=f"Each method sorts the words of {'both texts into one list' if from_both else 'each text'}, the {which} first. "
+        f"They are removed one after the other{'' if from_both else ' while the other text stays whole'}, and the model reads "
+        f"what is left. {better} belongs to a method that found the words which hold the similarity "
+        "([Samek et al. 2017](https://doi.org/10.1109/TNNLS.2016.2599820), "
+        "[DeYoung et al. 2020](https://aclanthology.org/2020.acl-main.408/)). The dotted line is the mean of "
+        f"{RANDOM_ORDERS} random orders. A text's last word is never removed: at 100 % one word is left"
+        + (" in each text." if from_both else "; the curve is the mean of those of A and of B.")
+        + (f" {len(steps) - 1} steps are measured." if len(steps) <= max(map(len, chance.removals)) else ""),
+        not_shown="What the model does with natural texts: a text without some of its words can be unlike any that it was "
+        "trained on, and its cosine can rise again. “Leave one out” removes words itself, so that this test is close to "
+        "it. Punctuation stays, and a curve says nothing about words that only matter together."
+        + (
+            " Where the texts share most words, an order that takes the same word from both leaves them similar: remove words "
+            "from one text at a time (Options)."
+            if from_both
+            else ""
+        ),
+    )
+
+
+def _scores(comparison: MethodComparison, place: str) -> None:
+    """The scores of each word by each method, as cells."""
+    pair, methods = comparison.pair, list(comparison.scores)
+    columns = [METHOD_NAMES[name] for name in methods]
+    values = np.array([comparison.scaled(name) for name in methods]).T  # [word, method]
+    words = [word.text for word in pair.words]
+    texts = np.array(["B" if word.in_pair else "A" for word in pair.words])
+    numbers = [*range(1, pair.counts[0] + 1), *range(1, pair.counts[1] + 1)]
+    shown = np.sort(np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_ROWS])  # in the order of the texts
+
+    def table() -> pd.DataFrame:
+        raw = {METHOD_NAMES[name]: comparison.scores[name].round(6) for name in methods}
+        return pd.DataFrame({"text": texts, "number": numbers, "word": words, **raw})
+
+    reasons = " ".join(
+        f"{METHOD_NAMES[name]} is missing: {reason}." for name, reason in comparison.not_applicable.items()
+    )
+    message = _agreement(comparison)
+    if len(shown) < len(words):
+        message += f" Shown are the {MOST_ROWS} of {len(words)} words with the largest scores; the table has all."
+    st.subheader("What each method says about each word", anchor=False)
+    figures.figure(
+        heatmap.word_scores(
+            values[shown],
+            [f"{texts[row]}{numbers[row]}  {words[row]}" for row in shown],
+            columns,
+            int((texts[shown] == "A").sum()),
+            f"Scores of the words, {place}",
+        ),
+        key="word_scores",
+        alt=f"Scores of {len(shown)} words by {len(methods)} methods",
+        message=message,
+        table=table,
+        read="A row is a word, a column a method. Orange: the similarity hangs on the word; blue: the word holds the texts "
+        "apart. Each column is divided by its largest value, since the methods measure different things; the table has the "
+        "scores themselves. **Ledger**: what the word's tokens add to the cosine. **Leave one out**: the fall of the cosine "
+        "without the word. **Attention rollout**: the word's share of its own text's vector by attention alone. "
+        "**Gradient × input**: the slope of the cosine when the word's vector is stretched. " + reasons,
+        not_shown="Which method is right: the curves test that. The ledger counts what stands at a word's place at this layer, "
+        "which contains its neighbours too; rollout does not know the other text; the gradient is that of an infinitely "
+        "small change; and of two words that say the same, leaving out one shows nothing.",
+    )
+
+
+def _agreement(comparison: MethodComparison) -> str:
+    """Which word each method puts first."""
+    by_word: dict[str, list[str]] = {}
+    for name, scores in comparison.scores.items():
+        by_word.setdefault(_named(comparison, int(scores.argmax())), []).append(METHOD_NAMES[name])
+    if len(by_word) == 1:
+        return f"All methods put {messages.escape(next(iter(by_word)))} first."
+    parts = [f"{messages.escape(word)} ({', '.join(methods)})" for word, methods in by_word.items()]
+    return f"The methods put {len(by_word)} different words first: {'; '.join(parts)}."
+
+
+def _areas(comparison: MethodComparison) -> None:
+    st.subheader("How each method fares in the test", anchor=False)
+    names = [*comparison.by_area, RANDOM]
+    names.sort(key=lambda name: comparison.first[name].area)
+    chance = comparison.first[RANDOM].area
+    rows = []
+    for name in names:
+        area = comparison.first[name].area
+        row = {
+            "method": METHOD_NAMES[name],
+            "most important first": f"{area:.3f}",
+            "against random": "" if name == RANDOM else _signed(area - chance),
+            "least important first": f"{comparison.last[name].area:.3f}",
+        }
+        if OVER_MANY_PAIRS:
+            row["200 pairs, most important first"] = OVER_MANY_PAIRS.get(name, ("not measured", "", ""))[0]
+        rows.append(row)
+    figures.plain_table(pd.DataFrame(rows))
+    st.caption(
+        "The area under a curve, as the mean cosine along it. Most important first: smaller is better. Least important first: "
+        "larger is better. A single pair proves little."
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")

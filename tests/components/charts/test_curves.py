@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.charts.curves import BandData, layer_curves, shared_range
+from components.charts import theme
+from components.charts.curves import BandData, layer_curves, removal_curves, shared_range
 
 VALUES = np.array([[0.9, 0.5, 0.7], [0.2, np.nan, 0.4]])
 
@@ -59,3 +60,20 @@ def test_shared_range_holds_everything_and_ignores_nan() -> None:
     assert low < -0.1
     assert 0.9 < high < 1
     assert shared_range(np.array([np.nan])) == (-1.0, 1.0)
+
+
+def test_removal_curves_hold_their_values_and_say_what_is_removed() -> None:
+    figure = removal_curves(
+        np.array([0.0, 50.0]),
+        VALUES[:, ::2],
+        ["Ledger", "Random"],
+        [3, None],
+        [["none", "<b>one</b>"], ["none", "1"]],
+        "T",
+    )
+    method, chance = figure.data
+    np.testing.assert_allclose(method.y, [0.9, 0.7], rtol=1e-6)
+    np.testing.assert_array_equal(method.x, [0, 50])
+    assert list(method.customdata) == ["none", "&lt;b&gt;one&lt;/b&gt;"]
+    assert (method.line.color, method.line.dash) == (theme.line_style(3)["color"], theme.line_style(3)["dash"])
+    assert (chance.mode, chance.line.dash, chance.line.color) == ("lines", "dot", theme.GREY)

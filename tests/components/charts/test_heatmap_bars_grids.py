@@ -6,7 +6,7 @@ import numpy as np
 
 from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars
 from components.charts.grids import tensor_grids
-from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap
+from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap, word_scores
 
 
 def test_similarity_heatmap_keeps_equal_labels_apart() -> None:
@@ -80,3 +80,16 @@ def test_grids_align_grey_the_padding_and_escape() -> None:
     assert "<ids>" not in html
     assert '<td title="&lt;script&gt;">8</td>' in html
     assert '<th scope="row">5</th>' in html
+
+
+def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
+    values = np.array([[1.0, -0.5], [0.2, 0.0], [0.0, 1.0]])
+    figure = word_scores(values, ["A1  <b>", "A2  cat", "B1  cat"], ["Leave one out", "Ledger"], 2, "Title")
+    heat = figure.data[0]
+    np.testing.assert_allclose(heat.z, values, rtol=1e-6)
+    assert (heat.zmin, heat.zmax) == (-1, 1)
+    assert list(heat.y) == ["A1  &lt;b&gt;", "A2  cat", "B1  cat"]
+    assert list(heat.x) == ["Leave one<br>out", "Ledger"]
+    (line,) = figure.layout.shapes
+    assert (line.y0, line.y1) == (1.5, 1.5)
+    assert word_scores(values, ["A1", "A2", "A3"], ["a", "b"], 3, "Title").layout.shapes == ()

@@ -1,0 +1,1 @@
+"""Passes that explain a similarity: what the input contributes to it, by gradients."""

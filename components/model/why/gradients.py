@@ -1,0 +1,72 @@
+"""How a similarity depends on each token's word vector: its gradient times the vector itself.
+
+Gradient x input (Denil, Demiraj and de Freitas 2014, "Extraction of Salient Sentences from Labelled Documents"; for images
+Shrikumar et al. 2016): the cosine c of a text's pooled vector with a fixed vector is a function of the word vectors x_i
+that the text's tokens are looked up as. To first order, scaling x_i by 1 + e changes c by e times
+
+    score_i = sum over dim of (dc / dx_i) * x_i
+
+What it does not show: what happens far from here. The gradient is that of an infinitely small change, while a removed
+word changes the whole text; where the model is saturated, the gradient is small although the word matters.
+
+No weight is changed: `torch.autograd.grad` computes the derivative with respect to the word vectors alone, and leaves the
+parameters' `.grad` and `requires_grad` as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from components.arrays import Float32
+from components.model.loaded import LoadedModel, numpy_of
+from components.model.trace import Pooling, TokenizedSentence
+
+
+def gradient_times_input(
+    model: LoadedModel, sentence: TokenizedSentence, other: Float32, layer: int, pooling: Pooling
+) -> Float32:
+    """The gradient of a text's cosine with `other` [dim], times its word vectors: float32 [token], the sum over dim.
+
+    The text's vector is pooled at `layer`, and `other` is a vector of the same pooling, longer only if it ends in zeros.
+    One forward and one backward pass, of this text alone. Raises ValueError for a layer that the model does not have,
+    or a pooling that it does not offer.
+    """
+    if not 0 <= layer <= model.facts.layers:
+        raise ValueError(f"layer {layer} is not within 0..{model.facts.layers}")
+    if pooling not in model.poolings:
+        raise ValueError(f"unknown pooling {pooling!r}; expected one of {', '.join(model.poolings)}")
+    looked_up: list[torch.Tensor] = []
+
+    def start_here(module: Any, arguments: Any, output: torch.Tensor) -> torch.Tensor:
+        """Word vectors [1, token, dim] that depend on no parameter, in place of the table's."""
+        looked_up.append(output.detach().requires_grad_())
+        return looked_up[-1]
+
+    # `forward_pass` enters inference mode, in which nothing can be differentiated; both switches are thread-local.
+    with model.forward_pass(), torch.inference_mode(False), torch.enable_grad():
+        tensors = model.tensors(*model.tokenization.arrays([sentence]))
+        hook = model.encoder.get_input_embeddings().register_forward_hook(start_here)
+        try:
+            states = model.encoder(**tensors, output_hidden_states=True).hidden_states
+        finally:
+            hook.remove()
+        pooled = _pooled(model, states[layer], pooling)  # [dim]
+        fixed = torch.tensor(np.asarray(other[: len(pooled)]), dtype=pooled.dtype, device=pooled.device)
+        cosine = torch.nn.functional.cosine_similarity(pooled, fixed, dim=0)
+        (gradient,) = torch.autograd.grad(cosine, looked_up[0])
+        return numpy_of((gradient * looked_up[0]).sum(dim=-1)[0])
+
+
+def _pooled(model: LoadedModel, state: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    """Hidden states of one text without padding [1, token, dim] to its vector [dim]."""
+    if pooling == "own" and model.head is not None:
+        layers = model.head.on(model.device)
+        pooled = _pooled(model, state, model.head.pooling)
+        own: torch.Tensor = layers(pooled.to(next(layers.parameters()).dtype))
+        return own
+    if pooling == "cls":
+        return state[0, 0]
+    return state[0].amax(dim=0) if pooling == "max" else state[0].mean(dim=0)

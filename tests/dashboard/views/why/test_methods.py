@@ -1,0 +1,169 @@
+"""Which words matter: the curves are the model's own cosines, the answer follows from them, and empty cases."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+from components.analysis.why.deletion import compare_methods
+from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity
+from dashboard import caching
+from dashboard.views.why import methods as view
+from tests.dashboard.conftest import Open, figures, plain_table, settled, texts, traces
+from tests.dashboard.test_pages import backend
+from tests.places import ROOT
+
+FIRST, SECOND = "We rob a bank.", "I put money in the bank."
+
+
+QUICKLY = {"orders_of_random": 2, "most_steps": 5}
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer orders and steps than people see: what is measured stays the same."""
+    monkeypatch.setattr(view, "compare_methods", partial(compare_methods, **QUICKLY))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return compare_methods(PairSimilarity.of(backend(), FIRST, SECOND, 6, "mean"), **QUICKLY)
+
+
+def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
+    app = settled(open_page("why", view="methods", s=[FIRST, SECOND]))
+    assert not app.exception
+    drawn = traces(app)
+    assert list(drawn) == [METHOD_NAMES[name] for name in (*METHODS, RANDOM)]
+    for name, curve in expected.first.items():
+        np.testing.assert_allclose(drawn[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
+    heat = figures(app)[1]["data"][0]
+    np.testing.assert_allclose(heat["z"], np.array([expected.scaled(name) for name in METHODS]).T, atol=1e-4)
+    assert heat["y"] == [
+        "A1  We",
+        "A2  rob",
+        "A3  a",
+        "A4  bank",
+        "B1  I",
+        *["B2  put", "B3  money", "B4  in", "B5  the", "B6  bank"],
+    ]
+    best = expected.by_area[0]
+    assert f"**{METHOD_NAMES[best]}** finds the words best: “bank”" in texts(app)
+    assert f"**{expected.first[best].area:.2f}**, in random orders {expected.first[RANDOM].area:.2f}." in texts(app)
+    table = plain_table(app)
+    areas = dict(zip(table["method"], table["most important first"].astype(float), strict=True))
+    assert areas == pytest.approx({METHOD_NAMES[name]: curve.area for name, curve in expected.first.items()}, abs=6e-4)
+    assert list(areas.values()) == sorted(areas.values())
+    assert "unlike any that it was trained on" in texts(app)
+
+
+def test_the_other_order_costs_nothing_and_another_layer_is_another_job(open_page: Open, expected) -> None:
+    app = settled(open_page("why", view="methods", s=[FIRST, SECOND]))
+    passes = backend().forward_passes
+    app.segmented_control(key="w_deletion_order").set_value("last").run()
+    assert backend().forward_passes == passes
+    for name, curve in expected.last.items():
+        np.testing.assert_allclose(traces(app)[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
+    assert "knows best which words can be spared" in texts(app)
+    assert "last" in app.query_params["del"]
+    app = settled(app.slider(key="w_layer").set_value(0).run())
+    assert "Attention rollout" not in traces(app)
+    assert "Attention rollout is missing: at layer 0 no block has run" in texts(app)
+    app = settled(app.segmented_control(key="w_pooling").set_value("cls").run())
+    assert not app.exception
+    assert list(traces(app)) == ["Leave one out", "Random order"]
+    # Every [CLS] vector of layer 0 is the same: no word matters, and no method can be better than chance.
+    assert "No method does better than chance" in texts(app)
+    passes = backend().forward_passes
+    app.segmented_control(key="w_pooling").set_value("mean").run()
+    app.slider(key="w_layer").set_value(6).run()
+    assert backend().forward_passes == passes  # what was measured is kept
+    assert not caching.queue().under_way()
+
+
+def test_words_are_removed_from_one_text_at_a_time(open_page: Open) -> None:
+    app = settled(open_page("why", view="methods", s=[FIRST, SECOND], **{"from": "one"}))
+    assert not app.exception
+    found = compare_methods(PairSimilarity.of(backend(), FIRST, SECOND, 6, "mean"), from_both=False, **QUICKLY)
+    for name, curve in found.first.items():
+        np.testing.assert_allclose(traces(app)[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
+    hover = figures(app)[0]["data"][1]["customdata"]
+    assert hover[0] == "0 of 3 and 0 of 5 removed"
+    assert re.fullmatch(r"3 of 3 and 5 of 5 removed, the last “\w+” \(A\) and “\w+” \(B\)", hover[-1])
+    assert "while the other text stays whole" in texts(app)
+
+
+def test_texts_of_one_word_have_scores_but_no_curve(open_page: Open) -> None:
+    app = settled(open_page("why", view="methods", s=["Bank!", "River"]))
+    assert not app.exception
+    assert "the last word of a text is never removed" in texts(app)
+    assert [figure["data"][0]["type"] for figure in figures(app)] == ["heatmap"]
+    assert not app.table
+
+
+def test_a_text_without_words_is_named(open_page: Open) -> None:
+    app = settled(open_page("why", view="methods", s=["We rob a bank.", "?!"]))
+    assert not app.exception
+    assert "Sentence 2 has no word that could be removed." in texts(app)
+    assert not figures(app)
+
+
+def test_one_sentence_alone_is_compared_with_itself(open_page: Open) -> None:
+    app = settled(open_page("why", view="methods", s="We <b>rob</b> a *bank*"))
+    assert not app.exception
+    assert "A and B are the same text" in texts(app)
+    assert traces(app)["Ledger"][0] == pytest.approx(1, abs=1e-5)
+    assert "<b>" not in " ".join(figures(app)[1]["data"][0]["y"])
+
+
+def test_only_the_part_that_is_read_counts(open_page: Open) -> None:
+    app = settled(open_page("why", view="methods", s=["one two three four five six seven", SECOND], len="7"))
+    assert "2 tokens are truncated** of sentence 1" in texts(app).replace("**2 tokens", "2 tokens")
+    names = figures(app)[1]["data"][0]["y"]
+    assert names[:6] == ["A1  one", "A2  two", "A3  three", "A4  four", "A5  five", "B1  I"]
+
+
+def test_of_many_words_those_with_the_largest_scores_are_drawn(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "MOST_ROWS", 4)
+    app = settled(open_page("why", view="methods", s=["money and a bank", SECOND]))
+    assert not app.exception
+    found = compare_methods(PairSimilarity.of(backend(), "money and a bank", SECOND, 6, "mean"), both_ways=False)
+    largest = np.max([np.abs(found.scaled(name)) for name in METHODS], axis=0)
+    rows = sorted(sorted(range(10), key=lambda row: -largest[row])[:4])  # in the order of the texts
+    words = [
+        "A1  money",
+        "A2  and",
+        "A3  a",
+        "A4  bank",
+        "B1  I",
+        "B2  put",
+        "B3  money",
+        "B4  in",
+        "B5  the",
+        "B6  bank",
+    ]
+    assert figures(app)[1]["data"][0]["y"] == [words[row] for row in rows]
+    assert "Shown are the 4 of 10 words" in texts(app)
+    assert "5 steps are measured" in texts(app)
+    assert len(traces(app)["Ledger"]) == 6
+
+
+def test_no_sentences(open_page: Open) -> None:
+    app = open_page("why", view="methods", s="")
+    assert not app.exception
+    assert "No sentence yet" in texts(app)
+
+
+def test_the_table_over_many_pairs_is_that_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = {METHOD_NAMES[name]: cells for name, cells in view.OVER_MANY_PAIRS.items()}
+    assert set(rows) == set(METHOD_NAMES.values())
+    for name, cells in rows.items():
+        assert re.search(
+            re.escape(f"| {name} | {' | '.join(cells)} |".replace("|  |", "| |")), readme.replace("|  |", "| |")
+        ), name

@@ -419,6 +419,10 @@ SETTINGS: tuple[Setting, ...] = (
     _number("learnt_seed", "ld", 0, 9_999, PAIRS, words="seed"),
     # Why
     _choice("why_view", "view", ("split", "methods", "experiments", "debugger", "clinic"), WHY),
+    _choice("clinic_figure", "cf", ("cosines", "layers", "probe"), WHY, words="figure"),
+    _text("clinic_kind", "ck", WHY, "negation", words="kind of difference"),
+    _choice("clinic_source", "cs", ("demo", "file"), WHY, words="pairs"),
+    _number("clinic_pair", "cp", None, 10_000, WHY, words="opened pair"),  # by its place in the file, from 0
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

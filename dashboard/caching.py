@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.corpora.minimal_pairs import MinimalPairs
     from components.retrieval.corpora.senses import SenseFile
     from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
     from components.retrieval.evaluation.pair_runs import Pairs
@@ -287,6 +288,7 @@ graded_files: Callable[[], Cache[FieldedSet]] = partial(_few, "graded files")  #
 graded_sets: Callable[[], Cache[GradedSet]] = partial(_few, "graded sets")  # by files and the chosen fields
 scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  # by upload
 static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vectors")  # by upload
+minimal_pairs: Callable[[], Cache[MinimalPairs]] = partial(_few, "minimal pairs")  # by upload
 sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
 read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
 lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus

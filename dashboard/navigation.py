@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.jobs import progress
-from dashboard.ui import controls, messages, model_gate
+from dashboard.ui import controls, messages, model_gate, page_header
 
 # key (also the address), title, icon, the question the page answers
 PATH: tuple[tuple[str, str, str, str], ...] = (
@@ -82,6 +82,8 @@ def show(
         view = controls.choice(
             f"{page}_view", "View", {key: item.label for key, item in views.items()}, show_label=False
         )
+        if page_header.is_outdated(page):
+            st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
         with header:
             st.title(views[view].question, anchor=False)
             intro = views[view].intro

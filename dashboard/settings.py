@@ -449,6 +449,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("patches", "xp", (), _parse_patches, lambda value: list(value), WHY),
     _choice("deletion_order", "del", ("first", "last"), WHY, words="order of removal"),
     _choice("deletion_from", "from", ("both", "one"), WHY, words="texts that lose words"),
+    _choice("clinic_figure", "cf", ("cosines", "layers", "probe"), WHY, words="figure"),
+    _text("clinic_kind", "ck", WHY, "negation", words="kind of difference"),
+    _choice("clinic_source", "cs", ("demo", "file"), WHY, words="pairs"),
+    _number("clinic_pair", "cp", None, 10_000, WHY, words="opened pair"),  # by its place in the file, from 0
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

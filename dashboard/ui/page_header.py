@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
 
 
-# Views of a page of sentences that draw other ones: the setting that opens a view, and its value.
-_OF_OTHER_SENTENCES = {"map": ("map_view", "senses")}
+# Views of a page of sentences that draw other ones: the setting that opens a view, and its values.
+_OF_OTHER_SENTENCES = {"map": ("map_view", {"senses"}), "why": ("why_view", {"clinic"})}
 _SLOT = "_data_line"  # the session's place for the name of what a page measures
+_DRAWN_FOR = "_header_drawn_for"  # session key: the page, and whether its open view draws other sentences
 
 
 def draw(page: str, corpus: Corpus) -> None:
@@ -24,8 +25,8 @@ def draw(page: str, corpus: Corpus) -> None:
     carried = state.carried(page)
     items = [(key, text) for key, texts in address.items() for text in texts]
     with st.container(horizontal=True, key="page_header", gap="small"):
-        setting, view = _OF_OTHER_SENTENCES.get(page, ("", ""))
-        if setting and state.get(setting) == view:
+        st.session_state[_DRAWN_FOR] = (page, _has_other_sentences(page))
+        if _has_other_sentences(page):
             _line()
         elif state.is_used("sentences", page):
             sentence_bar.draw(page)
@@ -50,6 +51,17 @@ def draw(page: str, corpus: Corpus) -> None:
         )
     if not has_room:
         st.caption("The sentences are too long for a link, and reloading the page loses them: save them as a file.")
+
+
+def is_outdated(page: str) -> bool:
+    """Whether the line was drawn for another view of the page, which a view changed in a fragment leaves in place."""
+    drawn_for = st.session_state.get(_DRAWN_FOR)
+    return drawn_for is not None and drawn_for == (page, not _has_other_sentences(page))
+
+
+def _has_other_sentences(page: str) -> bool:
+    setting, views = _OF_OTHER_SENTENCES.get(page, ("", set()))
+    return bool(setting) and state.get(setting) in views
 
 
 def _corpus(page: str, corpus: Corpus) -> None:

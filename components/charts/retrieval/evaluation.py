@@ -148,6 +148,7 @@ def curves_over(
             figure.add_scatter(
                 x=np.concatenate([x, x[::-1]]),
                 y=np.concatenate([curve.high, curve.low[::-1]]).astype(np.float32),
+                mode="lines",  # plotly adds markers where there are few points
                 fill="toself",
                 fillcolor=_faint(str(style["color"])),
                 line={"width": 0},

@@ -1,15 +1,432 @@
-"""The failure clinic: minimal pairs whose meaning differs while their cosine stays high."""
+"""Known failures: minimal pairs whose meaning differs while their cosine stays high, compared with paraphrases."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
+from components.analysis.why.contrasts import changed_spans, pair_cosines, separation
+from components.charts import minimal_pairs as charts
+from components.charts import theme
+from components.charts.retrieval.evaluation import Curve
+from components.retrieval.corpora import minimal_pairs as reading
+from components.retrieval.corpora.minimal_pairs import PARAPHRASE
+from dashboard import caching, pair_links, state
+from dashboard.corpora import uploads
+from dashboard.jobs import progress
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.ready_made import ASSETS
+from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.wording import POOLING_NAMES, counted
+from dashboard.views.why import clinic_probe
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.analysis.why.contrasts import PairCosines, Separation
+    from components.arrays import Float32, Float64
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from components.retrieval.corpora.minimal_pairs import MinimalPairs
+
+FILE = ASSETS / "minimal_pairs.jsonl"
+FIGURES = {"cosines": "Cosines", "layers": "By layer", "probe": "What can be read"}
+SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
+# What a pair of each kind has, as the subject of a sentence.
+SUBJECTS = {
+    "negation": "a negation",
+    "numbers": "another number",
+    "swapped roles": "swapping who does what to whom",
+    "antonyms": "an opposite",
+    "names": "another name",
+    "time": "another time",
+    "quantity": "another quantity",
+}
+
+
+@cache
+def demo_pairs() -> MinimalPairs:
+    """The pairs that come with the dashboard."""
+    return reading.read_minimal_pairs(FILE, FILE.name, limits=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The cosines of pairs at every layer and pooling."""
+
+    pairs: MinimalPairs
+    cosines: PairCosines
+    poolings: tuple[Pooling, ...]
+
+    def of(self, kind: str, layer: int, pooling: Pooling) -> Float64:
+        """The cosines of a kind's pairs, float64 [pair]."""
+        return np.asarray(self.at(layer, pooling)[self.pairs.rows_of(kind)])
+
+    def at(self, layer: int, pooling: Pooling) -> Float64:
+        """The cosines of all pairs, float64 [pair]."""
+        return np.asarray(self.cosines.of_pairs[layer, self.poolings.index(pooling)])
+
+    def unrelated(self, layer: int, pooling: Pooling) -> Float64:
+        """The cosines of each pair's first sentence with the second one of its partner, float64 [pair]."""
+        return np.asarray(self.cosines.unrelated[layer, self.poolings.index(pooling)])
+
+    def separation(self, kind: str, layer: int, pooling: Pooling) -> Separation:
+        """How often a paraphrase has the higher cosine than a pair of this kind."""
+        return separation(self.of(PARAPHRASE, layer, pooling), self.of(kind, layer, pooling))
 
 
 def draw(backend: Backend) -> None:
-    """Draw the view."""
-    st.info(backend.spec.title)
+    """Draw the chosen figure of the chosen pairs."""
+    messages.cross_encoder_note([backend])
+    with controls.row():
+        figure = controls.choice("clinic_figure", "Figure", FIGURES, show_label=False)
+        kind_slot = st.container(width=190)  # the kinds depend on the pairs
+        layer = controls.stepped("layer", "Layer", 0, backend.facts.layers, backend.facts.layers)
+        with controls.options():
+            source = controls.choice("clinic_source", "Pairs", SOURCES, after_change=_new_pairs)
+            pooling = controls.sentence_vector([backend])
+    page_header.measures(SOURCES[source])
+    pairs = demo_pairs() if source == "demo" else _upload()
+    if pairs is None:
+        return
+    page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "pair"))
+    kind = _kind(pairs, kind_slot)
+    if figure == "probe":
+        clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo")
+    else:
+        measured = _measured(backend, pairs.with_paraphrases_of(demo_pairs()))
+        if measured is None:
+            return
+        if figure == "cosines":
+            _cosines(measured, kind, layer, pooling)
+            _one_pair(measured, kind, layer, pooling)
+        else:
+            _by_layer(measured, kind, layer, pooling)
+    if pooling == "own":
+        messages.head_note([backend], "own")
+    _about(pairs, source)
+
+
+def _new_pairs() -> None:
+    state.put("clinic_kind", state.default("clinic_kind"))
+    state.put("clinic_pair", None)
+
+
+def _kind(pairs: MinimalPairs, place: st.delta_generator.DeltaGenerator) -> str:
+    """The chosen kind of difference; the first one if these pairs have no such kind."""
+    kinds = pairs.changed_kinds
+    chosen = state.get("clinic_kind")
+    kind = chosen if chosen in kinds else kinds[0]
+    if kind != chosen and chosen != state.default("clinic_kind"):
+        st.warning(f"These pairs have no kind “{messages.escape(chosen)}”. Shown is “{messages.escape(kind)}”.")
+    with place:
+        controls.bind(
+            "clinic_kind",
+            st.selectbox,
+            "Difference",
+            options={name: name.capitalize() for name in kinds},
+            to_widget=lambda _: kind,
+            after_change=partial(state.put, "clinic_pair", None),
+        )
+    return kind
+
+
+def _upload() -> MinimalPairs | None:
+    file = uploads.uploader(
+        "minimal_pairs",
+        "A file with the columns first, second and, if you like, kind: .csv, .tsv, .jsonl, .parquet",
+        key="clinic_file",
+        help="Each row is a pair of sentences. The kind names their difference; pairs of the kind “paraphrase” are the "
+        "comparison. If there are fewer than ten of them, the ready-made paraphrases are.",
+    )
+    pairs = uploads.kept(
+        "minimal_pairs",
+        caching.minimal_pairs(),
+        file,
+        lambda file, is_cancelled: reading.read_minimal_pairs(file.getvalue(), file.name, is_cancelled=is_cancelled),
+    )
+    if pairs is None:
+        st.caption(
+            "Each row is a pair of sentences whose meanings differ. If the second sentence of each pair has what the first "
+            "lacks, such as a “not”, “What can be read” can find out whether the vectors hold it."
+        )
+    return pairs
+
+
+def _measured(backend: Backend, pairs: MinimalPairs) -> Measured | None:
+    """The cosines of the pairs; None while they are computed, with the progress drawn."""
+    options = EmbedRequest.of_session(backend).pair_options()
+
+    def embed(texts: Sequence[str], report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
+        return backend.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> PairCosines:
+        return pair_cosines(embed, pairs.first, pairs.second, progress=report_progress, is_cancelled=is_cancelled)
+
+    cosines = progress.prepared(
+        ("minimal pairs", backend.spec.key, backend.revision, options, pairs.content_hash),
+        f"Embedding {2 * len(pairs):,} sentences",
+        work,
+        "clinic",
+        "embedding the pairs",
+        "sentences",
+    )
+    return None if cosines is None else Measured(pairs, cosines, options.poolings)
+
+
+def _subject(kind: str) -> str:
+    return SUBJECTS.get(kind, f"the difference “{messages.escape(kind)}”")
+
+
+def _verdict(share: Separation, kind: str) -> str:
+    """The answer in a sentence."""
+    how = "less than" if share.high < 0.5 else "more than" if share.low > 0.5 else "about as much as"
+    return f"**To the cosine, {_subject(kind)} matters {how} other words for the same meaning.**"
+
+
+def _draws(share: Separation) -> str:
+    return (
+        f"Draw one paraphrase and one such pair: the paraphrase is more similar in {_percent(share.value)} of all draws "
+        "(50 % is chance)."
+    )
+
+
+def _percent(share: float) -> str:
+    """A share as text; only none and all are written as 0 and 100 %."""
+    if 0 < share < 0.01 or 0.99 < share < 1:
+        return "less than 1 %" if share < 0.5 else "more than 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+    """The first figure: a strip of points for each kind."""
+    pairs = measured.pairs
+    paraphrases, own = measured.of(PARAPHRASE, layer, pooling), measured.of(kind, layer, pooling)
+    median, share = float(np.median(paraphrases)), measured.separation(kind, layer, pooling)
+    rows = pairs.rows_of(kind)
+    typical = int(rows[np.argsort(own, kind="stable")[len(own) // 2]])
+    shown = f"“{messages.escape(pairs.first[typical])}” and “{messages.escape(pairs.second[typical])}”"
+    above = int(np.count_nonzero(own > median))
+    figures.figure(
+        charts.value_strips(
+            _strips(measured, kind, layer, pooling),
+            f"Cosines at layer {layer}, {POOLING_NAMES[pooling]}",
+            value="cosine",
+            level=(median, "median paraphrase"),
+            chosen=_opened(pairs, kind),
+        ),
+        key="clinic_cosines",
+        alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
+        message_below=True,
+        message=f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
+        f"paraphrase ({median:.2f}). A typical pair: {shown}, {measured.at(layer, pooling)[typical]:.2f}.",
+        read=f"Each point is a pair of sentences; hover over it to read them, click it to open the pair below. A tick is the "
+        f"median of its row. In the coloured row the meanings differ, in the green one they are the same. {_draws(share)}",
+        not_shown="That the model knows nothing of the difference: see “What can be read”. The test is hard on purpose: the "
+        "two sentences of a pair share nearly all their words, and paraphrases share few. It shows what to expect where a "
+        "search must tell such sentences apart.",
+        table=lambda: _table(measured, layer, pooling),
+        on_select=partial(_clicked, pairs.kinds, _places(pairs)),
+        select_many=False,
+    )
+
+
+def _strips(measured: Measured, kind: str, layer: int, pooling: Pooling) -> list[charts.Strip]:
+    pairs, values = measured.pairs, measured.at(layer, pooling)
+
+    def strip(name: str, of_kind: str, colour: str, is_faint: bool = False) -> charts.Strip:
+        rows = pairs.rows_of(of_kind).tolist()
+        texts = [_hover(pairs.first[row], pairs.second[row]) for row in rows]
+        return charts.Strip(f"{name} ({len(rows)})", values[rows], texts, rows, colour, is_faint)
+
+    partners = measured.cosines.partners.tolist()
+    return [
+        strip("Paraphrases", PARAPHRASE, theme.GREEN),
+        *(
+            strip(name.capitalize(), name, theme.ORANGE if name == kind else theme.BLUE, is_faint=name != kind)
+            for name in pairs.changed_kinds
+        ),
+        charts.Strip(
+            "Unrelated",
+            measured.unrelated(layer, pooling),
+            [_hover(first, pairs.second[partner]) for first, partner in zip(pairs.first, partners, strict=True)],
+            [-2] * len(pairs),  # they are no pairs to open
+            theme.GREY,
+            is_faint=True,
+        ),
+    ]
+
+
+def _hover(first: str, second: str) -> str:
+    return f"{theme.plain(first, 100)}<br>{theme.plain(second, 100)}"
+
+
+def _places(pairs: MinimalPairs) -> tuple[int, ...]:
+    """The place of each pair among those of its kind, by pair: it names an opened pair."""
+    seen: dict[str, int] = {}
+    places = []
+    for kind in pairs.kinds:
+        places.append(seen.get(kind, 0))
+        seen[kind] = places[-1] + 1
+    return tuple(places)
+
+
+def _clicked(kinds: tuple[str, ...], places: tuple[int, ...]) -> None:
+    """Open the pair of a clicked point. A paraphrase has no strip of its own to choose, and stays closed."""
+    points = st.session_state["clinic_cosines"].selection.points
+    row = points[0].get("customdata") if points else None
+    row = row[0] if isinstance(row, list) and row else row
+    if isinstance(row, int | float) and 0 <= row < len(kinds) and kinds[int(row)] != PARAPHRASE:
+        state.put("clinic_kind", kinds[int(row)])
+        state.put("clinic_pair", places[int(row)])
+
+
+def _opened(pairs: MinimalPairs, kind: str) -> int | None:
+    """The row of the opened pair, if one was chosen."""
+    rows, place = pairs.rows_of(kind), state.get("clinic_pair")
+    return int(rows[place]) if place is not None and place < len(rows) else None
+
+
+def _one_pair(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+    """One pair, with its changed words marked and links to the views that explain its cosine."""
+    pairs, values = measured.pairs, measured.at(layer, pooling)
+    rows = pairs.rows_of(kind)
+    order = np.argsort(-values[rows], kind="stable").tolist()  # places among the kind's pairs, the most similar first
+    st.subheader("One pair", anchor=False)
+    place = int(
+        controls.bind(
+            "clinic_pair",
+            st.selectbox,
+            "Pair, the most similar first",
+            options={
+                place: f"{values[rows[place]]:.3f}  {pairs.first[rows[place]][:70]} · {pairs.second[rows[place]][:70]}"
+                for place in order
+            },
+            default=order[0],
+            offers=f"There are {counted(len(rows), 'such pair')}.",
+        )
+    )
+    row = int(rows[place])
+    first, second = pairs.first[row], pairs.second[row]
+    spans = changed_spans(first, second)
+    st.markdown(f"A: {_marked(first, spans[0])}  \nB: {_marked(second, spans[1])}")
+    rank = order.index(place) + 1
+    above = float(np.mean(measured.of(PARAPHRASE, layer, pooling) < values[row]))
+    st.caption(
+        f"Cosine {values[row]:.3f}, number {rank} of {counted(len(rows), 'pair')} of this kind; higher than that of "
+        f"{_percent(above)} of the paraphrases."
+    )
+    pair_links.draw(first, second, key="_clinic")
+
+
+def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """A text whose words in these spans are bold."""
+    parts, end = [], 0
+    for start, stop in spans:
+        parts += [messages.escape(text[end:start]), f"**{messages.escape(text[start:stop])}**"]
+        end = stop
+    return "".join([*parts, messages.escape(text[end:])])
+
+
+def _table(measured: Measured, layer: int, pooling: Pooling) -> pd.DataFrame:
+    pairs = measured.pairs
+    return pd.DataFrame(
+        {
+            "kind": pairs.kinds,
+            "first": pairs.first,
+            "second": pairs.second,
+            "cosine": measured.at(layer, pooling).round(5),
+            "cosine with another pair's second": measured.unrelated(layer, pooling).round(5),
+        }
+    )
+
+
+def _by_layer(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+    """How often the paraphrase is the more similar one, by kind over the layers."""
+    kinds = measured.pairs.changed_kinds
+    layers = range(measured.cosines.of_pairs.shape[0])
+    shares = {name: [measured.separation(name, each, pooling) for each in layers] for name in kinds}
+    curves = [
+        Curve(
+            name.capitalize(),
+            np.array([100 * share.value for share in shares[name]]),
+            np.array([100 * share.low for share in shares[name]]) if name == kind else None,
+            np.array([100 * share.high for share in shares[name]]) if name == kind else None,
+        )
+        for name in kinds
+    ]
+    own = [share.value for share in shares[kind]]
+    best = max(kinds, key=lambda name: shares[name][layer].value)
+    figures.figure(
+        charts.shares_by_layer(
+            curves,
+            list(layers),
+            f"Paraphrase more similar: {POOLING_NAMES[pooling]}",
+            y_title="share of draws (%)",
+            chosen=layer,
+        ),
+        key="clinic_layers",
+        alt=f"Share of draws in which a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
+        message_below=True,
+        message=f"{_verdict(shares[kind][layer], kind)} At layer {layer} the paraphrase is more similar in "
+        f"{_percent(own[layer])} of all draws; over all layers that is between {_percent(min(own))} and "
+        f"{_percent(max(own))}."
+        + (
+            f" At layer {layer} it is highest for “{messages.escape(best)}”: {_percent(shares[best][layer].value)}."
+            if len(kinds) > 1
+            else ""
+        ),
+        read="Draw one paraphrase and one changed pair: how often does the paraphrase have the higher cosine? 100 %: always, "
+        "as meaning would have it. 50 % is chance. 0 %: never; a changed word always counts less than rewording. (This share "
+        "is the area under the ROC curve.) The band is the 95 % interval of the chosen kind.",
+        not_shown="Absolute cosines: the share compares only their order. A low share does not mean that the difference is "
+        "lost, only that the cosine counts shared words more; see “What can be read”.",
+        table=lambda: pd.DataFrame(
+            [
+                {
+                    "kind": name,
+                    "layer": each,
+                    "AUC": round(share.value, 4),
+                    "low": round(share.low, 4),
+                    "high": round(share.high, 4),
+                    "median cosine": round(float(np.median(measured.of(name, each, pooling))), 4),
+                }
+                for name in kinds
+                for each, share in enumerate(shares[name])
+            ]
+        ),
+    )
+
+
+def _about(pairs: MinimalPairs, source: str) -> None:
+    own = len(pairs.rows_of(PARAPHRASE))
+    changed = len(pairs) - own
+    if source == "demo":
+        st.caption(
+            f"{counted(changed, 'pair')} of {len(pairs.changed_kinds)} kinds and {own} paraphrases, written for this "
+            "dashboard: a demonstration, not a benchmark."
+        )
+        st.download_button(
+            "Save these pairs (JSON lines)",
+            FILE.read_bytes,
+            file_name=FILE.name,
+            mime="application/jsonl",
+            key="clinic_save",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        return
+    text = f"{counted(changed, 'pair')} of yours"
+    if own >= reading.FEWEST_PARAPHRASES:
+        text += f", compared with your {own} paraphrases."
+    else:
+        text += f", compared with the ready-made paraphrases: your file has fewer than {reading.FEWEST_PARAPHRASES}."
+    if pairs.bad_rows:
+        text += f" Left out: {counted(pairs.bad_rows, 'row')} without two different sentences."
+    st.caption(text)

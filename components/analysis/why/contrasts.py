@@ -1,0 +1,151 @@
+"""How similar a model finds pairs whose meaning differs, compared with paraphrases, at every layer and pooling.
+
+A minimal pair differs in a word or a few, so that its meaning differs (such pairs are known from BLiMP, Warstadt et al.
+2020, and from the contrast sets of Gardner et al. 2020). A paraphrase says the same in other words. A cosine that followed
+meaning would put the paraphrases above the minimal pairs; one that follows words puts them below.
+
+`separation` says which it is, in one number that does not depend on the scale of the cosines: draw a paraphrase and a
+minimal pair, and ask how often the paraphrase has the higher cosine. That share is the area under the ROC curve, and
+Mann and Whitney's statistic (Hanley and McNeil 1982): 1 if every paraphrase is above every minimal pair, 0.5 by chance.
+
+What it does not show: that a model knows nothing of the difference. A sentence vector can hold what its cosine hardly
+shows (see `probes`). And the comparison is a hard one on purpose: minimal pairs share nearly all their words,
+paraphrases few.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from components.arrays import Float32, Float64, Int64, cosine, read_only
+from components.jobs import IsCancelled, ReportProgress, part_of
+
+Embed = Callable[[Sequence[str], ReportProgress, IsCancelled], Float32]  # texts to [layer, pooling, text, dim]
+PAIRS_AT_ONCE = 1_024  # embedded together
+RESAMPLES = 1_000
+_DIGITS = 12  # cosines of equal vectors differ in their last digits: they must tie
+_WORD = re.compile(r"[^\W_]+(?:[.,:'’-][^\W_]+)*")
+
+
+@dataclass(frozen=True, eq=False)
+class PairCosines:
+    """Cosines of pairs, and of sentences that do not belong together."""
+
+    of_pairs: Float64  # [layer, pooling, pair], read-only
+    unrelated: Float64  # [layer, pooling, pair]: the pair's first sentence with the second one of its partner
+    partners: Int64  # [pair]: the pair itself where there is no other one; its cosine is then NaN
+
+    @property
+    def nbytes(self) -> int:
+        return self.of_pairs.nbytes + self.unrelated.nbytes + self.partners.nbytes
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How often a paraphrase has the higher cosine, 0..1, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def pair_cosines(
+    embed: Embed,
+    first: Sequence[str],
+    second: Sequence[str],
+    seed: int = 0,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> PairCosines:
+    """The cosines of the pairs (first[i], second[i]), embedded in blocks of which only the cosines are kept.
+
+    Partners are drawn with the seed inside a block. Raises ValueError for no pair, and Cancelled.
+    """
+    count = len(first)
+    if not count:
+        raise ValueError("no pair to embed")
+    blocks = np.array_split(np.arange(count), -(-count // PAIRS_AT_ONCE))
+    partners = np.arange(count)
+    pair_parts, unrelated_parts = [], []
+    for block in blocks:
+        start, end = int(block[0]), int(block[-1]) + 1
+        order = np.random.default_rng(seed + start).permutation(len(block))
+        shifted = np.empty(len(block), np.int64)
+        shifted[order] = np.roll(order, 1)  # no pair is its own partner, unless it is alone
+        partners[start:end] = start + shifted
+        texts = [*first[start:end], *second[start:end]]
+        vectors = embed(texts, part_of(progress, 2 * start, 2 * count), is_cancelled)
+        one, other = vectors[:, :, : len(block)], vectors[:, :, len(block) :]
+        pair_parts.append(cosine(one, other))
+        unrelated = cosine(one, other[:, :, shifted])
+        alone = [first[start + row] == first[start + partner] for row, partner in enumerate(shifted.tolist())]
+        unrelated[:, :, np.array(alone)] = np.nan
+        unrelated_parts.append(unrelated)
+    return PairCosines(
+        read_only(np.concatenate(pair_parts, axis=-1)),
+        read_only(np.concatenate(unrelated_parts, axis=-1)),
+        read_only(partners),
+    )
+
+
+def separation(paraphrases: Float64, changed: Float64, seed: int = 0, resamples: int = RESAMPLES) -> Separation:
+    """How often a paraphrase's cosine is higher than a changed pair's, of all choices of one each; a tie counts half.
+
+    The interval is a percentile bootstrap that draws both kinds of pairs anew (Efron 1979). Raises ValueError where there
+    is none of a kind.
+    """
+    if not len(paraphrases) or not len(changed):
+        raise ValueError(
+            f"{len(paraphrases)} paraphrases and {len(changed)} changed pairs: at least one each is needed"
+        )
+    one, other = np.round(paraphrases, _DIGITS)[:, None], np.round(changed, _DIGITS)[None, :]
+    wins = (one > other) + 0.5 * (one == other)  # [paraphrase, changed pair]
+    numbers = np.random.default_rng(seed)
+    drawn = [numbers.multinomial(size, np.full(size, 1 / size), size=resamples) for size in wins.shape]
+    shares = ((drawn[0] @ wins) * drawn[1]).sum(axis=1) / wins.size
+    low, high = np.quantile(shares, (0.025, 0.975))
+    return Separation(float(wins.mean()), float(low), float(high))
+
+
+def changed_spans(first: str, second: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+    """The words in which two texts differ: for each text the spans (first character, last + 1) of its own words.
+
+    Words are compared without regard to upper and lower case; those that both texts share in the same order are equal.
+    """
+    words = [list(_WORD.finditer(text)) for text in (first, second)]
+    differences = _differences(*([match.group().casefold() for match in own] for own in words))
+    spans = [
+        tuple(own[row].span() for difference in differences for row in range(*difference[side]))
+        for side, own in enumerate(words)
+    ]
+    return spans[0], spans[1]
+
+
+def changed_forms(first: str, second: str) -> tuple[str, str]:
+    """The words in which two texts differ, in lower case, as one form for each text.
+
+    Where one text only adds words, the word before (or after, at the start) belongs to both forms: "is", "is not".
+    """
+    words = [[match.group().casefold() for match in _WORD.finditer(text)] for text in (first, second)]
+    differences = _differences(*words)
+    forms = [
+        [own[row] for difference in differences for row in range(*difference[side])] for side, own in enumerate(words)
+    ]
+    if differences and not all(forms):
+        (start, end), (other_start, other_end) = differences[0]
+        if start > 0 and other_start > 0:
+            forms = [[words[0][start - 1], *forms[0]], [words[1][other_start - 1], *forms[1]]]
+        elif end < len(words[0]) and other_end < len(words[1]):
+            forms = [[*forms[0], words[0][end]], [*forms[1], words[1][other_end]]]
+    return " ".join(forms[0]), " ".join(forms[1])
+
+
+def _differences(first: Sequence[str], second: Sequence[str]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where two lists of words differ: for each place its first word and its last + 1, in each of the two."""
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    return [((a, b), (c, d)) for name, a, b, c, d in matcher.get_opcodes() if name != "equal"]

@@ -1,0 +1,147 @@
+"""Known failures, "What can be read": a linear probe for each layer beside its control task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.why import probes
+from components.analysis.why.contrasts import changed_forms
+from components.charts import minimal_pairs as charts
+from components.charts.retrieval.evaluation import Curve
+from components.retrieval.evaluation import metrics
+from dashboard import caching
+from dashboard.jobs import progress
+from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import POOLING_NAMES, counted
+
+if TYPE_CHECKING:
+    from components.analysis.why.probes import ProbeResult
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from components.retrieval.corpora.minimal_pairs import MinimalPairs
+
+# What the second sentences of the ready-made pairs have in common; the order of the other kinds has no meaning.
+QUESTIONS = {
+    "negation": "whether a sentence is negated",
+    "numbers": "whether a sentence has the larger number of its pair",
+    "time": "whether a sentence names the later time of its pair",
+    "quantity": "whether a sentence names the smaller quantity of its pair",
+}
+
+
+def draw(backend: Backend, pairs: MinimalPairs, kind: str, layer: int, pooling: Pooling, is_ready_made: bool) -> None:
+    """Draw the probe's accuracy by layer, and that of the control task."""
+    question = (
+        QUESTIONS.get(kind) if is_ready_made else "which sentence of its pair a sentence is, the first or the second"
+    )
+    if question is None:
+        st.info(
+            f"**{kind.capitalize()}:** neither sentence of such a pair has a property that the other lacks, so that there is "
+            f"nothing to read from one sentence alone. Choose another difference: {', '.join(QUESTIONS)}."
+        )
+        return
+    rows = pairs.rows_of(kind)[: probes.MOST_PAIRS]
+    if len(rows) < probes.FEWEST_PAIRS:
+        st.info(
+            f"**{counted(len(rows), 'pair')} of this kind are too few to learn from.** A probe needs at least "
+            f"{probes.FEWEST_PAIRS}."
+        )
+        return
+    first, second = ([texts[row] for row in rows.tolist()] for texts in (pairs.first, pairs.second))
+    result = _probed(backend, first, second, pooling, kind)
+    if result is not None:
+        _figure(result, kind, question, layer, pooling)
+
+
+def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pooling, kind: str) -> ProbeResult | None:
+    """The probe of every layer; None while it is trained, with the progress drawn."""
+    layers = range(backend.facts.layers + 1)
+    options = backend.embed_options(layers, [pooling], controls.length_for(backend), precision="float32")
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> ProbeResult:
+        vectors = backend.embed([*first, *second], options=options, is_cancelled=is_cancelled)[:, 0]
+        both = vectors.reshape(len(layers), 2, len(first), -1)  # [layer, side, pair, dim]
+        forms = [changed_forms(*texts) for texts in zip(first, second, strict=True)]
+        return probes.probe_layers(both, forms, progress=report_progress, is_cancelled=is_cancelled)
+
+    return progress.prepared(
+        ("probe", backend.spec.key, backend.revision, options, tuple(first), tuple(second)),
+        f"Training a probe for each layer: {kind}",
+        work,
+        "clinic_probe",
+        "training the probes",
+        "layers",
+    )
+
+
+def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: Pooling) -> None:
+    layers = range(len(result.right))
+    intervals = {
+        "probe": [metrics.interval(values) for values in result.right],
+        "control task": [metrics.interval(values) for values in result.control],
+    }
+    curves = [
+        Curve(
+            name,
+            100 * np.array([each.value for each in own]),
+            100 * np.array([each.low for each in own]),
+            100 * np.array([each.high for each in own]),
+        )
+        for name, own in intervals.items()
+    ]
+    terms, count = caching.glossary(), result.right.shape[1]
+    figures.figure(
+        charts.shares_by_layer(
+            curves,
+            list(layers),
+            f"{kind.capitalize()}: probe accuracy, {POOLING_NAMES[pooling]}",
+            y_title="accuracy (%)",
+            chosen=layer,
+        ),
+        key="clinic_probe",
+        alt=f"Accuracy of a probe and of its control task at {len(layers)} layers",
+        message_below=True,
+        message=_answer(result, intervals["probe"][layer], question, layer),
+        read="At each layer a classifier (a probe) learns from the vectors of single sentences. It is "
+        f"tested on pairs that it has not seen: {probes.FOLDS} parts, each left out once; both sentences of a pair are in "
+        "one part. The control task gives every changed word a label at random: only learning words by heart helps there. "
+        "The distance between the two curves is the selectivity. Bands are 95 % intervals over the pairs.",
+        not_shown="That the model uses what can be read, or understands it: the cosine can ignore it all the same. The "
+        "changed word is in the input, so that the mean of the token vectors holds it from layer 0 on. "
+        + (
+            f"Of {2 * count} sentences {result.repeated} have a changed word that another pair has too; the control task can "
+            "be right only about those."
+        ),
+        table=lambda: pd.DataFrame(
+            {
+                "layer": list(layers),
+                "accuracy": result.accuracy.round(4),
+                "low": [round(each.low, 4) for each in intervals["probe"]],
+                "high": [round(each.high, 4) for each in intervals["probe"]],
+                "control task": result.control_accuracy.round(4),
+                "selectivity": result.selectivity.round(4),
+            }
+        ),
+    )
+    with st.expander("Probe, control task, selectivity", icon=":material/school:", key="clinic_terms"):
+        for term in ("probe", "control task", "selectivity"):
+            st.markdown(f"**{term.capitalize()}:** {terms[term]}")
+
+
+def _answer(result: ProbeResult, interval: metrics.Interval, question: str, layer: int) -> str:
+    accuracy, control = 100 * interval.value, 100 * result.control_accuracy[layer]
+    lead = (
+        f"**From the vector of layer {layer} a probe can read {messages.escape(question)}: {accuracy:.0f} % are right.**"
+        if interval.low > 0.5
+        else f"**From the vector of layer {layer} a probe cannot clearly read {messages.escape(question)}: "
+        f"{accuracy:.0f} % are right.**"
+    )
+    return (
+        f"{lead} By chance it would be 50 %, on the control task it is {control:.0f} %: the selectivity is "
+        f"{100 * result.selectivity[layer]:.0f} points."
+    )

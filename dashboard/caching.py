@@ -439,6 +439,12 @@ def sense_jobs() -> Jobs:
     return Jobs(queue(), "tokens", keep=64)
 
 
+@st.cache_resource(max_entries=1, show_spinner=False)
+def splade_indexes() -> Jobs:
+    """The weights of corpora by SPLADE; those of one corpus take up to 256 MB."""
+    return Jobs(queue(), "embedding", keep=8, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
+
+
 @cache
 def demo_sentences() -> tuple[str, ...]:
     return tuple((ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines())

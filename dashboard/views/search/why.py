@@ -13,18 +13,20 @@ from components.charts import matrices
 from components.retrieval.search import words
 from dashboard import caching, state
 from dashboard.ui import figures, messages
+from dashboard.views.search import splade
 
 if TYPE_CHECKING:
     from components.analysis.similarity.late_interaction import MaxSim
     from components.model.trace import TokenizedSentence
+    from components.retrieval.search.splade import SpladeRanker
     from dashboard.views.search.request import SearchRequest
 
 
 MOST_CHARACTERS = 15_000
 
 
-def why(request: SearchRequest) -> None:
-    """The explanation of the hit that was clicked, if any."""
+def why(request: SearchRequest, of_splade: SpladeRanker | None = None) -> None:
+    """The explanation of the hit that was clicked, if any; `of_splade` is the ranking that it is compared with."""
     backend, corpus, query, row = request.backend, request.corpus, request.query, request.explained
     if row is None:
         return
@@ -35,6 +37,8 @@ def why(request: SearchRequest) -> None:
         left, right = st.columns([6, 1], vertical_alignment="center")
         left.subheader(f"Why is number {row} a hit?", anchor=False)
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
+        if of_splade is not None:
+            splade.explanation(of_splade, query, corpus.texts[row], row)
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]
         trace = backend.trace([query, text], max_length=request.max_length)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
     from components.model.backend import Backend
+    from components.model.files.sentence_config import Role
     from components.model.tokenization import Truncation
     from components.model.trace import Trace
     from components.retrieval.corpora.columns import ColumnPreview
@@ -365,6 +366,19 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
     options = info.options
     key = (info.model, info.revision, options.layers, options.poolings, options.max_length, queries)
     return _query_vectors().get(key, lambda: compute(backend, queries, info))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _trained_token_vectors() -> Cache[Float32]:
+    return Cache(128)
+
+
+def trained_token_vectors(backend: Backend, text: str, role: Role, max_length: int | None) -> Float32:
+    """The token vectors [token, dim] of a text by a late-interaction model; shared, so that nobody may change them."""
+    key = (backend.spec.key, backend.revision, text, role, max_length)
+    return _trained_token_vectors().get(
+        key, lambda: read_only(backend.multi_vectors([text], role, max_length=max_length)[0])
+    )
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

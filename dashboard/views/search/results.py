@@ -114,7 +114,8 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
             )
         rankings.append(_by_vectors(request, index, layer, pooling, request.similarity))
     of_splade = splade.ranker(request) if request.compare_with == "splade" else None
-    comparison = _comparison(request, index, panel) if of_splade is None else _by_splade(request, of_splade)
+    max_sim_by = _of_token_vectors(request)
+    comparison = _comparison(request, index, panel, max_sim_by) if of_splade is None else _by_splade(request, of_splade)
     if comparison is not None:
         rankings.append(comparison)
     if not rankings:
@@ -124,7 +125,8 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
         splade.query_pieces(of_splade, request.query)
     if index is not None:
         messages.head_note([backend], pooling, layer)
-    why.why(request, of_splade)
+    is_trained = request.compare_with == "maxsim" and max_sim_by.late_interaction is not None
+    why.why(request, of_splade, max_sim_by if is_trained else None)
     if of_splade is not None and request.explained is not None:
         splade.query_pieces(of_splade, request.query)  # after the explanation, which was asked for
     why.notes()
@@ -223,14 +225,19 @@ def _by_vectors(
     )
 
 
-def _comparison(request: SearchRequest, index: VectorIndex | None, panel: DeltaGenerator) -> Ranked | None:
-    """The second ranking; None if none was chosen, or it is not ready yet. `panel` gets its further options."""
+def _comparison(
+    request: SearchRequest, index: VectorIndex | None, panel: DeltaGenerator, max_sim_by: Backend
+) -> Ranked | None:
+    """The second ranking; None if none was chosen, or it is not ready yet.
+
+    `panel` gets its further options, and `max_sim_by` gives the token vectors that MaxSim compares.
+    """
     if request.compare_with == "setting" and index is not None:
         layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
         similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
         return _by_vectors(request, index, layer, pooling, similarity)
     if request.compare_with in reranking.STAGE_NAMES:
-        return None if index is None else _by_second_stage(request, index, panel)
+        return None if index is None else _by_second_stage(request, index, panel, max_sim_by)
     if request.compare_with == "model":
         return _by_second_model(request)
     if request.compare_with in TITLES:
@@ -252,10 +259,12 @@ def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
     return Ranked(title, "SPLADE score", scores, best, _hits(request, scores, 10), *_tied(scores, best))
 
 
-def _by_second_stage(request: SearchRequest, index: VectorIndex, panel: DeltaGenerator) -> Ranked | None:
+def _by_second_stage(
+    request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, max_sim_by: Backend
+) -> Ranked | None:
     """The first candidates of the left ranking, ordered again by a cross-encoder or by MaxSim."""
     layer, pooling = request.cell(index)
-    stage = reranking.second_stage(request.compare_with, _of_token_vectors(request), layer)
+    stage = reranking.second_stage(request.compare_with, max_sim_by, layer)
     if stage is None:
         return None
     with panel:

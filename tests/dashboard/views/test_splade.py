@@ -15,6 +15,7 @@ from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.search.splade import SpladeIndex
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.views.search import splade
 from tests.components.model.embedding.test_pair_scores import save_cross_encoder
 from tests.components.model.embedding.test_sparse_and_multi_vectors import save_multi, save_pylate, save_sparse
 from tests.dashboard.conftest import Open, figures, settled, texts
@@ -89,8 +90,9 @@ def assert_hits(app: Any, scores: np.ndarray, number: int = 1) -> None:
 
 @pytest.mark.parametrize("as_second", [False, True])
 def test_search_by_splade_shows_the_pieces_and_what_each_adds(
-    open_page: Open, small: Corpus, sparse: Path, as_second: bool
+    open_page: Open, small: Corpus, sparse: Path, as_second: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(splade, "SHOWN_PIECES", 40)  # all of them
     model = {"m2": str(sparse)} if as_second else {"m": str(sparse)}
     app = settled(open_page("search", vs="splade", q=QUERY, why="3", corpus=current.key_of(small), **model))
     assert not app.error, texts(app)
@@ -99,15 +101,14 @@ def test_search_by_splade_shows_the_pieces_and_what_each_adds(
     of_pieces = {figure["layout"]["title"]["text"]: figure for figure in figures(app) if "title" in figure["layout"]}
     added = of_pieces["What each piece adds to the score"]
     total = sum(float(np.sum(trace["x"])) for trace in added["data"])
-    assert total == pytest.approx(scores[3], abs=1e-4)  # fewer pieces than bars
+    assert total == pytest.approx(scores[3], abs=1e-4)
     expected = Backend.load(str(sparse), device_name="cpu").expanded_pieces(QUERY, role="query")
     bars = {
         piece: float(weight)
         for trace in of_pieces["The heaviest pieces of the query"]["data"]
         for piece, weight in zip(trace["customdata"], trace["x"], strict=True)
     }
-    most = len(bars)
-    assert bars == pytest.approx(dict(zip(expected.pieces[:most], expected.weights[:most].tolist(), strict=True)))
+    assert bars == pytest.approx(dict(zip(expected.pieces, expected.weights.tolist(), strict=True)))
     assert "The heaviest pieces of the sentence" in of_pieces
     assert "uses these weights" in texts(app)
 
@@ -137,8 +138,14 @@ def test_a_large_corpus_is_weighed_only_on_a_click(
 @pytest.mark.parametrize("as_second", [False, True])
 def test_search_by_trained_token_vectors(open_page: Open, small: Corpus, multi: Path, as_second: bool) -> None:
     model = {"m2": str(multi)} if as_second else {"m": str(multi)}
-    app = settled(open_page("search", vs="maxsim", q=QUERY, corpus=current.key_of(small), **model))
+    app = settled(open_page("search", vs="maxsim", q=QUERY, why="3", corpus=current.key_of(small), **model))
     assert not app.error, texts(app)
+    scores = multi_scores(multi, (QUERY,), small.texts)[0]
+    shown = next(figure for figure in figures(app) if "Token vectors of" in figure["layout"]["title"]["text"])
+    products = next(np.asarray(trace["z"], float) for trace in shown["data"] if trace["type"] == "heatmap")
+    assert products.shape[0] == 16  # the query is filled up with [MASK]
+    assert products.max(axis=1).sum() == pytest.approx(scores[3], abs=1e-3)
+    assert "fills the query up with" in texts(app)
     assert_hits(app, multi_scores(multi, (QUERY,), small.texts)[0])
     assert "was trained for it: these are its own token vectors" in texts(app)
     assert any("trained for late interaction" in item.value for item in app.markdown)
@@ -178,7 +185,7 @@ def test_evaluate_runs_of_a_splade_model(open_page: Open, small: Corpus, sparse:
     assert f"**SPLADE**: rank {rank}" in texts(app)
     assert "SPLADE" in app.multiselect(key="w_runs").options
     app = settled(open_page("evaluate", r=runs, view="compare", corpus=current.key_of(small)))
-    assert "not available for these models: sp.m" in texts(app)
+    assert "not available for these models" in texts(app)
 
 
 def test_evaluate_runs_by_trained_token_vectors(open_page: Open, small: Corpus, multi: Path) -> None:

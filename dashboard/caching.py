@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
     from components.model.backend import Backend
+    from components.model.files.sentence_config import Role
     from components.model.tokenization import Truncation
     from components.model.trace import Trace
     from components.retrieval.corpora.columns import ColumnPreview
@@ -388,6 +389,19 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def _trained_token_vectors() -> Cache[Float32]:
+    return Cache(128)
+
+
+def trained_token_vectors(backend: Backend, text: str, role: Role, max_length: int | None) -> Float32:
+    """The token vectors [token, dim] of a text by a late-interaction model; shared, so that nobody may change them."""
+    key = (backend.spec.key, backend.revision, text, role, max_length)
+    return _trained_token_vectors().get(
+        key, lambda: read_only(backend.multi_vectors([text], role, max_length=max_length)[0])
+    )
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def own_rows() -> Cache[tuple[int, ...]]:
     """The rows of a corpus that belong to a query, by corpus, column and query."""
     return Cache(256)
@@ -463,6 +477,12 @@ def sense_curve(key: tuple[str, ...], labels: tuple[str, ...], _vectors: np.ndar
 def sense_jobs() -> Jobs:
     """For all sessions: the groups of a word's occurrences at a layer, and the tables of all labelled words."""
     return Jobs(queue(), "tokens", keep=64)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def splade_indexes() -> Jobs:
+    """The weights of corpora by SPLADE; those of one corpus take up to 256 MB."""
+    return Jobs(queue(), "embedding", keep=8, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @cache

@@ -175,7 +175,8 @@ def _parse_sentences(values: list[str]) -> tuple[str, ...]:
 def _parse_runs(values: list[str]) -> tuple[str, ...]:
     """Codes of runs: "m.6.mean" is layer 6 of the model with mean pooling, "m2..." the second model, "bm25" a ranking.
 
-    "rr.100.m.6.mean" is the first 100 hits of such a run, re-ranked by the cross-encoder, "ms.100..." by MaxSim.
+    "rr.100.m.6.mean" is the first 100 hits of such a run, re-ranked by the cross-encoder, "ms.100..." by MaxSim, "mx.100..."
+    by the second model's MaxSim; "sp.m" and "sp.m2" are SPLADE by either model.
     A single empty code stands for no runs.
     """
     if values == [""]:
@@ -184,9 +185,9 @@ def _parse_runs(values: list[str]) -> tuple[str, ...]:
         raise ValueError(f"there are more than {MOST_RUNS}")
     for value in values:
         code = re.fullmatch(
-            rf"((rr|ms)\.(?P<k>[1-9][0-9]{{0,3}})\.)?m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value
+            rf"((rr|ms|mx)\.(?P<k>[1-9][0-9]{{0,3}})\.)?m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value
         )
-        if value not in (*KINDS, "static") and code is None:
+        if value not in (*KINDS, "static", "sp.m", "sp.m2") and code is None:
             raise ValueError("it names no run")
         if code is not None and code["k"] and not LEAST_CANDIDATES <= int(code["k"]) <= MOST_CANDIDATES:
             raise ValueError(f"the candidates are not {LEAST_CANDIDATES} to {MOST_CANDIDATES:,}")
@@ -227,7 +228,7 @@ LEAST_CANDIDATES, MOST_CANDIDATES = 2, 1_000  # of a query that are re-ranked
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
-COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", *KINDS, "static")
+COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", "splade", *KINDS, "static")
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 # A query, a document that answers it, and one that does not.
@@ -407,7 +408,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("truncation", "cut", TRUNCATIONS, PAIRS),
     _number("pair_length", "pl", None, 100_000, PAIRS, least=LEAST_LENGTH, words="maximum length of a pair"),
     _choice("score_scale", "sc", SCALES, PAIRS, words="scale of the scores"),
-    _text("score_label", "lab", (*EVALUATE, *PAIRS), words="label"),
+    _text("score_label", "lab", (*SEARCH, *EVALUATE, *PAIRS), words="label"),
     _number("scored_documents", "n", 200, 5_000, PAIRS, least=50, words="number of documents"),
     _choice("relevant_by", "rel", ("topic", "own", "marks"), PAIRS, words="relevant documents"),
     replace(_text("relevant_topic", "top", PAIRS, words="topic"), default=None),  # None: the likely one

@@ -8,13 +8,17 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
 
 NAME = "evaluate"
 HELP = (
@@ -40,7 +44,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measure each run once more with its first K hits re-ranked by a cross-encoder",
     )
     shared.add_cross_encoder(parser)
-    shared.add_embedding(parser, precision="float32")
+    parser.add_argument(
+        "--max-sim",
+        metavar="K",
+        type=int,
+        help="measure each run once more with its first K hits re-ranked by MaxSim: the token vectors of a model that was "
+        "trained for late interaction, or else the hidden states of the run's layer",
+    )
+    parser.add_argument(
+        "--splade", action="store_true", help="measure one more run by the weights of a SPLADE model (--model)"
+    )
+    shared.add_embedding(parser, precision="float32", cuts="sentences, and pairs for a cross-encoder,")
 
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:
@@ -59,12 +73,13 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    if options.rerank is not None and options.rerank < 2:
-        raise InputError(
-            f"--rerank {options.rerank} leaves nothing to re-rank.",
-            "Another order needs at least 2 hits.",
-            "Write for example --rerank 100",
-        )
+    for option, k in (("--rerank", options.rerank), ("--max-sim", options.max_sim)):
+        if k is not None and k < 2:
+            raise InputError(
+                f"{option} {k} leaves nothing to re-rank.",
+                "Another order needs at least 2 hits.",
+                f"Write for example {option} 100",
+            )
     for option, value in (("--cross-encoder", options.cross_encoder), ("--label", options.label)):
         if options.rerank is None and value is not None:
             raise InputError(
@@ -79,7 +94,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.errors import InputError
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation import metrics
-    from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+    from components.retrieval.evaluation.pair_runs import pairs_of_corpus, ranker_ranks
     from components.retrieval.evaluation.ranks import gold_ranks
     from components.retrieval.evaluation.second_stage import second_ranks
 
@@ -93,7 +108,8 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     pairs = pairs_of_corpus(corpus)
     shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
     texts = pairs.documents.texts, pairs.queries.texts
-    result = _measured(options, corpus.name, *texts, gold_ranks, second_ranks, metrics.summary)
+    ways = _Ways(gold_ranks, second_ranks, ranker_ranks, metrics.summary)
+    result = _measured(options, corpus.name, *texts, ways)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
     return {"file": str(options.pairs), **result}
 
@@ -101,7 +117,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.collection import read_folder_fields
     from components.retrieval.evaluation.graded.metrics import graded_summary
-    from components.retrieval.evaluation.graded.ranks import vector_relevant_ranks
+    from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
 
     graded = read_folder_fields(options.pairs, options.split, limits=None).chosen(*_fields(options))
@@ -111,7 +127,12 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Left out: {counts}.")
     rank = partial(vector_relevant_ranks, grades=graded.grades)
     texts = graded.documents, graded.queries
-    result = _measured(options, graded.name, *texts, rank, second_relevant_ranks, graded_summary)
+
+    def rank_by(ranker: Any, queries: Sequence[str]) -> Any:
+        return ranker_relevant_ranks(ranker.scores, queries, graded.grades)
+
+    ways = _Ways(rank, second_relevant_ranks, rank_by, graded_summary)
+    result = _measured(options, graded.name, *texts, ways)
     _write_table(options, result["runs"], {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"})
     return {
         "file": str(options.pairs),
@@ -130,57 +151,135 @@ def _fields(options: argparse.Namespace) -> tuple[str | None, list[str] | None]:
     return options.query_field, None if names is None else [name.strip() for name in names.split(",")]
 
 
+@dataclass(frozen=True)
+class _Ways:
+    """How ranks of correct answers are found and summed up, for pairs or for graded relevance."""
+
+    by_vectors: Callable[..., Any]
+    after_second_stage: Callable[..., Any]
+    by_ranker: Callable[..., Any]  # takes a ranker and the queries
+    summary: Callable[[Any], dict[str, Any]]
+
+
 def _measured(
-    options: argparse.Namespace,
-    name: str,
-    documents: Sequence[str],
-    queries: Sequence[str],
-    rank: Callable[..., Any],
-    second_rank: Callable[..., Any],
-    summary: Callable[[Any], dict[str, Any]],
+    options: argparse.Namespace, name: str, documents: Sequence[str], queries: Sequence[str], ways: _Ways
 ) -> dict[str, Any]:
-    """The revision, the precision and the measures of every run, and with --rerank once more after re-ranking."""
+    """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
     from components.retrieval.evaluation.grid import retrieval_runs
-    from components.retrieval.evaluation.second_stage import candidate_scores, candidates
+    from components.retrieval.evaluation.second_stage import candidates
 
-    # Fails before the work.
+    # All that may be refused, before the work.
     cross_encoder, label = (None, None) if options.rerank is None else shared.load_cross_encoder(options)
+    if cross_encoder is not None:
+        cross_encoder.tokenization.check_length(options.max_length, is_pair=True)
     backend = shared.load(options)
+    if options.splade:
+        backend.sparse_matrix([])
     document_options, query_options = (shared.embed_options(backend, options, role) for role in ("document", "query"))
+    counts = [k for k in (options.rerank, options.max_sim) if k is not None]
 
-    def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, Any]:
-        ranks = rank(query_vectors, document_vectors, is_cancelled=is_cancelled)
-        k = options.rerank
-        return ranks, None if k is None else candidates(query_vectors, document_vectors, k, is_cancelled)
+    def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
+        ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
+        return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled) for k in set(counts)}
 
     with shared.progress_bar(f"Embedding {name}") as report_progress:
         measured = list(
             retrieval_runs(backend, documents, queries, both, document_options, query_options, report_progress)
         )
-    runs = [
-        {"model": backend.spec.key, "layer": layer, "pooling": pooling, **summary(ranks)}
+    runs: list[dict[str, Any]] = [
+        {"model": backend.spec.key, "layer": layer, "pooling": pooling, **ways.summary(ranks)}
         for layer, pooling, (ranks, _) in measured
     ]
     result = {"revision": backend.revision, "precision": document_options.precision, "runs": runs}
-    if cross_encoder is None:
-        return result
+    if cross_encoder is not None:
+        result |= _rerank(options, cross_encoder, label, documents, queries, ways, measured, runs)
+    if options.max_sim is not None:
+        result |= _max_sim(options, backend, documents, queries, ways, measured, runs)
+    if options.splade:
+        result |= _splade(options, backend, documents, queries, ways, runs)
+    return result
+
+
+def _rerank(
+    options: argparse.Namespace,
+    cross_encoder: Backend,
+    label: int | None,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    ways: _Ways,
+    measured: Sequence[Any],
+    runs: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Add a run re-ranked by the cross-encoder for each of `measured`; returns what the result says about it."""
     import numpy as np
 
-    rows = np.stack([rows for _, _, (_, rows) in measured])  # [run, query, candidate]
+    from components.retrieval.evaluation.second_stage import candidate_scores
+
+    rows = np.stack([rows[options.rerank] for _, _, (_, rows) in measured])  # [run, query, candidate]
     started = time.perf_counter()
     with shared.progress_bar("Re-ranking", " pairs") as report_progress:
-        score = partial(cross_encoder.score_pairs, label=label, precision=options.precision)
+        score = partial(
+            cross_encoder.score_pairs, label=label, precision=options.precision, max_length=options.max_length
+        )
         scores = candidate_scores(score, queries, documents, rows, report_progress)
     seconds = round(time.perf_counter() - started, 3)
     second = {"reranked": options.rerank, "cross_encoder": cross_encoder.spec.key}
-    for run, (_, _, (ranks, own_rows)), own_scores in zip(list(runs), measured, scores, strict=True):
-        place = {key: run[key] for key in ("model", "layer", "pooling")}
-        runs.append(place | second | summary(second_rank(ranks, own_rows, own_scores)))
-    return result | {
+    model = runs[0]["model"]
+    for (layer, pooling, (ranks, _)), own_rows, own_scores in zip(measured, rows, scores, strict=True):
+        place = {"model": model, "layer": layer, "pooling": pooling}
+        runs.append(place | second | ways.summary(ways.after_second_stage(ranks, own_rows, own_scores)))
+    return {
         "cross_encoder_revision": cross_encoder.revision,
         "cross_encoder_label": None if label is None else cross_encoder.pair_labels()[label],
+        "cross_encoder_max_length": options.max_length or cross_encoder.own_max_length,
         "rerank_seconds": seconds,
     }
+
+
+def _max_sim(
+    options: argparse.Namespace,
+    backend: Backend,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    ways: _Ways,
+    measured: Sequence[Any],
+    runs: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Add a run re-ranked by MaxSim for each of `measured`; returns what the result says about it."""
+    from components.retrieval.evaluation.second_stage import max_sim_candidate_scores
+
+    is_trained, started = backend.late_interaction is not None, time.perf_counter()
+    for layer, pooling, (ranks, rows_of) in measured:
+        rows = rows_of[options.max_sim]
+        with shared.progress_bar(f"MaxSim, layer {layer}, {pooling}") as report_progress:
+            scores = max_sim_candidate_scores(
+                backend, layer, queries, documents, rows, options.max_length, report_progress
+            )
+        place = {"model": backend.spec.key, "layer": layer, "pooling": pooling}
+        second = {"max_sim": options.max_sim, "trained_for_it": is_trained}
+        runs.append(place | second | ways.summary(ways.after_second_stage(ranks, rows, scores)))
+    return {"max_sim_seconds": round(time.perf_counter() - started, 3)}
+
+
+def _splade(
+    options: argparse.Namespace,
+    backend: Backend,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    ways: _Ways,
+    runs: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Add a run by SPLADE's weights; returns what the result says about it."""
+    from components.retrieval.search.splade import TITLE, SpladeIndex, SpladeRanker
+
+    started = time.perf_counter()
+    with shared.progress_bar(f"{TITLE}'s weights") as report_progress:
+        index = SpladeIndex.of_texts(backend, documents, options.max_length, report_progress)
+    with shared.progress_bar(TITLE, " queries") as report_progress:
+        ranker = SpladeRanker(backend, index).for_queries(queries, report_progress)
+    place = {"model": backend.spec.key, "layer": None, "pooling": None, "ranking": TITLE}
+    runs.append(place | ways.summary(ways.by_ranker(ranker, queries)))
+    return {"splade_seconds": round(time.perf_counter() - started, 3), "splade_weights": int(index.postings.nnz)}
 
 
 def _write_table(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 MOST_DIGITS = 6  # of a layer's number
 
 
-def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> None:
-    """The options of commands that embed texts: layers, poolings, model, precision and maximum length."""
+def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts: str = "sentences") -> None:
+    """The options of commands that embed texts: layers, poolings, model, precision and maximum length of what is cut."""
     parser.add_argument(
         "--layers", "--layer", default=None, help="all, or numbers such as 0,6 (default: the last layer)"
     )
@@ -42,7 +42,7 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto") -> N
         f"layer (default: {precision})",
     )
     parser.add_argument(
-        "--max-length", type=int, help="truncate sentences to this many tokens (default: the model's own maximum)"
+        "--max-length", type=int, help=f"truncate {cuts} to this many tokens (default: the model's own maximum)"
     )
 
 
@@ -129,15 +129,20 @@ def write_table(
     columns: Mapping[str, Callable[[Any], float | None]],
     digits: int,
 ) -> None:
-    """One line per run: layer, pooling, and a number for each column, "-" for None. Nothing if JSON goes to the output."""
+    """One line per run: layer and pooling, and a number for each column, "-" for None. Nothing if JSON goes to the output.
+
+    A run without a layer has the name of its ranking instead.
+    """
     if options.json == "-":
         return
     say("layer pooling " + "".join(f"{title:>9}" for title in columns))
     for run in runs:
         values = [read(run) for read in columns.values()]
         numbers = "".join(f"{'-' if value is None else f'{value:.{digits}f}':>9}" for value in values)
-        reranked = f"  first {run['reranked']} re-ranked" if "reranked" in run else ""
-        say(f"{run['layer']:>5} {run['pooling']:<8}{numbers}{reranked}")
+        second = f"  first {run['reranked']} re-ranked" if "reranked" in run else ""
+        second = f"  first {run['max_sim']} by MaxSim" if "max_sim" in run else second
+        place = f"{run['layer']:>5} {run['pooling']:<8}" if run["layer"] is not None else f"{run['ranking']:<14}"
+        say(f"{place}{numbers}{second}")
 
 
 def write_left_out(bad: int, kept: int) -> None:

@@ -24,13 +24,14 @@ from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_
 from components.model.contributions.block_norms import BlockNorms, block_norms
 from components.model.contributions.path_products import available_references, path_products, reference_vectors
 from components.model.embedding.embedder import Embedder
-from components.model.embedding.multi_vectors import multi_vectors
+from components.model.embedding.multi_vectors import multi_vector_pieces, multi_vectors
 from components.model.embedding.options import EmbedOptions
 from components.model.embedding.pair_scores import label_names, pair_logits, score_pairs
 from components.model.embedding.pair_vectors import embed_pairs
-from components.model.embedding.sparse_vectors import expanded_pieces, sparse_vectors
+from components.model.embedding.sparse_vectors import expanded_pieces, sparse_matrix, sparse_vectors
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
+from components.model.files.other_vectors import LateInteraction, Splade
 from components.model.inside import InsideBlocks, OutputProjection
 from components.model.interventions.activations import activations
 from components.model.interventions.patched import patched_logits, patched_vectors
@@ -103,6 +104,10 @@ class Backend:
         self.score_pairs = partial(score_pairs, self.embedder)
         self.pair_logits = partial(pair_logits, self.embedder)
         self.pair_labels = partial(label_names, self.embedder)
+        # Only of models that were published for them: `splade`, or `late_interaction`, is not None.
+        self.splade: Splade | None = loaded.splade
+        self.late_interaction: LateInteraction | None = loaded.late_interaction
+        self.sparse_matrix = partial(sparse_matrix, self.embedder)
         self.sparse_vectors = partial(sparse_vectors, self.embedder)
         self.expanded_pieces = partial(expanded_pieces, self.embedder)
         self.multi_vectors = partial(multi_vectors, self.embedder)
@@ -115,6 +120,7 @@ class Backend:
         self.patched_vectors = partial(patched_vectors, loaded)
         self.patched_logits = partial(patched_logits, loaded)
         self.gradient_times_input = partial(gradient_times_input, loaded)
+        self.multi_vector_pieces = partial(multi_vector_pieces, self.embedder)
         self._projection: OutputProjection | None = None
         self._block_norms: BlockNorms | None = None
 

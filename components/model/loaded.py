@@ -21,6 +21,7 @@ import torch
 from components.arrays import Float32, Int64
 from components.model import architecture, loading
 from components.model.catalog import ModelFacts, ModelSpec
+from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config
 from components.model.head import DenseHead, HeadNotApplied, read_head
 from components.model.not_applied import is_cross_encoder, not_applied
@@ -33,7 +34,9 @@ class LoadedModel:
 
     `spec` is the catalog entry with its facts filled in, and `revision` identifies the weights. `forward_passes` counts
     all passes run so far. `head` holds the Dense layers that were published after pooling, or is None; `poolings`
-    contains "own" only with them. `not_applied` says in sentences which published parts are not used.
+    contains "own" only with them. `splade` and `late_interaction` say how a model that was published for weights of pieces,
+    or for a vector per token, gives them; None for others, and for those that cannot be applied, for which `not_given` has
+    the reason. `not_applied` says in sentences which published parts are not used, or only in some places.
     """
 
     def __init__(
@@ -58,7 +61,24 @@ class LoadedModel:
         self.own_pooling: Pooling = (self.sentence_config.pooling or "mean") if self.head is None else "own"
         published_as = self.sentence_config.published_as
         names = tuple(map(str, getattr(encoder.config, "architectures", None) or ()))
-        self.not_applied = not_applied(self.sentence_config.modules, names, published_as, head_problem)
+        self.splade: Splade | None = None
+        self.late_interaction: LateInteraction | None = None
+        self.not_given = ""
+        try:
+            self.splade = read_splade(self.sentence_config.modules) if self.spec.masked_lm else None
+            self.late_interaction = read_late_interaction(
+                folder, self.sentence_config, self.tokenization, self.facts.hidden_size
+            )
+        except HeadNotApplied as problem:
+            self.not_given = str(problem)
+        self.not_applied = not_applied(
+            self.sentence_config.modules,
+            names,
+            published_as,
+            head_problem,
+            gives_own=self.splade is not None or self.late_interaction is not None,
+            not_given=self.not_given,
+        )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = min(
             self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length

@@ -39,25 +39,52 @@ _INSTEAD = "the default here is the mean of all tokens"
 
 
 def not_applied(
-    modules: Sequence[PublishedModule], architectures: Sequence[str], published_as: str, head_problem: str | None
+    modules: Sequence[PublishedModule],
+    architectures: Sequence[str],
+    published_as: str,
+    head_problem: str | None,
+    gives_own: bool = False,
+    not_given: str = "",
 ) -> tuple[str, ...]:
     """Sentences in plain English, each about one published part: what it is, and what is done instead.
 
     `architectures` come from config.json, `published_as` is the model_type in config_sentence_transformers.json, and
-    `head_problem` says why a Dense head is not applied; it is None if there is no head or if it is applied.
+    `head_problem` says why a Dense head is not applied; it is None if there is no head or if it is applied. `gives_own`
+    says that a sparse or late-interaction model gives what it was published for; if it does not, `not_given` may say why.
     """
+    because = f", because {not_given}" if not_given else ""
     if is_late_interaction(modules, architectures, published_as):
-        return (
+        text = (
             "It was published as a late-interaction model (ColBERT): every token keeps its own vector, which a Dense layer "
-            "makes smaller, and two texts are compared token by token. The Dense layer and this comparison are not "
-            "applied: the encoder's hidden states are shown, and pooled to one vector per text.",
+            "makes smaller, and two texts are compared token by token. "
         )
+        if gives_own:
+            text += (
+                "MaxSim on the Search, Evaluate and Pairs pages uses these vectors. All other figures show the encoder's "
+                "hidden states, or pool them to one vector per text, for which the model was not trained."
+            )
+        else:
+            text += (
+                f"The Dense layer and this comparison are not applied{because}: the encoder's hidden states are shown, and "
+                "pooled to one vector per text."
+            )
+        return (text,)
     if _is_sparse(modules, published_as):
-        return (
+        text = (
             "It was published as a sparse model (SPLADE): its masked-LM head gives a text one weight for each piece of the "
-            "vocabulary. These weights are not applied: the encoder's hidden states are shown and pooled instead, "
-            "although they were not trained to be compared.",
+            "vocabulary. "
         )
+        if gives_own:
+            text += (
+                "The ranking “SPLADE” on the Search and Evaluate pages uses these weights. All other figures show the "
+                "encoder's hidden states, or pool them, although they were not trained to be compared."
+            )
+        else:
+            text += (
+                f"These weights are not applied{because}: the encoder's hidden states are shown and pooled instead, "
+                "although they were not trained to be compared."
+            )
+        return (text,)
     sentences = []
     for pooling in (module for module in modules if module.kind == "Pooling"):
         modes = pooling.pooling_modes

@@ -187,7 +187,7 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
     return Run(
         name=f"{backend.spec.title}, layer {layer}, {POOLING_NAMES[pooling]}",
         system={"kind": "vectors", "model": info.model, "revision": info.revision, "layer": layer, "pooling": pooling},
-        data=_data(pairs),
+        data=data_of(pairs),
         settings={
             "precision": "float32",
             "similarity": "cosine",
@@ -230,7 +230,7 @@ def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
     return Run(
         name=title,
         system={"kind": kind, **_PARAMETERS.get(kind, {}), **vectors},
-        data=_data(pairs),
+        data=data_of(pairs),
         settings={"words": WORDS_ARE, "bootstrap_seed": 0},
         versions=versions(_LIBRARIES.get(kind, ("numpy",))),
         ranks=ranks,
@@ -256,5 +256,6 @@ _PARAMETERS: dict[str, dict[str, float]] = {
 }
 
 
-def _data(pairs: Pairs) -> RunData:
+def data_of(pairs: Pairs) -> RunData:
+    """What a run over pairs was measured on."""
     return RunData(pairs.name, len(pairs.documents), len(pairs.queries), pairs.content_hash)

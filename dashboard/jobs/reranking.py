@@ -45,14 +45,21 @@ class SecondStage:
     """A way to score candidates together with a query. It needs no session."""
 
     kind: StageKind
-    backend: Backend  # the cross-encoder; for MaxSim the model whose vectors the first stage compares
+    backend: Backend  # the cross-encoder; for MaxSim the model that gives the token vectors
     max_length: int | None  # tokens; None: the model's own
     label: int | None = None  # of a cross-encoder with several
-    layer: int = 0  # of MaxSim
+    layer: int = 0  # of MaxSim, where the model was not trained for it
+
+    @property
+    def is_trained_max_sim(self) -> bool:
+        """Whether MaxSim compares the vectors of a model that was trained for it, and not a layer's hidden states."""
+        return self.kind == "maxsim" and self.backend.late_interaction is not None
 
     @property
     def title(self) -> str:
         """What it is, for people; not escaped."""
+        if self.is_trained_max_sim:
+            return f"MaxSim by {self.backend.spec.title}, trained for late interaction"
         if self.kind == "maxsim":
             return f"MaxSim, layer {self.layer}"
         names = self.backend.pair_labels()
@@ -138,7 +145,7 @@ class PassCosts:
 def second_stage(kind: str, backend: Backend, layer: int | None = None) -> SecondStage | None:
     """The second stage of a kind; None if its model is not available, which a message explains.
 
-    MaxSim takes the vectors of `backend` at a layer, the last one by default.
+    MaxSim takes the vectors that `backend` was trained for, or else its hidden states at a layer, the last one by default.
     """
     if kind == "maxsim":
         last = backend.facts.layers

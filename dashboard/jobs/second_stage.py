@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from dashboard.jobs.reranking import SecondStage
 
-Kind = Literal["rr", "ms"]  # in a run's code: re-ranked by the cross-encoder; by MaxSim over the layer's token vectors
+# In a run's code: re-ranked by the cross-encoder; by MaxSim over the model's token vectors; over those of the second model.
+Kind = Literal["rr", "ms", "mx"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,8 @@ class TwoStages:
     @property
     def name(self) -> str:
         """The second stage in words; not escaped."""
-        return f"first {self.k} re-ranked by {'MaxSim' if self.second.kind == 'maxsim' else self.second.title}"
+        is_of_layer = self.second.kind == "maxsim" and not self.second.is_trained_max_sim
+        return f"first {self.k} re-ranked by {'MaxSim' if is_of_layer else self.second.title}"
 
     def candidates(
         self,
@@ -116,6 +118,8 @@ def pair_run(stages: TwoStages, pairs: Pairs, indexes: PairIndexes, found: Candi
         settings["cross_encoder_max_length"] = second.max_length or scorer.own_max_length
         if second.label is not None:
             system["cross_encoder_label"] = scorer.pair_labels()[second.label]
+    elif second.is_trained_max_sim:
+        system |= {"late_interaction": scorer.spec.key, "late_interaction_revision": scorer.revision}
     milliseconds, made = timing(stages, pairs, indexes, found).known() or (None, found.made)
     return replace(
         first,

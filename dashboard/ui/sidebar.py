@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 _NONE = "(none)"
 _USED = {  # models that only some views of a page use
-    ("model2", "search"): "Used in “Hits” when you choose “Compare: second model”.",
+    (
+        "model2",
+        "search",
+    ): "Used in “Hits” when you choose “Compare: second model”, and for “MaxSim” or “SPLADE” "
+    "if only this model was made for it.",
     ("model2", "evaluate"): "“Compare runs”, “Two kinds of search” and “Graded relevance” use it.",
     ("model2", "pairs"): "“Learnt from [CLS]” uses it.",
     ("cross_encoder", "search"): "Used in “Hits” when you choose “Compare: re-ranked”.",

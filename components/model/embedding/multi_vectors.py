@@ -2,36 +2,34 @@
 
 A model that was trained for it turns the hidden states of the last layer into shorter vectors by a Dense layer, and scales
 them to length 1. The score of a query and a document is MaxSim, the sum over the query's tokens of the largest dot
-product with a token of the document: see components.analysis.similarity.late_interaction. Tokens of the document that
-the model was published to leave out (punctuation marks, as a rule) have no vector.
+product with a token of the document: see components.retrieval.search.rerank. Tokens of the document that the model was
+published to leave out (punctuation marks, as a rule) have no vector. A model may mark queries and documents by a token in
+front, and may extend queries by [MASK] tokens: the vectors of these count too, as further terms of the query that the
+model fills in. By default the attention of the other tokens does not see them.
 
-Folders are those that sentence-transformers' MultiVectorEncoder saves. As for SPLADE (see sparse_vectors.py there), its
-class is not used to read them, because a Dense layer without model.safetensors would be read from a pickle.
+Folders are those that sentence-transformers' MultiVectorEncoder saves, or PyLate did: see
+components.model.files.other_vectors. As for SPLADE (see sparse_vectors.py there), the library's class is not used to read
+them, because a Dense layer without model.safetensors would be read from a pickle.
 
-What it does not do: extend queries by [MASK] tokens (query expansion), put marker tokens in front (as PyLate's and
-Stanford's own formats do), and pool tokens. A model that needs one of these is refused.
+What it does not do: pool tokens. A model that needs it is refused, and so is Stanford's own format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import torch
 
 from components.arrays import Float32
 from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
-from components.model.files.published import read_json
-from components.model.files.sentence_config import Role, prompt_for
-from components.model.head import HeadNotApplied, Normalise, dense_layer
+from components.model.files.other_vectors import LateInteraction, Reading
+from components.model.files.sentence_config import Role
 from components.model.loaded import LoadedModel
 
-TOKENS = "token_embeddings"  # the library's name for what Dense and Normalize work on here
-_MARKERS = ("query_prefix", "document_prefix", "do_query_expansion", "attend_to_expansion_tokens")
+_Row = tuple[list[int], int]  # the ids of a text, and how many of them the attention sees
 
 
 def multi_vectors(
@@ -46,96 +44,94 @@ def multi_vectors(
 ) -> list[Float32]:
     """The token vectors of each text, each float32 [token, dim], as encode_query and encode_document give.
 
-    `role` decides on the prompt, the published length and the tokens that are left out. `progress(done, total)` counts
-    texts. Raises ModelError for a model that was not published for late interaction or needs what is not done here,
-    InputError for an impossible length, Cancelled.
+    `role` decides on the prompt, the marker, the published length and the tokens that are left out. A query of a fixed
+    published length keeps that length, whatever `max_length` is. `progress(done, total)` counts texts. Raises ModelError
+    for a model that was not published for late interaction or needs what is not done here, InputError for an impossible
+    length, Cancelled.
     """
     model = embedder.model
-    layers, left_out, kept_only, length = _published(model, role)
-    length = length if max_length is None else max_length
-    prompt = prompt_for(model.sentence_config, role)
+    trained = _trained(model)
+    reading = trained.readings[role]
     result: list[Float32] = [np.empty((0, 0), np.float32)] * len(texts)
     done = 0
     for start in range(0, len(texts), SENTENCES_PER_BLOCK):
-        block = [prompt + text for text in texts[start : start + SENTENCES_PER_BLOCK]]
-        rows_ids = model.tokenization.encode_many(block, length)[0]
+        rows_ids = _rows(model, reading, texts[start : start + SENTENCES_PER_BLOCK], max_length)
         for rows, vectors in embedder.in_batches(
             rows_ids,
-            [len(ids) for ids in rows_ids],
-            lambda batch: _vectors(model, layers, batch),
+            [len(ids) for ids, _ in rows_ids],
+            lambda batch: _vectors(model, trained, batch),
             token_budget,
             is_cancelled,
         ):
             for row, of_text in zip(rows.tolist(), vectors, strict=True):
-                ids = np.array(rows_ids[row])
-                is_kept = ~np.isin(ids, left_out) & (np.isin(ids, kept_only) if kept_only else True)
-                result[start + row] = of_text[: len(ids)][is_kept]
+                ids = np.array(rows_ids[row][0])
+                result[start + row] = of_text[: len(ids)][_has_vector(reading, ids)]
             done += len(rows)
             progress(done, len(texts))
     return result
 
 
-def _vectors(model: LoadedModel, layers: torch.nn.Module, rows_ids: Sequence[Sequence[int]]) -> Float32:
-    """The vectors of one batch, padding included, float32 [text, token, dim]."""
-    ids, mask, segments = model.tokenization.padded(rows_ids, [[0] * len(row) for row in rows_ids])
-    with model.forward_pass():
-        last = model.encoder(**model.tensors(ids, mask, segments)).last_hidden_state
-        result: Float32 = layers.to(last.device)(last.float()).cpu().numpy()
-    return result
+def multi_vector_pieces(
+    embedder: Embedder, text: str, role: Role, *, max_length: int | None = None
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The pieces of the tokens that `multi_vectors` gives a vector for, and their positions in the model's input.
+
+    It costs no forward pass. Raises as `multi_vectors` does.
+    """
+    model = embedder.model
+    reading = _trained(model).readings[role]
+    ((row, _),) = _rows(model, reading, [text], max_length)
+    positions = np.flatnonzero(_has_vector(reading, np.array(row))).tolist()
+    return tuple(model.tokenization.vocabulary[row[position]] for position in positions), tuple(positions)
 
 
-def _published(model: LoadedModel, role: Role) -> tuple[torch.nn.Module, list[int], list[int], int]:
-    """(the layers after the encoder, ids without a vector, ids that alone have one or none, tokens) for a role."""
-    modules = [module for module in model.sentence_config.modules if module.path]
-    kinds = [module.kind for module in modules]
-    if model.folder is None or kinds[-1:] != ["MultiVectorMask"]:
-        raise _refused(model, "it was not published for late interaction in this format")
-    encoder_config = _mapping(read_json(model.folder / "sentence_bert_config.json"))
-    published = _mapping(read_json(model.folder / "config_sentence_transformers.json"))
-    if encoder_config.get("query_expansion") is not None or any(name in published for name in _MARKERS):
-        raise _refused(model, "it extends queries by further tokens, or marks them, which is not done here")
-    layers: list[torch.nn.Module] = []
-    size = model.facts.hidden_size
-    for module in modules[:-1]:
-        config = module.config or {}
-        if module.kind == "Dense":
-            try:
-                layers.append(dense_layer(model.folder, module, size, TOKENS))
-            except HeadNotApplied as problem:
-                raise _refused(model, str(problem)) from problem
-            size = int(config["out_features"])
-        elif module.kind == "Normalize":
-            if config.get("module_input_name") == TOKENS:  # else it scales a pooled vector, which there is none of
-                layers.append(Normalise())
-        else:
-            raise _refused(model, f"it has a module that is not applied here ({module.kind[:40]})")
-    mask = modules[-1].config or {}
-    tasks = mask.get("skiplist_tasks")
-    words = _texts(mask.get("skiplist_words")) if role in (["document"] if tasks is None else _texts(tasks)) else []
-    numbers = {piece: number for number, piece in enumerate(model.tokenization.vocabulary)}
-    kept = mask.get("keep_only_token_ids") if role == "document" else None
-    own = encoder_config.get(f"{role}_length")
-    length = own if isinstance(own, int) and own > 0 else model.own_max_length
-    return (
-        torch.nn.Sequential(*layers).float().eval().requires_grad_(False),
-        [numbers[word] for word in words if word in numbers],
-        [number for number in kept if isinstance(number, int)] if isinstance(kept, list) else [],
-        min(length, model.tokenization.max_length),
-    )
-
-
-def _mapping(content: Any) -> dict[str, Any]:
-    return content if isinstance(content, dict) else {}
-
-
-def _texts(content: Any) -> list[str]:
-    return [str(item) for item in content] if isinstance(content, list) else [content] if content else []
-
-
-def _refused(model: LoadedModel, reason: str) -> ModelError:
-    return ModelError(
+def _trained(model: LoadedModel) -> LateInteraction:
+    if model.late_interaction is not None:
+        return model.late_interaction
+    reason = model.not_given or "it was not published for late interaction in this format"
+    raise ModelError(
         "unsupported",
         f"{model.spec.title} gives no vectors for late interaction, because {reason}.",
-        "A model that sentence-transformers' MultiVectorEncoder saved was expected, without query expansion.",
+        "A model that sentence-transformers' MultiVectorEncoder or PyLate saved was expected.",
         "Choose such a model, or compare the hidden states of this one.",
     )
+
+
+def _rows(model: LoadedModel, reading: Reading, texts: Sequence[str], max_length: int | None) -> list[_Row]:
+    """What the encoder reads of each text."""
+    length = reading.max_length if max_length is None else max_length
+    expansion = reading.expansion
+    if expansion is not None:
+        length = expansion.length if expansion.is_fixed else max(length, expansion.length)
+    tokenization = model.tokenization
+    before = len(tokenization.frame[0])
+    if reading.marker is not None:  # it takes the place of a token of the text
+        length = max(length - 1, tokenization.frame_length + 1)
+    rows: list[_Row] = []
+    for ids in tokenization.encode_many([reading.prompt + text for text in texts], length)[0]:
+        if reading.marker is not None:
+            ids = [*ids[:before], reading.marker, *ids[before:]]
+        seen = len(ids)
+        if expansion is not None:
+            ids = [*ids, *[expansion.token] * (expansion.length - seen)]
+            seen = len(ids) if expansion.is_attended else seen
+        rows.append((ids, seen))
+    return rows
+
+
+def _has_vector(reading: Reading, ids: np.ndarray) -> np.ndarray:
+    """Whether each token of a text has a vector, bool [token]."""
+    is_kept = ~np.isin(ids, reading.left_out)
+    return is_kept & np.isin(ids, reading.kept_only) if reading.kept_only else is_kept
+
+
+def _vectors(model: LoadedModel, trained: LateInteraction, batch: Sequence[_Row]) -> Float32:
+    """The vectors of one batch, padding included, float32 [text, token, dim]."""
+    rows_ids = [ids for ids, _ in batch]
+    ids, mask, segments = model.tokenization.padded(rows_ids, [[0] * len(row) for row in rows_ids])
+    for row, (_, seen) in enumerate(batch):
+        mask[row, seen:] = 0
+    with model.forward_pass():
+        last = model.encoder(**model.tensors(ids, mask, segments)).last_hidden_state
+        result: Float32 = trained.layers.to(last.device)(last.float()).cpu().numpy()
+    return result

@@ -23,18 +23,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy import sparse
 
 from components.arrays import Float32, Int64
-from components.errors import ModelError
+from components.errors import InputError, ModelError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK
+from components.model.files.other_vectors import Splade
 from components.model.files.sentence_config import Role, prompt_for
 from components.model.loaded import LoadedModel
 
 BATCH_TOKENS = 512  # logits of a batch: 512 x 30,522 pieces are 60 MiB, and as many again while they are pooled
-_POOLINGS = ("max", "sum")
-_ACTIVATIONS = ("relu", "log1p_relu")
+MOST_WEIGHTS = 32_000_000  # of all texts together: 256 MB, some 200,000 sentences of a model that gives 150 to each
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +50,20 @@ class ExpandedPieces:
 
 
 def expanded_pieces(
-    embedder: Embedder, text: str, *, role: Role | None = None, max_length: int | None = None
+    embedder: Embedder,
+    text: str,
+    *,
+    role: Role | None = None,
+    max_length: int | None = None,
+    weights: Float32 | None = None,
 ) -> ExpandedPieces:
-    """The weights of one text. Raises as `sparse_vectors` does."""
+    """The weights of one text. `weights` [vocabulary] are those already known: no pass is then needed.
+
+    Raises as `sparse_matrix` does.
+    """
     model = embedder.model
-    weights = sparse_vectors(embedder, [text], role=role, max_length=max_length)[0]  # [piece]
+    if weights is None:
+        weights = sparse_vectors(embedder, [text], role=role, max_length=max_length)[0]
     order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights > 0)]
     own = set(_ids(model, [text], role, max_length)[0])
     vocabulary = model.tokenization.vocabulary
@@ -73,28 +84,54 @@ def sparse_vectors(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Float32:
+    """As `sparse_matrix`, with the zeros: float32 [text, vocabulary]. For few texts."""
+    options = {"role": role, "max_length": max_length, "progress": progress, "is_cancelled": is_cancelled}
+    result: Float32 = sparse_matrix(embedder, texts, **options).toarray()
+    return result
+
+
+def sparse_matrix(
+    embedder: Embedder,
+    texts: Sequence[str],
+    *,
+    role: Role | None = None,
+    max_length: int | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> sparse.csr_matrix:
     """The weight of each piece for each text, float32 [text, vocabulary], none negative, as SparseEncoder.encode gives.
 
     `role` puts the model's own prompt in front. `progress(done, total)` counts texts. Raises ModelError for a model that
-    was not published as SPLADE, InputError for an impossible length, Cancelled.
+    was not published as SPLADE, InputError for an impossible length and for more than MOST_WEIGHTS weights above 0,
+    Cancelled.
     """
     model = embedder.model
-    pooling, activation = _splade_pooling(model)
+    splade = _splade(model)
     size = int(model.encoder.get_input_embeddings().num_embeddings)
-    result = np.empty((len(texts), size), np.float32)
-    done = 0
+    parts: list[tuple[NDArray[np.int32], NDArray[np.int32], Float32]] = []  # rows, columns and weights of a batch
+    done = count = 0
     for start in range(0, len(texts), SENTENCES_PER_BLOCK):
         rows_ids = _ids(model, texts[start : start + SENTENCES_PER_BLOCK], role, max_length)
         for rows, weights in embedder.in_batches(
             rows_ids,
             [len(ids) for ids in rows_ids],
-            lambda batch: _weights(model, batch, pooling, activation),
+            lambda batch: _weights(model, batch, splade),
             BATCH_TOKENS,
             is_cancelled,
         ):
-            result[rows + start] = weights
-            done += len(rows)
+            own, columns = np.nonzero(weights)
+            parts.append(((rows[own] + start).astype(np.int32), columns.astype(np.int32), weights[own, columns]))
+            done, count = done + len(rows), count + len(own)
+            if count > MOST_WEIGHTS:
+                raise InputError(
+                    f"{done:,} texts have {count:,} weights in {model.spec.title}.",
+                    f"At most {MOST_WEIGHTS:,} are kept in memory.",
+                    "Choose a smaller corpus, or a model that gives fewer weights.",
+                )
             progress(done, len(texts))
+    joined = [np.concatenate(items) for items in zip(*parts, strict=True)] if parts else [np.empty(0, np.int32)] * 3
+    result = sparse.csr_matrix((joined[2].astype(np.float32), (joined[0], joined[1])), (len(texts), size))
+    result.sort_indices()
     return result
 
 
@@ -105,30 +142,21 @@ def _ids(model: LoadedModel, texts: Sequence[str], role: Role | None, max_length
     return model.tokenization.encode_many([prompt + text for text in texts], length)[0]
 
 
-def _splade_pooling(model: LoadedModel) -> tuple[str, str]:
-    """How the model was published to pool: ("max" or "sum", "relu" or "log1p_relu"). Raises ModelError."""
-    modules = [module for module in model.sentence_config.modules if module.path]
-    config = modules[0].config or {} if len(modules) == 1 and modules[0].kind == "SpladePooling" else None
-    if config is None:
-        raise ModelError(
-            "unsupported",
-            f"{model.spec.title} does not give weights to the pieces of its vocabulary.",
-            "A model that was published as SPLADE was expected: a masked-LM head followed by SpladePooling alone.",
-            "Choose a SPLADE model.",
-        )
-    pooling = str(config.get("pooling_strategy", "max"))
-    activation = str(config.get("activation_function", "relu"))
-    if pooling not in _POOLINGS or activation not in _ACTIVATIONS:
-        raise ModelError(
-            "unsupported",
-            f"{model.spec.title} was published with a pooling that is unknown here ({pooling[:40]}, {activation[:40]}).",
-            f"Known are {' and '.join(_POOLINGS)}, with {' or '.join(_ACTIVATIONS)}.",
-            "Choose another SPLADE model.",
-        )
-    return pooling, activation
+def _splade(model: LoadedModel) -> Splade:
+    """How the model was published to pool. Raises ModelError."""
+    if model.splade is not None:
+        return model.splade
+    raise ModelError(
+        "unsupported",
+        f"{model.spec.title} does not give weights to the pieces of its vocabulary"
+        + (f": {model.not_given}." if model.not_given else "."),
+        "A model that was published as SPLADE was expected: a masked-LM head followed by SpladePooling alone, with "
+        "max or sum pooling.",
+        "Choose a SPLADE model.",
+    )
 
 
-def _weights(model: LoadedModel, rows_ids: Sequence[Sequence[int]], pooling: str, activation: str) -> Float32:
+def _weights(model: LoadedModel, rows_ids: Sequence[Sequence[int]], splade: Splade) -> Float32:
     """The weights of one batch, float32 [text, vocabulary]."""
     module = model.masked_lm()
     ids, mask, segments = model.tokenization.padded(rows_ids, [[0] * len(row) for row in rows_ids])
@@ -136,8 +164,8 @@ def _weights(model: LoadedModel, rows_ids: Sequence[Sequence[int]], pooling: str
         inputs = model.tensors(ids, mask, segments)
         logits = module(**inputs).logits.float()  # [text, token, vocabulary]
         weights = torch.log1p(torch.relu(logits * inputs["attention_mask"].unsqueeze(-1)))
-        if activation == "log1p_relu":  # arXiv:2504.14839
+        if splade.activation == "log1p_relu":  # arXiv:2504.14839
             weights = torch.log1p(weights)
-        pooled = weights.amax(dim=1) if pooling == "max" else weights.sum(dim=1)
+        pooled = weights.amax(dim=1) if splade.pooling == "max" else weights.sum(dim=1)
         result: Float32 = pooled.cpu().numpy()
     return result

@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from components.arrays import Int64, read_only
+from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.corpora.texts import Texts
@@ -131,8 +131,16 @@ def ranking_seconds(pairs: int, dim: int, cells: int) -> float:
     return 2.0 * pairs * pairs * dim * cells / OPERATIONS_PER_SECOND
 
 
+class ScoresDocuments(Protocol):
+    """The part of a `Ranker` that ranks are computed with."""
+
+    def scores(self, query: str) -> Float32:
+        """float32 [document], the higher the better."""
+        ...
+
+
 def ranker_ranks(
-    ranker: Ranker,
+    ranker: ScoresDocuments,
     queries: Sequence[str],
     gold: Int64 | None = None,
     progress: ReportProgress = lambda done, total: None,

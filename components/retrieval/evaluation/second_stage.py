@@ -20,7 +20,7 @@ from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
 from components.retrieval.search.exact import ExactSearch
-from components.retrieval.search.rerank import max_sim_scores
+from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -101,6 +101,7 @@ def max_sim_candidate_scores(
 ) -> Float32:
     """The MaxSim of each query with each of its candidates, float32 [query, candidate], from the token vectors of a layer.
 
+    A model that was trained for late interaction gives its own token vectors, whatever the layer.
     Each text goes through the model once per 512 queries, behind its role's prompt if the model has one.
     `progress(done, total)` counts texts. Raises InputError for a layer or length that the model does not have, Cancelled.
     """
@@ -110,10 +111,10 @@ def max_sim_candidate_scores(
     needed = [np.unique(numbers[block]) for block in blocks]
     total, done = len(queries) + sum(map(len, needed)), 0
 
-    def vectors_of(texts: Sequence[str], role: Role) -> tuple[Float32, ...]:
+    def vectors_of(texts: Sequence[str], role: Role) -> Sequence[Float32]:
         nonlocal done
-        vectors = backend.own_token_vectors(
-            texts, layer, max_length, progress=part_of(progress, done, total), is_cancelled=is_cancelled, role=role
+        vectors = late_interaction_vectors(
+            backend, texts, role, layer, max_length, part_of(progress, done, total), is_cancelled
         )
         done += len(texts)
         return vectors
@@ -127,7 +128,9 @@ def max_sim_candidate_scores(
             for row, vectors in enumerate(query_vectors):
                 columns = np.flatnonzero((own[row] >= part[0]) & (own[row] <= part[-1]))
                 places = np.searchsorted(part, own[row, columns])
-                own_scores[row, columns] = max_sim_scores(vectors, [document_vectors[place] for place in places])
+                own_scores[row, columns] = trained_scores(
+                    backend, vectors, [document_vectors[place] for place in places]
+                )
     return scores
 
 

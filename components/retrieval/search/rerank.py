@@ -22,6 +22,7 @@ from components.jobs import part_of
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.files.sentence_config import Role
 
 PairScore = Callable[[Sequence[str], Sequence[str]], Float32]  # queries, documents -> [pair]
 
@@ -69,31 +70,64 @@ def late_interaction_scores(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Float32:
-    """The MaxSim of a query with each document, float32 [document], from the texts' own tokens at one layer.
+    """The MaxSim of a query with each document, float32 [document].
 
     Each text goes through the model once, behind the model's own prompt for queries or documents if it has one, truncated
-    to `max_length` tokens (the model's own by default), and
-    `progress(done, total)` counts these texts. Raises InputError for a layer or a length that the
-    model does not have, Cancelled.
+    to `max_length` tokens (the model's own by default), and `progress(done, total)` counts these texts. See
+    `late_interaction_vectors` for the vectors. Raises InputError for a layer or a length that the model does not have,
+    Cancelled.
     """
     total = 1 + len(documents)
-    (own,) = backend.own_token_vectors(
-        [query], layer, max_length, part_of(progress, 0, total), is_cancelled, role="query"
+    (own,) = late_interaction_vectors(
+        backend, [query], "query", layer, max_length, part_of(progress, 0, total), is_cancelled
     )
-    others = backend.own_token_vectors(
-        documents, layer, max_length, part_of(progress, 1, total), is_cancelled, role="document"
+    others = late_interaction_vectors(
+        backend, documents, "document", layer, max_length, part_of(progress, 1, total), is_cancelled
     )
-    return max_sim_scores(own, others)
+    return trained_scores(backend, own, others)
 
 
-def max_sim_scores(query: Float32, documents: Sequence[Float32]) -> Float32:
+def late_interaction_vectors(
+    backend: Backend,
+    texts: Sequence[str],
+    role: Role,
+    layer: int,
+    max_length: int | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Sequence[Float32]:
+    """The vectors of each text's tokens that MaxSim compares, each float32 [token, dim].
+
+    Those of a model that was trained for late interaction are its own, whatever the layer; of other models they are the
+    hidden states of a layer, without special tokens.
+    """
+    if backend.late_interaction is not None:
+        return backend.multi_vectors(texts, role, max_length=max_length, progress=progress, is_cancelled=is_cancelled)
+    return backend.own_token_vectors(texts, layer, max_length, progress, is_cancelled, role=role)
+
+
+def trained_scores(backend: Backend, query: Float32, documents: Sequence[Float32]) -> Float32:
+    """The score of a query's vectors [token, dim] with each document's [token, dim], float32 [document].
+
+    A model that was trained for late interaction compares them by the dot product, others by the cosine.
+    """
+    trained = backend.late_interaction
+    if trained is None:
+        return max_sim_scores(query, documents)
+    scores = max_sim_scores(query, documents, is_scaled=True)
+    return scores / np.float32(max(1, len(query))) if trained.is_mean else scores
+
+
+def max_sim_scores(query: Float32, documents: Sequence[Float32], is_scaled: bool = False) -> Float32:
     """The sum over query tokens of the best cosine with a document's tokens, float32 [document].
 
     `query` is [token, dim] and each document [token, dim]; a text without tokens has nothing to match and scores 0.
-    Khattab and Zaharia 2020, equation 3, with the vectors scaled to length 1.
+    Khattab and Zaharia 2020, equation 3, with the vectors scaled to length 1 unless they are as they should be compared
+    (`is_scaled`).
     """
     totals = np.zeros(len(documents), np.float32)
     for row, document in enumerate(documents):
         if len(query) and len(document):
-            totals[row] = max_sim(query, document).max(axis=1).sum(dtype=np.float64)
+            products = query @ document.T if is_scaled else max_sim(query, document)
+            totals[row] = products.max(axis=1).sum(dtype=np.float64)
     return totals

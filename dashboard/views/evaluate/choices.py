@@ -17,6 +17,7 @@ from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.metrics import MEASURES
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
+from components.retrieval.search.splade import TITLE as SPLADE
 from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
 from dashboard.jobs import reranking
@@ -48,7 +49,8 @@ MEANINGS: dict[str, str] = {
     "MAP": "how high all the correct answers stand in the whole ranking; 100 % is all of them on top",
 }
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
-SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim"}
+SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
+SPLADE_CODES = {"sp.m": "m", "sp.m2": "m2"}  # runs by SPLADE's weights, and the model that gives them
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
 Sides = TypeVar("Sides")  # a model's documents and queries
@@ -93,7 +95,12 @@ class RunRequest:
             raise NoResult  # the reason has been drawn
         first = self.models[code.model]
         second = self.cross_encoder if code.second == "rr" else None
-        second = second or SecondStage("maxsim", first.backend, first.max_length, layer=code.layer)
+        if second is None:
+            by = self.models["m2"] if code.second == "mx" else first
+            layer = (
+                0 if by.backend.late_interaction is not None else code.layer
+            )  # a trained model has no choice of layers
+            second = SecondStage("maxsim", by.backend, by.max_length, layer=layer)
         return TwoStages(first.backend, code.layer, code.pooling, code.k, second)
 
     @property
@@ -104,19 +111,24 @@ class RunRequest:
     def gather(
         self,
         by_words: Callable[[str], Outcome],
+        by_splade: Callable[[EmbedRequest, str], Outcome],
         sides_of: Callable[[EmbedRequest, str], Sides],
         by_vectors: Callable[[Backend, Sides, VectorCode, str], Outcome | None],
     ) -> tuple[list[tuple[str, str, Outcome]], dict[str, Sides]]:
         """Code, name and outcome of each finished run, in the chosen order; and each model's sides.
 
-        by_words: the outcome of a word ranking. sides_of: a model's documents and queries. by_vectors: the outcome of a
-        layer and pooling, None if it is not embedded. All raise NoResult for what is not finished.
+        by_words: the outcome of a word ranking. by_splade: that of a SPLADE model, by its request and code. sides_of: a
+        model's documents and queries. by_vectors: the outcome of a layer and pooling, None if it is not embedded. All
+        raise NoResult for what is not finished.
         """
         ready: list[tuple[str, str, Outcome]] = []
         sides: dict[str, Sides | None] = {}  # None: not ready, and the reason has been drawn
         for number, code in enumerate(self.codes):
             vector_code, name = parsed(code), self.names[code]
             try:
+                if code in SPLADE_CODES:
+                    ready.append((code, name, by_splade(self.models[SPLADE_CODES[code]], code)))
+                    continue
                 if vector_code is None:
                     ready.append((code, name, by_words(code)))
                     continue
@@ -262,14 +274,27 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         for key, request in models.items()
         for code in vector_codes(key, range(request.backend.facts.layers + 1), request.backend.poolings)
     } | TITLES
+    names |= {
+        code: name_of(code, titles)
+        for code, key in SPLADE_CODES.items()
+        if key in models and models[key].backend.splade is not None
+    }
     chosen = state.get("runs")
     with place:
         k = _candidates()
     first_codes = [code for code in names if parsed(code) is not None]
-    second_codes = [f"{second}.{k}.{code}" for second in SECOND_STAGES for code in first_codes]
+    second_codes = [
+        f"{kind}.{k}.{code}" for kind in SECOND_STAGES for code in first_codes if _is_offered(kind, code, models)
+    ]
     names |= {code: name_of(code, titles) for code in second_codes}
     # Chosen before with another number of candidates.
-    names |= {code: name_of(code, titles) for code in chosen or () if parsed(code) and first_stage(code) in names}
+    names |= {
+        code: name_of(code, titles)
+        for code in chosen or ()
+        if (earlier := parsed(code)) is not None
+        and first_stage(code) in names
+        and (not earlier.second or _is_offered(earlier.second, first_stage(code), models))
+    }
     codes = tuple(
         code for code in (default_runs(backend, second, queries) if chosen is None else chosen) if code in names
     )
@@ -285,13 +310,20 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         max_selections=settings.MOST_RUNS,
         placeholder="Add a run: a layer and pooling, or a word ranking",
         help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “re-ranked” or "
-        "“MaxSim”.",
+        "“MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
     )
     cross_encoder = reranking.cross_encoder() if any(code.startswith("rr.") for code in codes) else None
     if cross_encoder is not None:
         with place:
             reranking.label_choice(cross_encoder)
     return RunRequest(models, codes, names, cross_encoder)
+
+
+def _is_offered(kind: Kind, first: str, models: Mapping[str, EmbedRequest]) -> bool:
+    """Whether the hits of a run by vectors can be re-ranked in this way: the second model only if it was trained for it."""
+    if kind != "mx":
+        return True
+    return first.startswith("m.") and "m2" in models and models["m2"].backend.late_interaction is not None
 
 
 def _candidates() -> int:
@@ -311,7 +343,8 @@ def _candidates() -> int:
 
 def about_second_stage(request: RunRequest) -> None:
     """What a re-ranked run can and cannot change, where there is any."""
-    seconds = {code.second for code in map(parsed, request.codes) if code is not None} - {""}
+    two_stages = [code for code in map(parsed, request.codes) if code is not None and code.second]
+    seconds = {code.second for code in two_stages}
     if not seconds:
         return
     text = "A re-ranked run changes the order of its candidates only: other sentences keep the rank of the first stage."
@@ -322,9 +355,28 @@ def about_second_stage(request: RunRequest) -> None:
                 " It was trained on similarity scores of sentence pairs (STS-B), not on rankings, and often ranks worse than "
                 "the vectors do. The sidebar offers cross-encoders that were trained to rank."
             )
-    if "ms" in seconds:
-        text += " MaxSim compares token vectors; the models here were not trained for it."
+    if seconds & {"ms", "mx"}:
+        text += _about_max_sim(
+            [
+                request.models["m2" if code.second == "mx" else code.model].backend
+                for code in two_stages
+                if code.second in {"ms", "mx"}
+            ]
+        )
     st.caption(text)
+
+
+def _about_max_sim(backends: Sequence[Backend]) -> str:
+    """Which vectors MaxSim compares."""
+    names = {model.spec.title: model.late_interaction is not None for model in backends}
+    trained = [messages.escape(name) for name, is_trained in names.items() if is_trained]
+    others = [messages.escape(name) for name, is_trained in names.items() if not is_trained]
+    text = " MaxSim compares token vectors."
+    if trained:
+        text += f" Those of {' and '.join(trained)} were trained for it (late interaction)."
+    if others:
+        text += f" {' and '.join(others)} gives hidden states, which were not trained for it."
+    return text
 
 
 def default_runs(backend: Backend, second: Backend | None, queries: int) -> tuple[str, ...]:
@@ -334,6 +386,10 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
     """
     last = backend.facts.layers
     codes = [f"m.{last}.{backend.own_pooling}", f"m.{last}.cls", "m.0.mean"]
+    if backend.late_interaction is not None:  # what the model was trained for
+        codes.insert(0, f"ms.{state.default('candidates')}.{codes[0]}")
+    if backend.splade is not None:
+        codes.insert(0, "sp.m")
     if queries <= MANY_QUERIES:
         codes += ["bow", "tfidf", "bm25", "static"]
     if second is not None:
@@ -342,7 +398,7 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
 
 
 def parsed(code: str) -> VectorCode | None:
-    """A code such as "m.6.mean" or "rr.100.m.6.mean", parsed; None for a word ranking's."""
+    """A code such as "m.6.mean" or "rr.100.m.6.mean", parsed; None for a word ranking's and SPLADE's."""
     parts = code.split(".")
     if len(parts) not in {3, 5}:
         return None
@@ -363,6 +419,8 @@ def vector_codes(model: str, layers: Sequence[int], poolings: Sequence[str]) -> 
 
 def name_of(code: str, models: Mapping[str, str] = MappingProxyType({})) -> str:
     """A run's short name. `models` are the models' titles, where there are two to be told apart."""
+    if code in SPLADE_CODES:
+        return f"{models[SPLADE_CODES[code]]}, {SPLADE}" if models else SPLADE
     vector_code = parsed(code)
     if vector_code is None:
         return TITLES[code]

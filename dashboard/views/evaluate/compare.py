@@ -13,7 +13,7 @@ import streamlit as st
 from components.charts.retrieval import evaluation as charts
 from components.retrieval.evaluation import metrics
 from dashboard import caching, state
-from dashboard.jobs import evaluation, progress, second_stage
+from dashboard.jobs import evaluation, progress, second_stage, splade
 from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
 from dashboard.jobs.second_stage import Candidates
 from dashboard.ui import controls, figures, messages
@@ -81,7 +81,7 @@ def compare(backend: Backend) -> None:
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
-        backend,
+        request,
         indexes,
     )
     with time_note:
@@ -106,6 +106,7 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
 
     ready, indexes = request.gather(
         lambda kind: (evaluation.word_run(request.backend, pairs, kind), None),
+        lambda embed_request, code: (splade.pair_run(embed_request, pairs, f"compare_{code}"), None),
         lambda embed_request, model: evaluation.pair_indexes(embed_request, pairs, f"compare_{model}"),
         by_vectors,
     )
@@ -145,6 +146,9 @@ def _measure_times(
 
 
 def _timing(request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes], entry: Entry) -> Timing:
+    if entry.code in choices.SPLADE_CODES:
+        embed_request = request.models[choices.SPLADE_CODES[entry.code]]
+        return splade.timing(embed_request, pairs, f"timing_{entry.code}")
     code = choices.parsed(entry.code)
     if code is None:
         return evaluation.word_timing(request.backend, pairs, entry.code)

@@ -19,7 +19,7 @@ from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
 from dashboard.corpora import graded_sets
-from dashboard.jobs import evaluation, rankers, second_stage
+from dashboard.jobs import evaluation, rankers, second_stage, splade
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.wording import counted
@@ -148,6 +148,7 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRan
 
     ready, _ = request.gather(
         lambda kind: _by_words(request.backend, graded, kind),
+        lambda embed_request, code: splade.relevant_ranks(embed_request, graded, f"graded_{code}"),
         lambda embed_request, model: evaluation.both_indexes(
             embed_request, graded.document_texts, graded.query_texts, f"graded_{model}"
         ),

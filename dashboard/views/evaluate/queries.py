@@ -15,7 +15,7 @@ from components.arrays import Int64
 from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
 from dashboard import state
-from dashboard.jobs import rankers
+from dashboard.jobs import rankers, splade
 from dashboard.jobs.evaluation import NoResult, PairIndexes
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import NUMBERS_EXPLAINED
@@ -23,10 +23,11 @@ from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
-    from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
+    from components.retrieval.search.lexical import Ranker
     from dashboard.jobs.second_stage import Candidates
+    from dashboard.views.evaluate.choices import RunRequest
 
 FILTERS = {"all": "All", "wrong": "All wrong", "disagree": "Disagree", "right": "All right"}
 MOST_ROWS, SHOWN_HITS = 2_000, 5
@@ -47,7 +48,7 @@ class Entry:
         return self.run.name if self.live else self.short
 
 
-def queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]) -> None:
+def queries(entries: Sequence[Entry], pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes]) -> None:
     """The queries by the runs that answer them, and the opened one."""
     if not entries:
         return
@@ -73,7 +74,7 @@ def queries(entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: d
     else:
         _query_table(rows, entries, pairs, ranks)
     if opened is not None and opened < len(pairs):
-        _opened(int(opened), entries, pairs, backend, indexes)
+        _opened(int(opened), entries, pairs, request, indexes)
     elif len(rows):
         st.caption("The hardest queries come first. Click the box left of a query to see what each run ranks first.")
 
@@ -122,7 +123,7 @@ def _open(queries: Sequence[int]) -> None:
 
 
 def _opened(
-    row: int, entries: Sequence[Entry], pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes]
+    row: int, entries: Sequence[Entry], pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes]
 ) -> None:
     with st.container(border=True, key="opened_query"):
         left, right = st.columns([8, 1])
@@ -133,14 +134,14 @@ def _opened(
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column, contextlib.suppress(NoResult):
-                    _first_hits(entry, pairs, *_ranked(entry, pairs, backend, indexes, row), row)
+                    _first_hits(entry, pairs, *_ranked(entry, pairs, request, indexes, row), row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
             st.caption(f"Loaded runs contain only ranks: {names}.")
 
 
 def _ranked(
-    entry: Entry, pairs: Pairs, backend: Backend, indexes: dict[str, PairIndexes], row: int
+    entry: Entry, pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes], row: int
 ) -> tuple[Float32, Int64]:
     """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit].
 
@@ -149,7 +150,12 @@ def _ranked(
     """
     code = choices.parsed(entry.code)
     if code is None:
-        ranker = rankers.word_ranker(backend, pairs.documents, entry.code)
+        model = choices.SPLADE_CODES.get(entry.code)
+        ranker: Ranker | None
+        if model is None:
+            ranker = rankers.word_ranker(request.backend, pairs.documents, entry.code)
+        else:
+            ranker = splade.ranker(request.models[model], pairs.documents, f"opened_{entry.code}")
         if ranker is None:
             raise NoResult
         scores = ranker.scores(pairs.queries.texts[row])

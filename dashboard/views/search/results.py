@@ -29,7 +29,7 @@ from dashboard.ui.wording import (
     SIMILARITY_HELP,
     SIMILARITY_NAMES,
 )
-from dashboard.views.search import judging, why
+from dashboard.views.search import judging, splade, why
 from dashboard.views.search.hit_list import Hit, hit_list
 from dashboard.views.search.request import SearchRequest
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
+    from components.retrieval.search.splade import SpladeRanker
 
 READY_QUERIES = (
     "volcano erupted",
@@ -56,13 +57,16 @@ COMPARISONS = {
     "model": "Compare: second model",
     "rerank": "Compare: re-ranked",
     "maxsim": "Compare: MaxSim",
+    "splade": "Compare: SPLADE",
     **{kind: f"Compare: {title}" for kind, title in TITLES.items()},
 }
 COMPARISON_NOTES = {
     "rerank": "A cross-encoder reads the query together with each of the first {count} hits of the other list and sorts "
     "them again; it sees no other sentence.",
     "maxsim": "MaxSim (late interaction): the sum over query tokens of the best cosine with a token of the sentence, for the "
-    "first {count} hits of the other list; no other sentence is ranked.",
+    "first {count} hits of the other list; no other sentence is ranked. The model was not trained for it.",
+    "splade": "SPLADE: the dot product of the weights that a trained model gives to pieces of the vocabulary, also to pieces "
+    "that a text does not contain.",
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
     "lsa": "LSA: TF-IDF in at most 100 dimensions that keep most of it, roughly the main directions in which words occur "
@@ -75,6 +79,11 @@ COMPARISON_NOTES = {
 PERCENTILES = (
     "A percentile is the share of all pairs among up to 1,000 sentences of this corpus that are less similar to each other "
     "than the query is to the hit, at the same layer and pooling. The order of the hits stays the same."
+)
+TRAINED_MAX_SIM = (
+    "MaxSim (late interaction): the sum over the query's token vectors of the best dot product with a token vector of the "
+    "sentence, for the first {{count}} hits of the other list; no other sentence is ranked. {title} was trained for it: these "
+    "are its own token vectors, and not hidden states."
 )
 TIE = 1e-6  # scores of a word ranking that differ by less are equal
 TAGS = ("topic", "label", "category")  # columns shown with a hit
@@ -92,6 +101,7 @@ class Ranked:
     tied: int  # the sentences of the corpus with the same score as the last hit, itself included
     tied_shown: int  # how many of them are hits
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
+    note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
 
     def shown_score(self, row: int) -> str:
         """A sentence's percentile; empty where its score is shown as it is."""
@@ -116,15 +126,22 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
                 "The model's vocabulary has no piece of this query, so its vector, and these hits, say nothing about it."
             )
         rankings.append(_by_vectors(request, index, layer, pooling, request.similarity))
-    comparison = _comparison(request, index)
+    of_splade = splade.ranker(request) if request.compare_with == "splade" else None
+    max_sim_by = _of_token_vectors(request)
+    comparison = _comparison(request, index, panel, max_sim_by) if of_splade is None else _by_splade(request, of_splade)
     if comparison is not None:
         rankings.append(comparison)
     if not rankings:
         return
     _side_by_side(request, rankings)
+    if of_splade is not None and request.explained is None:
+        splade.query_pieces(of_splade, request.query)
     if index is not None:
         messages.head_note([backend], pooling, layer)
-    why.why(request)
+    is_trained = request.compare_with == "maxsim" and max_sim_by.late_interaction is not None
+    why.why(request, of_splade, max_sim_by if is_trained else None)
+    if of_splade is not None and request.explained is not None:
+        splade.query_pieces(of_splade, request.query)  # after the explanation, which was asked for
     why.notes()
     judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], request)
     for number, ranked in enumerate(rankings):
@@ -222,14 +239,19 @@ def _by_vectors(
     )
 
 
-def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | None:
-    """The second ranking; None if none was chosen, or it is not ready yet."""
+def _comparison(
+    request: SearchRequest, index: VectorIndex | None, panel: DeltaGenerator, max_sim_by: Backend
+) -> Ranked | None:
+    """The second ranking; None if none was chosen, or it is not ready yet.
+
+    `panel` gets its further options, and `max_sim_by` gives the token vectors that MaxSim compares.
+    """
     if request.compare_with == "setting" and index is not None:
         layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
         similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
         return _by_vectors(request, index, layer, pooling, similarity)
     if request.compare_with in reranking.STAGE_NAMES:
-        return None if index is None else _by_second_stage(request, index)
+        return None if index is None else _by_second_stage(request, index, panel, max_sim_by)
     if request.compare_with == "model":
         return _by_second_model(request)
     if request.compare_with in TITLES:
@@ -244,12 +266,23 @@ def _comparison(request: SearchRequest, index: VectorIndex | None) -> Ranked | N
     return None
 
 
-def _by_second_stage(request: SearchRequest, index: VectorIndex) -> Ranked | None:
+def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
+    scores = ranker.scores(request.query)
+    best = _hits(request, scores, request.k)
+    title = f"{ranker.title}, {messages.escape(ranker.backend.spec.title)}"
+    return Ranked(title, "SPLADE score", scores, best, _hits(request, scores, 10), *_tied(scores, best))
+
+
+def _by_second_stage(
+    request: SearchRequest, index: VectorIndex, panel: DeltaGenerator, max_sim_by: Backend
+) -> Ranked | None:
     """The first candidates of the left ranking, ordered again by a cross-encoder or by MaxSim."""
     layer, pooling = request.cell(index)
-    stage = reranking.second_stage(request.compare_with, request.backend, layer)
+    stage = reranking.second_stage(request.compare_with, max_sim_by, layer)
     if stage is None:
         return None
+    with panel:
+        reranking.label_choice(stage)
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
     rows = index.engine(layer, pooling).search(vectors, request.candidates, request.similarity).indices[0]
     scored = reranking.scored(stage, request.corpus, request.query, rows, "search")
@@ -259,7 +292,16 @@ def _by_second_stage(request: SearchRequest, index: VectorIndex) -> Ranked | Non
     scores = np.full(len(request.corpus), np.nan)
     scores[reranked.rows] = reranked.scores
     best, title = reranked.rows[: request.k], f"Re-ranked: {messages.escape(stage.title)}"
-    return Ranked(title, stage.unit, scores, best, reranked.rows[:10], len(best), len(best))
+    note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
+    return Ranked(title, stage.unit, scores, best, reranked.rows[:10], len(best), len(best), note)
+
+
+def _of_token_vectors(request: SearchRequest) -> Backend:
+    """The model whose token vectors MaxSim compares: the second one where only that was trained for late interaction."""
+    if request.compare_with != "maxsim" or request.backend.late_interaction is not None or not state.get("model2"):
+        return request.backend
+    second = model_gate.second_model()
+    return request.backend if second is None or second.late_interaction is None else second
 
 
 def _by_second_model(request: SearchRequest) -> Ranked | None:
@@ -319,11 +361,13 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             st.markdown(f"**{ranked.title}**")
             if number and request.compare_with in COMPARISON_NOTES:
                 candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
-                st.caption(COMPARISON_NOTES[request.compare_with].format(count=candidates))
+                note = ranked.note or COMPARISON_NOTES[request.compare_with]
+                st.caption(note.replace("{count}", str(candidates)))  # a title may have braces too
                 if request.compare_with == "rerank" and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
                     st.markdown(INCLUDED_CROSS_ENCODER)
             if not len(ranked.best):
-                st.info("No sentence shares a word with the query.")
+                shared = "piece" if request.compare_with == "splade" else "word"
+                st.info(f"No sentence shares a {shared} with the query.")
                 continue
             if note := tie_note(ranked.tied, ranked.tied_shown):
                 st.warning(note)

@@ -11,8 +11,10 @@ from ir_measures import AP, RR, P, nDCG
 
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from components.retrieval.search.rerank import late_interaction_scores
 from tests.components.command_line.in_process import run
 from tests.components.model.embedding.test_pair_scores import save_cross_encoder
+from tests.components.model.embedding.test_sparse_and_multi_vectors import save_multi, save_sparse
 
 DOCUMENTS = [
     "A volcano erupted near the town.",
@@ -153,15 +155,20 @@ def test_unusable_options_are_refused_in_one_line(arguments, says, index, tmp_pa
     assert done.stdout == ""
 
 
-def test_graded_relevance_is_measured_again_after_reranking(graded, scorer, embedded):
-    done = run("evaluate", str(graded), "--layers", "3,6", "--rerank", "3", "--json", "-")
+@pytest.mark.parametrize("length", [None, 9])
+def test_graded_relevance_is_measured_again_after_reranking(graded, scorer, embedded, length):
+    """Also with a maximum length, which limits the pairs as it limits the sentences."""
+    limit = () if length is None else ("--max-length", str(length))
+    done = run("evaluate", str(graded), "--layers", "3,6", "--rerank", "3", "--json", "-", *limit)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     runs = result["runs"]
     assert [(item["layer"], item.get("reranked")) for item in runs] == [(3, None), (6, None), (3, 3), (6, 3)]
     assert runs[3]["cross_encoder"] == "embedded-cross-encoder"
     assert result["rerank_seconds"] > 0
-    vectors = embedded.embed([*DOCUMENTS, *QUERIES], options=embedded.embed_options(precision="float32"))[0, 0]
+    assert result["cross_encoder_max_length"] == (length or scorer.own_max_length)
+    options = embedded.embed_options(precision="float32", max_length=length)
+    vectors = embedded.embed([*DOCUMENTS, *QUERIES], options=options)[0, 0]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     qrels, ranking = {}, {}
     for query, document, grade in JUDGED:
@@ -169,7 +176,10 @@ def test_graded_relevance_is_measured_again_after_reranking(graded, scorer, embe
     for number, query in enumerate(QUERIES):
         cosines = vectors[:5] @ vectors[5 + number]
         first = np.argsort(-cosines)[:3]
-        cosines[first] = 100 + scorer.score_pairs([query] * 3, [DOCUMENTS[row] for row in first])
+        scores = scorer.score_pairs([query] * 3, [DOCUMENTS[row] for row in first], max_length=length)
+        if length is not None:
+            assert not np.allclose(scores, scorer.score_pairs([query] * 3, [DOCUMENTS[row] for row in first]))
+        cosines[first] = 100 + scores
         ranking[str(number)] = {str(row): float(value) for row, value in enumerate(cosines)}
     theirs = ir_measures.calc_aggregate([AP, RR, nDCG @ 10, P @ 10], qrels, ranking)
     for name, measure in (("map", AP), ("mrr", RR), ("ndcg@10", nDCG @ 10), ("p@10", P @ 10)):
@@ -188,6 +198,44 @@ def test_pairs_are_measured_again_after_reranking(tmp_path):
     assert "8/8" in done.stderr
 
 
+PAIRS = (
+    ("the cat sat on the red hat", "a cat"),
+    ("money in the bank", "the bank"),
+    ("we will walk by the river", "the river"),
+    ("the dog ran on the bank", "a dog"),
+)
+
+
+def own_ranks(scores):
+    return 1 + (scores > np.diag(scores)[:, None]).sum(axis=1)
+
+
+def test_splade_and_max_sim_over_trained_vectors_are_runs(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps({"sentence": a, "compressed": b}) + "\n" for a, b in PAIRS))
+    documents, queries = zip(*PAIRS, strict=True)
+    sparse, multi = save_sparse(tmp_path / "sparse"), save_multi(tmp_path / "multi")
+    done = run("evaluate", str(path), "--model", str(sparse), "--splade", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    (of_vectors, of_weights) = result["runs"]
+    assert (of_vectors["layer"], of_weights["layer"], of_weights["ranking"]) == (3, None, "SPLADE")
+    model = Backend.load(str(sparse), device_name="cpu")
+    weights = [model.sparse_vectors(texts, role=role) for texts, role in ((queries, "query"), (documents, "document"))]
+    ranks = own_ranks(weights[0] @ weights[1].T)
+    assert of_weights["mrr"] == pytest.approx(100 * (1 / ranks).mean(), abs=0.01)
+    assert result["splade_weights"] == np.count_nonzero(weights[1])
+    assert "SPLADE" in run("evaluate", str(path), "--model", str(sparse), "--splade").stdout.splitlines()[-1]
+
+    done = run("evaluate", str(path), "--model", str(multi), "--max-sim", "4", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    second = json.loads(done.stdout)["runs"][1]
+    assert (second["max_sim"], second["trained_for_it"]) == (4, True)
+    model = Backend.load(str(multi), device_name="cpu")
+    ranks = own_ranks(np.array([late_interaction_scores(model, query, documents, 0) for query in queries]))
+    assert second["mrr"] == pytest.approx(100 * (1 / ranks).mean(), abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -195,6 +243,9 @@ def test_pairs_are_measured_again_after_reranking(tmp_path):
         (("--cross-encoder", "embedded-cross-encoder"), "without --rerank"),
         (("--label", "entailment"), "without --rerank"),
         (("--rerank", "3", "--cross-encoder", "embedded"), "no head"),
+        (("--rerank", "3", "--max-length", "3"), "3 tokens"),
+        (("--max-sim", "1"), "nothing to re-rank"),
+        (("--splade",), "does not give weights"),
     ],
 )
 def test_unusable_reranking_is_refused_in_one_line(arguments, says, graded):

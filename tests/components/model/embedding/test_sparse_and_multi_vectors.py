@@ -13,6 +13,8 @@ import torch
 from components.errors import InputError, ModelError
 from components.jobs import Cancelled
 from components.model.backend import Backend
+from components.model.embedding import sparse_vectors
+from components.retrieval.search.rerank import late_interaction_scores
 from tests import tiny
 
 TEXTS = ["the cat sat on the bank", "money", "a red hat, we will walk by the river!", "dog 你 é", "walking " * 70, ""]
@@ -75,6 +77,17 @@ def test_sparse_vectors_equal_sentence_transformers(tmp_path, pooling, activatio
     assert not np.allclose(of_queries, expected)
 
 
+def test_the_sparse_matrix_keeps_only_what_is_above_zero(sparse_folder, monkeypatch):
+    ours = Backend.load(str(sparse_folder))
+    dense, matrix = ours.sparse_vectors(TEXTS, role="document"), ours.sparse_matrix(TEXTS, role="document")
+    np.testing.assert_array_equal(matrix.toarray(), dense)
+    assert matrix.nnz == np.count_nonzero(dense)
+    assert ours.sparse_matrix([]).shape == (0, dense.shape[1])
+    monkeypatch.setattr(sparse_vectors, "MOST_WEIGHTS", matrix.nnz - 1)
+    with pytest.raises(InputError, match="smaller corpus"):
+        ours.sparse_matrix(TEXTS, role="document")
+
+
 def test_expanded_pieces_are_sorted_and_say_which_the_text_has(sparse_folder):
     from sentence_transformers import SparseEncoder
 
@@ -88,6 +101,11 @@ def test_expanded_pieces_are_sorted_and_say_which_the_text_has(sparse_folder):
     own = {piece for piece, is_own in zip(found.pieces, found.in_text, strict=True) if is_own}
     assert own == {"[CLS]", "[SEP]", "the", "cat", "sat"} & set(found.pieces)
     assert not all(found.in_text)
+    before = ours.forward_passes
+    weights = ours.sparse_vectors(["the cat sat"])[0]
+    again = ours.expanded_pieces("the cat sat", weights=weights)
+    assert again.pieces == found.pieces
+    assert ours.forward_passes == before + 1
 
 
 def test_progress_and_cancelling_of_sparse_vectors(sparse_folder):
@@ -151,19 +169,109 @@ def test_the_published_lengths_of_queries_and_documents_are_kept(tmp_path, multi
     assert len(ours.multi_vectors(TEXTS[:1], "query")[0]) == 5
 
 
+def assert_equal_vectors(folder, texts=TEXTS[:5], max_length=None):
+    """Our vectors and MaxSim of a folder are those of MultiVectorEncoder; returns the numbers of the queries' vectors."""
+    from sentence_transformers import MultiVectorEncoder
+
+    reference, ours = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True), Backend.load(str(folder))
+    queries, documents = ours.multi_vectors(texts, "query"), ours.multi_vectors(texts, "document")
+    both = reference.encode_query(texts), reference.encode_document(texts)
+    for mine, theirs in zip([*queries, *documents], [*both[0], *both[1]], strict=True):
+        np.testing.assert_allclose(mine, np.asarray(theirs), atol=1e-5)
+    theirs = reference.similarity(*both).numpy()
+    for row, query in enumerate(texts):
+        scores = late_interaction_scores(ours, query, texts, 0)
+        np.testing.assert_allclose(scores, theirs[row], atol=1e-4)
+    return [len(query) for query in queries]
+
+
+@pytest.mark.parametrize("attend", [False, True])
 @pytest.mark.parametrize(
-    ("name", "values"),
+    ("expansion", "lengths"),
     [
-        ("sentence_bert_config.json", {"query_expansion": {"strategy": "fixed", "attend": False, "length": 32}}),
-        ("config_sentence_transformers.json", {"query_prefix": "[Q] "}),
-        ("1_Dense/config.json", {"module_input_name": "sentence_embedding"}),
+        ({"strategy": "fixed", "length": 12}, {12}),
+        ({"strategy": "min", "length": 12}, {12, 14, 64}),
+        ({"strategy": "min", "length": 12, "token": "hat"}, {12, 14, 64}),
     ],
 )
-def test_what_is_not_done_here_is_refused(tmp_path, multi_folder, name, values):
+def test_query_expansion_equals_sentence_transformers(tmp_path, multi_folder, attend, expansion, lengths):
+    folder = shutil.copytree(multi_folder, tmp_path / "changed")
+    change(folder, "sentence_bert_config.json", query_expansion=expansion | {"attend": attend})
+    assert set(assert_equal_vectors(folder)) == lengths
+    ours = Backend.load(str(folder))
+    assert len(ours.multi_vectors(TEXTS[:1], "query", max_length=5)[0]) == 12
+    pieces, positions = ours.multi_vector_pieces("the cat", "query")
+    added = expansion.get("token", "[MASK]")
+    assert pieces == ("[CLS]", "red", "the", "cat", "[SEP]", *[added] * 7)
+    assert positions == tuple(range(12))
+
+
+def save_pylate(folder, *, with_tokens=True, **config):
+    """A folder as PyLate writes it: the encoder, a Dense layer, and its settings beside the kind of model."""
+    tokenizer = tiny.wordpiece_tokenizer()
+    if with_tokens:
+        tokenizer.add_tokens(["[Q] ", "[D] "])
+    torch.manual_seed(3)
+    model = tiny.tiny_model("bert")[0]
+    model.resize_token_embeddings(len(tokenizer))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    tiny.publish(folder, tiny.dense_module(32, 12, "Identity", bias=False))
+    listed = json.loads((folder / "modules.json").read_text())
+    listed[1]["type"] = "pylate.models.Dense.Dense"
+    (folder / "modules.json").write_text(json.dumps(listed))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 60, "do_lower_case": False}))
+    own = {"query_prefix": "[Q] ", "document_prefix": "[D] ", "query_length": 16, "document_length": 20}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": "ColBERT"} | own | config))
+    return folder
+
+
+@pytest.mark.parametrize("with_tokens", [True, False])
+@pytest.mark.parametrize(
+    ("config", "length"),
+    [
+        ({"attend_to_expansion_tokens": False, "skiplist_words": [".", "cat"]}, 16),
+        ({"attend_to_expansion_tokens": True, "prompts": {"query": "[Q] ", "document": ""}}, 16),
+        ({"do_query_expansion": False, "similarity_fn_name": "MaxSim", "prompts": {"query": "red "}}, None),
+        ({"query_length": None, "similarity_fn_name": "meanmaxsim"}, 32),
+    ],
+)
+def test_pylate_folders_equal_sentence_transformers(tmp_path, config, length, with_tokens):
+    folder = save_pylate(tmp_path / "pylate", with_tokens=with_tokens, **config)
+    counts = assert_equal_vectors(folder)
+    assert set(counts) == {length} if length else len(set(counts)) > 1
+    model = Backend.load(str(folder))
+    pieces, _ = model.multi_vector_pieces("the cat, sat.", "document")
+    assert ("[D] " in pieces) == with_tokens
+    assert "," not in pieces or "skiplist_words" in config
+    (sentence,) = model.not_applied
+    assert "MaxSim on the Search, Evaluate and Pairs pages uses these vectors" in sentence
+
+
+def test_a_mask_before_the_normalising_module_is_read_too(tmp_path, multi_folder):
+    folder = shutil.copytree(multi_folder, tmp_path / "changed")
+    listed = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([listed[0], listed[1], listed[3], listed[2]]))
+    assert_equal_vectors(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("sentence_bert_config.json", {"query_expansion": {"strategy": "some", "length": 32}}, "unknown here"),
+        ("sentence_bert_config.json", {"query_expansion": {"strategy": "fixed", "length": 900}}, "900 tokens"),
+        ("sentence_bert_config.json", {"query_expansion": {"strategy": "min", "length": 9, "token": "qq"}}, "have"),
+        ("1_Dense/config.json", {"module_input_name": "sentence_embedding"}, "not the tokens' vectors"),
+    ],
+)
+def test_what_is_not_done_here_is_refused(tmp_path, multi_folder, name, values, reason):
     folder = shutil.copytree(multi_folder, tmp_path / "changed")
     change(folder, name, **values)
-    with pytest.raises(ModelError, match="no vectors for late interaction, because"):
-        Backend.load(str(folder)).multi_vectors(["the cat"], "query")
+    model = Backend.load(str(folder))
+    with pytest.raises(ModelError, match=f"no vectors for late interaction, because .*{reason}"):
+        model.multi_vectors(["the cat"], "query")
+    (sentence,) = model.not_applied
+    assert "are not applied, because" in sentence
 
 
 def test_a_dense_layer_without_safetensors_is_never_read_from_a_pickle(tmp_path, multi_folder):

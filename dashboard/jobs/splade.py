@@ -1,0 +1,162 @@
+"""SPLADE as a ranking of a corpus: its sentences' weights as a job, and the runs of Evaluate that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components.retrieval.evaluation import pair_runs, run_record
+from components.retrieval.evaluation.graded import ranks as graded_ranks
+from components.retrieval.index.build import versions
+from components.retrieval.search.splade import TITLE, SpladeIndex, SpladeRanker
+from dashboard import caching
+from dashboard.jobs import embedding, evaluation, progress
+from dashboard.jobs.evaluation import NoResult, Timing
+from dashboard.ui import messages
+
+if TYPE_CHECKING:
+    from components.arrays import Int64
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.retrieval.corpora.texts import Texts
+    from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.graded.ranks import RelevantRanks
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.run_record import Run
+    from dashboard.jobs.embedding import EmbedRequest
+
+WHICH_MODELS = (
+    "SPLADE needs a model that was published as one and saved in sentence-transformers' format (a masked-LM head followed "
+    "by SpladePooling), such as sparse-encoder/example-splade-distilbert-base-uncased-nq."
+)
+
+
+def ranker(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker | None:
+    """The ranker over texts; None while their weights are computed, with the progress drawn.
+
+    A large corpus is begun only on a click: every sentence goes through the model and its masked-LM head. `where` keys
+    the widgets.
+    """
+    backend, max_length = request.backend, request.max_length
+    key = ("splade", *_model_of(request), texts.content_hash)
+    jobs, sentences = caching.splade_indexes(), texts.texts
+    if len(sentences) > embedding.EXACT_AT_ONCE and jobs.find(key) is None and st.session_state.get("_splade") != key:
+        st.button(
+            f"Compute SPLADE's weights of {len(sentences):,} sentences",
+            key=f"splade_{where}",
+            type="primary",
+            on_click=_begin,
+            args=(key,),
+            help="Each sentence goes through the model and its masked-LM head. The weights stay in memory, not on disk: "
+            "stopped, it begins again.",
+        )
+        return None
+
+    def compute(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SpladeIndex:
+        return SpladeIndex.of_texts(backend, sentences, max_length, report_progress, is_cancelled)
+
+    title = f"{TITLE}: the weights of {len(sentences):,} sentences"
+    index = progress.prepared(key, title, compute, f"splade_{where}", "computing the weights", "sentences", jobs)
+    return None if index is None else SpladeRanker(backend, index)
+
+
+def _begin(key: tuple[object, ...]) -> None:
+    st.session_state["_splade"] = key
+
+
+def _model_of(request: EmbedRequest) -> tuple[object, ...]:
+    backend = request.backend
+    return (backend.spec.key, backend.revision, str(backend.device), request.max_length)
+
+
+def _needed(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker:
+    """As `ranker`. Raises NoResult while it is not ready."""
+    found = ranker(request, texts, where)
+    if found is None:
+        raise NoResult
+    return found
+
+
+def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
+    """The record of SPLADE over pairs. Raises NoResult while it is run."""
+    of_corpus = _needed(request, pairs.documents, where)
+    queries, backend = pairs.queries.texts, request.backend
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, str]:
+        together = of_corpus.for_queries(queries, report_progress, is_cancelled)
+        return pair_runs.ranker_ranks(together, queries, is_cancelled=is_cancelled), run_record.now()
+
+    ranks, made = evaluation.result(
+        ("splade", *_model_of(request), pairs.content_hash), f"{TITLE}: ranking {len(pairs):,} queries", work, where
+    )
+    milliseconds, made = timing(request, pairs, where).known() or (None, made)
+    prompts = backend.sentence_config.prompts
+    return run_record.Run(
+        name=f"{backend.spec.title}, {TITLE}",
+        system={"kind": TITLE, "model": backend.spec.key, "revision": backend.revision},
+        data=evaluation.data_of(pairs),
+        settings=_settings(request, prompts),
+        versions=versions(("numpy", "scipy", "torch", "transformers")),
+        ranks=ranks,
+        milliseconds=milliseconds,
+        index_bytes=of_corpus.nbytes,
+        made=made,
+    )
+
+
+def _settings(request: EmbedRequest, prompts: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "precision": "float32",
+        "similarity": "dot",
+        "max_length": request.max_length or request.backend.own_max_length,
+        "document_prompt": prompts.get("document", ""),
+        "query_prompt": prompts.get("query", ""),
+        "bootstrap_seed": 0,
+    }
+
+
+def timing(request: EmbedRequest, pairs: Pairs, where: str) -> Timing:
+    """The time per query: its pass through the model, and its products with all sentences. Raises NoResult."""
+    of_corpus = _needed(request, pairs.documents, where)
+    index, backend, queries = of_corpus.index, request.backend, pairs.queries.texts
+
+    def milliseconds(is_cancelled: IsCancelled) -> float:
+        fresh = SpladeRanker(backend, SpladeIndex(index.postings, index.max_length))  # which knows no query yet
+        return pair_runs.ranker_milliseconds(fresh, queries, is_cancelled)
+
+    return Timing(
+        ("speed", "splade", *map(str, _model_of(request)), pairs.content_hash),
+        f"Measuring the time per query of {backend.spec.title}, {TITLE}",
+        milliseconds,
+    )
+
+
+def relevant_ranks(request: EmbedRequest, graded: GradedSet, where: str) -> RelevantRanks:
+    """The ranks of the relevant documents of a collection with graded relevance. Raises NoResult."""
+    of_corpus = _needed(request, graded.document_texts, where)
+    queries: Sequence[str] = graded.queries
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
+        together = of_corpus.for_queries(queries, report_progress, is_cancelled)
+        return graded_ranks.ranker_relevant_ranks(
+            together.scores, queries, graded.grades, lambda done, total: None, is_cancelled
+        )
+
+    return evaluation.result(
+        ("graded splade", *_model_of(request), graded.content_hash),
+        f"{TITLE}: ranking {len(queries):,} queries",
+        work,
+        where,
+    )
+
+
+def no_model(backends: Sequence[Backend]) -> None:
+    """Say that none of these models is SPLADE, which models are, and why one that was published as SPLADE is not used."""
+    reasons = [
+        f"{messages.escape(backend.spec.title)} is not used: {messages.escape(backend.loaded.not_given)}."
+        for backend in backends
+        if backend.loaded.not_given and backend.late_interaction is None
+    ]
+    st.info(" ".join([WHICH_MODELS, "Choose one as the model, or as the second model, in the sidebar.", *reasons]))

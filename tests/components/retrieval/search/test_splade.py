@@ -1,0 +1,82 @@
+"""SPLADE as a ranking, against sentence-transformers' SparseEncoder on a tiny model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.model.backend import Backend
+from components.retrieval.search.splade import SpladeIndex, SpladeRanker
+from tests.components.model.embedding.test_sparse_and_multi_vectors import save_sparse
+
+SENTENCES = ("the cat sat on the bank", "money in the bank", "a red hat", "we will walk by the river", "a red hat", "")
+QUERIES = ("the dog ran", "money", "a hat!", "the dog ran")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return save_sparse(tmp_path_factory.mktemp("splade"), prompts={"query": "the ", "document": "a "})
+
+
+@pytest.fixture(scope="module")
+def ranker(folder: Any) -> SpladeRanker:
+    backend = Backend.load(str(folder), device_name="cpu")
+    return SpladeRanker(backend, SpladeIndex.of_texts(backend, SENTENCES))
+
+
+def test_scores_are_the_dot_products_of_sparse_encoder(folder: Any, ranker: SpladeRanker) -> None:
+    from sentence_transformers import SparseEncoder
+
+    reference = SparseEncoder(str(folder), device="cpu", local_files_only=True)
+    both = reference.encode_query(list(QUERIES)), reference.encode_document(list(SENTENCES))
+    expected = reference.similarity(*both).numpy()
+    found = np.array([ranker.scores(query) for query in QUERIES])
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert (found > 0).any()
+    together = ranker.for_queries(QUERIES)
+    np.testing.assert_allclose([together.scores(query) for query in QUERIES], expected, atol=1e-4)
+    pairs = ranker.pair_scores(QUERIES, np.array([3, 1, 2, 0]))
+    np.testing.assert_allclose(pairs, expected[range(4), [3, 1, 2, 0]], atol=1e-4)
+
+
+def test_equal_sentences_have_equal_scores_and_are_read_once(ranker: SpladeRanker) -> None:
+    seen: list[tuple[int, int]] = []
+    SpladeIndex.of_texts(ranker.backend, SENTENCES, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (5, 5)
+    scores = ranker.scores(QUERIES[0])
+    assert scores[2] == scores[4]
+
+
+def test_the_shared_pieces_add_up_to_the_score(ranker: SpladeRanker) -> None:
+    for row, sentence in enumerate(SENTENCES):
+        shared = ranker.shared_pieces(QUERIES[0], sentence, row)
+        assert float(shared.contributions.sum()) == pytest.approx(float(ranker.scores(QUERIES[0])[row]), abs=1e-4)
+        assert (np.diff(shared.contributions) <= 0).all()
+    shared = ranker.shared_pieces(QUERIES[0], SENTENCES[0], 0)
+    own = dict(zip(shared.pieces, zip(shared.in_query, shared.in_sentence, strict=True), strict=True))
+    for piece, (in_query, in_sentence) in own.items():
+        assert in_query == (piece in {"[CLS]", "the", "dog", "ran", "[SEP]"})
+        assert in_sentence == (piece in {"[CLS]", "a", "the", "cat", "sat", "on", "bank", "[SEP]"})
+
+
+def test_a_known_query_and_a_hit_cost_no_pass(ranker: SpladeRanker) -> None:
+    ranker.scores("the river")
+    before = ranker.backend.forward_passes
+    ranker.scores("the river")
+    pieces = ranker.query_pieces("the river")
+    of_hit = ranker.sentence_pieces(SENTENCES[3], 3)
+    ranker.shared_pieces("the river", SENTENCES[3], 3)
+    assert ranker.backend.forward_passes == before
+    expected = ranker.backend.expanded_pieces(SENTENCES[3], role="document")
+    assert dict(zip(of_hit.pieces, of_hit.weights.tolist(), strict=True)) == pytest.approx(
+        dict(zip(expected.pieces, expected.weights.tolist(), strict=True)), abs=1e-5
+    )
+    assert (np.diff(pieces.weights) <= 0).all()
+
+
+def test_its_size_is_that_of_the_weights_above_zero(ranker: SpladeRanker) -> None:
+    count = ranker.postings.nnz
+    assert count == sum(len(ranker.sentence_pieces(text, row).ids) for row, text in enumerate(SENTENCES))
+    assert ranker.nbytes == 8 * count + 4 * (ranker.postings.shape[0] + 1)

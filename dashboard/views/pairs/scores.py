@@ -304,7 +304,7 @@ def _decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
     others = counted(confusion.false_positives, "other") if confusion.false_positives else "no other"
     return (
         f"Accepts **{confusion.true_positives:,} of {counted(relevant, 'relevant document')}** (recall "
-        f"{_per_cent(confusion.recall)}) and **{others}** (precision {_per_cent(confusion.precision)})."
+        f"{100 * confusion.recall:.0f} %) and **{others}** (precision {100 * confusion.precision:.0f} %)."
     )
 
 

@@ -189,8 +189,8 @@ def _parse_runs(values: list[str]) -> tuple[str, ...]:
         )
         if value not in (*KINDS, "static", "sp.m", "sp.m2") and code is None:
             raise ValueError("it names no run")
-        if code is not None and code["k"] and not LEAST_CANDIDATES <= int(code["k"]) <= MOST_CANDIDATES:
-            raise ValueError(f"the candidates are not {LEAST_CANDIDATES} to {MOST_CANDIDATES:,}")
+        if code is not None and code["k"] and not LEAST_RUN_CANDIDATES <= int(code["k"]) <= MOST_RUN_CANDIDATES:
+            raise ValueError(f"the candidates are not {LEAST_RUN_CANDIDATES} to {MOST_RUN_CANDIDATES:,}")
     return tuple(dict.fromkeys(values))
 
 
@@ -224,7 +224,7 @@ def _layers_view() -> Setting:
 
 MOST_RUNS = 24
 MOST_PATCHES = 12  # made together
-LEAST_CANDIDATES, MOST_CANDIDATES = 2, 1_000  # of a query that are re-ranked
+LEAST_RUN_CANDIDATES, MOST_RUN_CANDIDATES = 2, 1_000  # of a query that a run re-ranks
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
@@ -378,7 +378,9 @@ SETTINGS: tuple[Setting, ...] = (
     _text("query_column", "col", EVALUATE, words="column with the queries"),
     _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
     Setting("runs", "r", None, _parse_runs, lambda value: list(value) or [""], EVALUATE),
-    _number("candidates", "kc", 20, MOST_CANDIDATES, EVALUATE, least=LEAST_CANDIDATES, words="number of candidates"),
+    _number(
+        "candidates", "kc", 20, MOST_RUN_CANDIDATES, EVALUATE, least=LEAST_RUN_CANDIDATES, words="number of candidates"
+    ),
     _text("reference", "ref", EVALUATE, words="run to compare with"),
     _choice("compare_figure", "fig", ("curves", "precision", "cost", "similarities"), EVALUATE, words="figure"),
     _number("right_at", "at", 1, 50, EVALUATE, least=1, words="number of first hits"),

@@ -49,12 +49,19 @@ def score_histogram(
 
 
 def two_histograms(
-    scores: np.ndarray, relevant: np.ndarray, title: str, *, value: str, threshold: float, height: int = 300
+    scores: np.ndarray,
+    relevant: np.ndarray,
+    title: str,
+    *,
+    value: str,
+    x_title: str,
+    threshold: float,
+    height: int = 300,
 ) -> go.Figure:
     """The scores [document] of relevant documents and of all others as two histograms over the same bins.
 
-    `relevant` [document] says which is which; a line marks the threshold. Only the counts are sent. Their axis is
-    logarithmic, because few documents are relevant to a query.
+    `relevant` [document] says which is which; a line marks the threshold. `value` names the score in the hover, `x_title`
+    on its axis. Only the counts are sent. Their axis is logarithmic, because few documents are relevant to a query.
     """
     is_relevant = np.asarray(relevant, bool)
     edges = np.histogram_bin_edges(np.append(scores, threshold), bins=BINS)
@@ -73,11 +80,13 @@ def two_histograms(
             marker={"color": colour, "line": {"width": 0}},
             opacity=0.8,
             customdata=np.stack([edges[:-1], edges[1:]], axis=1),
-            hovertemplate=f"%{{y:,}} {name}, {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+            hovertemplate=f"%{{y:,}} {name}, with {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
         )
     figure.add_vline(x=threshold, line={"color": theme.VERMILION, "width": 3, "dash": "dash"})
-    figure.update_yaxes(title="documents", type="log", range=[-0.3, np.log10(max(10, most)) + 0.1], dtick=1)
-    figure.update_xaxes(title=value)
+    figure.update_yaxes(
+        title="number of documents,<br>logarithmic", type="log", range=[-0.3, np.log10(max(10, most)) + 0.1], dtick=1
+    )
+    figure.update_xaxes(title=theme.plain(x_title))
     figure.update_layout(bargap=0, barmode="overlay")
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, height)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.graded.collection import FieldedSet, GradedSet
 
 DEMO_GRADES = (
-    "Each headline is a query. Its own sentence has grade 2, and every other sentence on the same topic has grade 1."
+    "Each headline is a query. Its own document has grade 2, and every other document on the same topic has grade 1."
 )
 FIELD_NAMES = {"text": "Text", "title": "Title", "description": "Description", "narrative": "Narrative"}
 ALL_FIELDS = "all"
@@ -100,10 +100,11 @@ def _folder() -> FieldedSet | None:
 def _uploaded() -> FieldedSet | None:
     files = uploads.uploader(
         "graded",
-        "Three files: the documents (corpus.jsonl), the queries (queries.jsonl or .tsv) and the judgements (qrels)",
+        "A folder as .zip, or three files: documents (corpus.jsonl), queries (queries.jsonl), judgements (qrels)",
         accept_multiple_files=True,
         key="graded_files",
-        help="BEIR: corpus.jsonl with _id, title and text; queries.jsonl with _id and text; qrels/test.tsv. TREC: judgements "
+        help="BEIR: corpus.jsonl with _id, title and text; queries.jsonl with _id and text; qrels/test.tsv; the folder "
+        "with them can be packed as one .zip. TREC: judgements "
         "as lines of “query 0 document grade”, and topics with <top>, <num>, <title>, <desc> and <narr>. Files may be "
         "compressed with gzip.",
     )
@@ -116,5 +117,5 @@ def _uploaded() -> FieldedSet | None:
         ),
     )
     if read is None:
-        st.caption("Choose all three together. Their names say which is which.")
+        st.caption("Choose the .zip, or all three files together. Their names say which is which.")
     return read

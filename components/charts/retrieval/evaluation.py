@@ -13,6 +13,7 @@ from components.charts.curves import layer_curves
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
+_ROOM_FOR_VALUE = 0.18  # share of the axis that a bar with its value inside takes on a phone
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,54 +203,6 @@ def precision_recall(curves: Sequence[tuple[str, np.ndarray, np.ndarray]], title
     return _with_legend(figure, title, 420, len(curves))
 
 
-def threshold_curve(
-    recall: np.ndarray,
-    precision: np.ndarray,
-    thresholds: np.ndarray,
-    point: tuple[float, float],
-    chance: float,
-    title: str,
-    *,
-    height: int = 300,
-) -> go.Figure:
-    """Precision over recall at every threshold, each [point] with values from 0 to 1, as steps.
-
-    `thresholds` [point] are those of the first points; the last one accepts nothing and has none. `point` is recall and
-    precision at the chosen threshold, `chance` the precision of an order at random.
-    """
-    figure = go.Figure()
-    figure.add_scatter(
-        x=np.asarray(recall, np.float32),
-        y=np.asarray(precision, np.float32),
-        mode="lines",
-        line={**theme.line_style(0), "shape": "hv"},
-        name="every threshold",
-        customdata=[f"{value:.3f}" for value in thresholds] + ["above all scores"],
-        hovertemplate="threshold %{customdata}: recall %{x:.3f}, precision %{y:.3f}<extra></extra>",
-    )
-    figure.add_scatter(
-        x=[0, 1],
-        y=[chance, chance],
-        mode="lines",
-        line={"color": theme.GREY, "dash": "dot", "width": 2},
-        name="order at random",
-        hovertemplate=f"order at random: precision {chance:.3f}<extra></extra>",
-    )
-    figure.add_scatter(
-        x=[point[0]],
-        y=[point[1]],
-        mode="markers",
-        marker={"size": 14, "color": theme.VERMILION, "symbol": "circle"},
-        name="this threshold",
-        cliponaxis=False,
-        hovertemplate="this threshold: recall %{x:.3f}, precision %{y:.3f}<extra></extra>",
-    )
-    figure.update_xaxes(title="recall", range=[-0.02, 1.04], zeroline=False)
-    figure.update_yaxes(title="precision", range=[-0.02, 1.06], zeroline=False)
-    theme.legend_below(figure, shown=True)
-    return theme.finish(figure, title, height)
-
-
 @dataclass(frozen=True)
 class RankedBar:
     """The mean of a measure over queries with its interval, in per cent."""
@@ -264,6 +217,7 @@ class RankedBar:
 def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.Figure:
     """A horizontal bar for each way of ranking, the best on top, with its value and its interval as a thin line."""
     ordered = sorted(bars, key=lambda bar: bar.value)
+    longest = max((bar.high for bar in ordered), default=0.0)
     figure = go.Figure(
         go.Bar(
             x=np.array([bar.value for bar in ordered], np.float32),
@@ -279,11 +233,11 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.F
                 "thickness": 1.5,
                 "width": 4,
             },
-            # At the bar's root, where no interval covers it.
+            # At the bar's root, where no interval covers it; beside a bar that is too short for it.
             text=[f"{bar.value:.1f}" for bar in ordered],
-            textposition="inside",
+            textposition=["inside" if bar.value >= _ROOM_FOR_VALUE * longest else "outside" for bar in ordered],
             insidetextanchor="start",
-            textfont={"color": "white"},
+            insidetextfont={"color": "white"},
             textangle=0,
             customdata=[[bar.low, bar.high] for bar in ordered],
             hovertemplate=f"%{{y}}<br>{measure} %{{x:.2f}} % (95 %: %{{customdata[0]:.1f}} to %{{customdata[1]:.1f}})"
@@ -295,51 +249,6 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.F
     figure.update_yaxes(showgrid=False)
     figure.update_layout(bargap=0.25)
     return theme.finish(figure, title, 110 + 40 * max(4, len(ordered)))
-
-
-def pair_precision(
-    curves: Sequence[tuple[str, np.ndarray, np.ndarray]],
-    chance: float,
-    title: str,
-    *,
-    points: tuple[str, np.ndarray, np.ndarray] | None = None,
-) -> go.Figure:
-    """(name, recall [threshold], precision [threshold]) of pairs in per cent as steps; `points` as markers without a line.
-
-    The thresholds rise, so that recall falls: the area below the steps is then the average precision. The thin
-    line is the precision by chance: the share of relevant pairs.
-    """
-    figure = go.Figure()
-    for number, (name, recall, precision) in enumerate(curves):
-        figure.add_scatter(
-            x=np.asarray(recall, np.float32),
-            y=np.asarray(precision, np.float32),
-            mode="lines",
-            line={**theme.line_style(number), "shape": "hv"},
-            name=theme.plain(name, 44),
-            hovertemplate=f"{theme.plain(name)}<br>recall %{{x:.1f}}, precision %{{y:.1f}}<extra></extra>",
-        )
-    if points is not None:
-        name, recall, precision = points
-        figure.add_scatter(
-            x=np.asarray(recall, np.float32),
-            y=np.asarray(precision, np.float32),
-            mode="markers",
-            marker={"symbol": "diamond", "size": 9, "color": theme.line_style(0)["color"]},
-            name=theme.plain(name, 44),
-            hovertemplate=f"{theme.plain(name)}<br>recall %{{x:.0f}}, precision %{{y:.1f}}<extra></extra>",
-        )
-    figure.add_scatter(
-        x=[0, 100],
-        y=[chance, chance],
-        mode="lines",
-        line={"color": theme.GREY, "width": 1.5, "dash": "dot"},
-        name="by chance",
-        hovertemplate=f"by chance: {chance:.1f}<extra></extra>",
-    )
-    figure.update_xaxes(title="recall (% of the relevant pairs)", range=[0, 101], zeroline=False)
-    figure.update_yaxes(title="precision (%)", range=[0, 102], zeroline=False)
-    return _with_legend(figure, title, 420, len(curves) + 2)
 
 
 def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figure:

@@ -26,7 +26,7 @@ from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.layer_grid import LayerGrid
-from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.evaluation.ranks import gold_ranks, tolerance
 from components.retrieval.search.exact import top
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Ranker
 
 QUERY_COLUMN = "compressed"
-TIED = 1e-6  # scores of a word ranking are equal if their relative difference is smaller
 TIMED_QUERIES = 12
 TIMED_SECOND = 5  # queries whose second stage is timed: each may take a second
 TIMED_CANDIDATES = 100  # of such a query; the time of more follows from theirs, since each is scored by itself
@@ -155,7 +154,7 @@ def ranker_ranks(
         scores = ranker.scores(query)
         own = float(scores[document])
         # The correct answer counts itself; NaN counts against the query.
-        ranks[number] = np.count_nonzero(~(scores < own - TIED * max(1.0, abs(own))))
+        ranks[number] = np.count_nonzero(~(scores < own - tolerance(own)))
         if number % 64 == 0:
             progress(number, len(queries))
     progress(len(queries), len(queries))

@@ -20,8 +20,14 @@ from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
+TIED = 1e-6  # scores of one pair each, by words or by a cross-encoder: equal if they differ by less, or by this share
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
 _FEW = 0.02  # share of a block up to which its pairs are compared one by one
+
+
+def tolerance(scores: NDArray[np.floating] | float) -> NDArray[np.floating] | float:
+    """How much lower than each score another one can be and still count as equal: TIED, or that share of a larger one."""
+    return TIED * np.maximum(1.0, np.abs(scores))
 
 
 def gold_ranks(

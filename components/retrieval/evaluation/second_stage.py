@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
+from components.retrieval.evaluation.ranks import tolerance
 from components.retrieval.search.exact import ExactSearch
 from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
 
-TIED = 1e-6  # scores are equal if their relative difference is smaller
 _QUERIES, _TEXTS = 512, 512  # handled together: queries of a search, and texts whose token vectors are in memory
 
 
@@ -144,7 +144,7 @@ def second_ranks(first: Int64, rows: Int64, scores: Float32, gold: Int64 | None 
     own = rows == gold[:, None]  # [query, candidate]
     kept = own.any(axis=1) & (first <= rows.shape[1])
     own_scores = scores[kept][own[kept]][:, None]
-    ranks[kept] = np.count_nonzero(~(scores[kept] < own_scores - _tolerance(own_scores)), axis=1)
+    ranks[kept] = np.count_nonzero(~(scores[kept] < own_scores - tolerance(own_scores)), axis=1)
     return ranks
 
 
@@ -169,13 +169,13 @@ def second_relevant_ranks(first: RelevantRanks, rows: Int64, scores: Float32) ->
         inside.sort(key=lambda item: (-score_of[item[2]], item[1]))
         reached = [score_of[item[2]] for item in inside]
         for place in range(len(reached) - 1, 0, -1):  # all of a tie get its lowest score
-            if reached[place - 1] - reached[place] <= _tolerance(reached[place - 1]):
+            if reached[place - 1] - reached[place] <= tolerance(reached[place - 1]):
                 reached[place - 1] = reached[place]
         inside = [
             item for _, item in sorted(zip(reached, inside, strict=True), key=lambda each: (-each[0], each[1][1]))
         ]
         new = [
-            place + len(others) - int(np.searchsorted(others, score - _tolerance(score)))
+            place + len(others) - int(np.searchsorted(others, score - tolerance(score)))
             for place, score in enumerate(reached, start=1)
         ]
         # Equal vectors around the last candidate could leave a rank within the first k.
@@ -183,10 +183,6 @@ def second_relevant_ranks(first: RelevantRanks, rows: Int64, scores: Float32) ->
         ranks[part], grades[part] = new, [item[1] for item in inside + outside]
         documents[part] = [item[2] for item in inside + outside]
     return RelevantRanks(ranks, grades, first.starts, documents)
-
-
-def _tolerance(scores: NDArray[np.floating] | float) -> NDArray[np.floating] | float:
-    return TIED * np.maximum(1.0, np.abs(scores))
 
 
 def _text_numbers(texts: Sequence[str]) -> Int64:

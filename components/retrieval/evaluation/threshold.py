@@ -3,7 +3,7 @@
 A document is accepted if its score is at least the threshold. With true and false positives and negatives as usual,
 
     precision = TP / (TP + FP)    recall = TP / (TP + FN)    F1 = 2 TP / (2 TP + FP + FN)
-    accuracy  = (TP + TN) / all
+    accuracy  = (TP + TN) / all, beside the share of the larger class, which needs no score at all
     average precision = sum over the distinct scores of (recall - recall before) * precision
 
 (Manning, Raghavan and Schütze 2008, chapter 8), with the conventions of scikit-learn: a share of nothing is 0, and the
@@ -47,6 +47,17 @@ class Confusion:
     def accuracy(self) -> float:
         right = self.true_positives + self.true_negatives
         return _share(right, right + self.false_positives + self.false_negatives)
+
+    @property
+    def majority_is_relevant(self) -> bool:
+        """Whether more documents are relevant than not."""
+        return self.true_positives + self.false_negatives > self.false_positives + self.true_negatives
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always giving the more frequent answer: the share of the larger class."""
+        relevant, others = self.true_positives + self.false_negatives, self.false_positives + self.true_negatives
+        return _share(max(relevant, others), relevant + others)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.corpora.texts import hash_of, memory_of_texts
 from components.retrieval.evaluation.graded.metrics import LEVELS
-from components.retrieval.evaluation.graded.ranks import TIED, RelevantRanks, ranker_relevant_ranks
+from components.retrieval.evaluation.graded.ranks import TIED_SHARE, RelevantRanks, ranker_relevant_ranks
 from components.retrieval.search.exact import SAME, top
 
 if TYPE_CHECKING:
@@ -277,6 +277,20 @@ def combined(queries: Float32, documents: Float32, combination: Combination) -> 
     return np.concatenate(parts[combination](), axis=1)
 
 
+def feature_names(count: int, combination: Combination | None) -> list[str]:
+    """The name of each of `count` features, as `combined` orders them; None: a vector of the pair read together."""
+    blocks: Mapping[Combination, tuple[str, ...]] = {
+        "product": ("q × d",),
+        "difference": ("|q − d|",),
+        "both": ("|q − d|", "q × d"),
+        "concatenation": ("q", "d"),
+        "all": ("q", "d", "|q − d|", "q × d"),
+    }
+    names = ("pair",) if combination is None else blocks[combination]
+    dims = count // len(names)
+    return [f"{name}, dimension {dim}" for name in names for dim in range(dims)]
+
+
 def learning_bytes(pairs: int, features: int, queries: int, documents: int) -> int:
     """Memory that learning takes, about: the features in float32 and float64 with copies, and scores of all documents."""
     return 8 * (4 * pairs * features + 3 * queries * documents)
@@ -445,7 +459,7 @@ def relevant_ranks(
     for query in queries:
         rows = np.flatnonzero((pairs.query_rows == query) & pairs.is_relevant)
         grades.append(dict(zip(pairs.document_rows[rows].tolist(), pairs.grades[rows].tolist(), strict=True)))
-    tied = SAME if scores.dtype == np.float64 else TIED
+    tied = SAME if scores.dtype == np.float64 else TIED_SHARE
 
     def of(number: str) -> np.ndarray:
         if is_cancelled():

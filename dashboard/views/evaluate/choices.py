@@ -333,8 +333,8 @@ def _candidates() -> int:
             "candidates",
             st.number_input,
             "Candidates of the re-ranked runs you add",
-            min_value=settings.LEAST_CANDIDATES,
-            max_value=settings.MOST_CANDIDATES,
+            min_value=settings.LEAST_RUN_CANDIDATES,
+            max_value=settings.MOST_RUN_CANDIDATES,
             help="So many first hits of a layer and pooling are re-ranked, by the sidebar's cross-encoder or by MaxSim. Other "
             "sentences keep their ranks. Runs that are in the list keep their number.",
         )

@@ -1,4 +1,4 @@
-"""A ranking learnt from [CLS] vectors by logistic regression, beside word rankings, bi-encoder and cross-encoder."""
+"""A ranking learnt from [CLS] vectors by logistic regression, compared with other rankings: the answer, then the details."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import streamlit as st
 
 from components.charts import curves as curve_charts
 from components.charts.retrieval import evaluation as charts
+from components.charts.retrieval import thresholds
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.evaluation import metrics
@@ -42,9 +43,14 @@ if TYPE_CHECKING:
     )
     from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
 
+MEASURE_READ = {
+    "MAP": "MAP is 100 % if all relevant documents come first.",
+    "P@10": "P@10 is the share of the first ten documents that is relevant.",
+    "nDCG@10": "nDCG@10 is 100 % if the first ten documents are the best possible, in the best order.",
+}
 MEASURE_HELP = (
-    "MAP: the mean precision at the ranks of the relevant documents, over the whole ranking. P@10: the share of the first ten "
-    "that is relevant. nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order."
+    "MAP: how near the top all relevant documents stand; 100 % if they come first. P@10: the share of the first ten that is "
+    "relevant. nDCG@10: the grades of the first ten, weighted by rank, relative to the best possible order."
 )
 READING_HELP = (
     "Apart: query and document go through the model one at a time, and their two vectors are combined. Together: both are "
@@ -57,10 +63,13 @@ FEATURES: dict[str, str] = {
     "concatenation": "q and d, side by side",
     "all": "q, d, |q − d| and q × d",
 }
-C_HELP = "The inverse strength of regularisation: a small C keeps the coefficients small, a large one fits the training pairs."
+C_HELP = (
+    "How closely the weights may follow the training pairs. A large C lets them fit those pairs by heart; a small one keeps "
+    "the weights small, which usually does better on new queries. (The inverse strength of regularisation.)"
+)
 SAME_ORDER = (
-    "With q and d side by side, a linear function is a sum of one number for the query and one for the document: **every query "
-    "gets the same order of documents**. It cannot learn how a document fits its query. Choose other features under “Options”."
+    "With q and d side by side, the weighted sum is a sum of one number for the query and one for the document: **every query "
+    "gets the same order of documents**. It cannot learn how a document fits its query. Choose other numbers under “Options”."
 )
 ELSEWHERE = """\
 from pathlib import Path
@@ -72,32 +81,35 @@ model = Backend.load("google-bert/bert-base-uncased")
 vectors = learnt_vectors.vectors_of(model, pairs, "apart")  # or "together"
 Path("vectors.npz").write_bytes(learnt_vectors.write_vectors(vectors))
 """
-# (part, class, precision, recall, F1, support): another collection, model and way of choosing the pairs.
+# (pairs, precision, recall, F1 in per cent, number): another collection, model and way of choosing the pairs.
 PUBLISHED = (
-    ("test", "not relevant", 0.78, 0.88, 0.83, 1748),
-    ("test", "relevant", 0.36, 0.21, 0.27, 556),
-    ("train", "not relevant", 0.79, 0.97, 0.87, 4765),
-    ("train", "relevant", 0.84, 0.34, 0.49, 1908),
+    ("test, not relevant", 78, 88, 83, 1748),
+    ("test, relevant", 36, 21, 27, 556),
+    ("training, not relevant", 79, 97, 87, 4765),
+    ("training, relevant", 84, 34, 49, 1908),
 )
+REPORT = ("pairs", "precision", "recall", "F1", "number")
+PARTS: dict[Part, str] = {"test": "test", "train": "training"}
+STRONGEST = 10  # weights that are listed
 
 
 def learnt(backend: Backend) -> None:
-    """The measures of the learnt ranking beside others, its classification of pairs, and the same at every layer."""
+    """The answer with a bar for each ranking, then what was learnt, all measures, single pairs, and every layer."""
     last = backend.facts.layers
     with controls.row():
-        with st.container(width=round(170 * controls.scale())):
+        with st.container(width=round(120 * controls.scale())):
             layer = controls.number("learnt_layer", "Layer", 0, last, last, caching.glossary()["layer"])
-        with st.container(width=round(110 * controls.scale())):
-            c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))
-        reading = cast(
-            "Reading", controls.choice("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP)
-        )
+        with st.container(width=round(140 * controls.scale())):
+            reading = cast(
+                "Reading", controls.pick("learnt_reading", "Texts are read", learnt_rankers.READING, READING_HELP)
+            )
         with controls.options():
             source = graded_sets.choose_source()
             field_slot = st.container()
             measure = learnt_rankers.MEASURES[
                 controls.pick("learnt_measure", "Measure", learnt_rankers.MEASURES, MEASURE_HELP)
             ]
+            c = float(controls.pick("learnt_c", "C", {text: text for text in settings.LEARNT_CS}, C_HELP))
             pooling = cast(
                 "Pooling",
                 controls.choice(
@@ -105,14 +117,24 @@ def learnt(backend: Backend) -> None:
                 ),
             )
             features = cast(
-                "Combination", controls.pick("learnt_features", "Features of two vectors read apart", FEATURES)
+                "Combination",
+                controls.pick("learnt_features", "Numbers of a pair, from the vectors q and d of two texts", FEATURES),
             )
             balanced = controls.switch(
-                "learnt_balanced", "Balanced classes", "Relevant and other pairs get the same weight in all."
+                "learnt_balanced",
+                "Balanced classes",
+                "Relevant pairs are few. With this, they weigh as much in all as the other pairs.",
             )
             most = controls.number("learnt_queries", "Queries at most", 20, 2_000, 200)
-            first = controls.number("learnt_first", "Candidates: the first … of BM25 and of the bi-encoder", 1, 50, 10)
-            others = controls.number("learnt_others", "Candidates: random documents per query", 0, 100, 20)
+            first = controls.number(
+                "learnt_first",
+                "First documents of BM25 and of the bi-encoder, per query",
+                1,
+                50,
+                10,
+                "They are learnt from, together with all relevant documents of the query and with the random ones below.",
+            )
+            others = controls.number("learnt_others", "Random documents per query", 0, 100, 20)
             seed = controls.number("learnt_seed", "Seed of queries and split", 0, 9_999, 0)
             file = _uploaded()
     page_header.measures("No collection yet")
@@ -139,12 +161,12 @@ def learnt(backend: Backend) -> None:
     with above:
         _ranking_figure(rankers, measure, candidates, reading, choice)
     with below:
-        _precision_figure(main.learnt.ranking)
-        _reports(main.learnt.ranking)
+        _what_is_learnt(graded, main, candidates, reading, choice)
         _ranking_table(rankers, measure)
+        _reports(main.learnt.ranking)
+        _precision_figure(main.learnt.ranking)
         _layers(main, candidates, choice, measure)
         _files(candidates, main)
-        _about(graded, candidates, reading)
 
 
 @dataclass(frozen=True)
@@ -170,37 +192,40 @@ def _standings(rankers: Sequence[Ranker], measure: str) -> dict[str, _Standing]:
 
 
 def _answer(rankers: Sequence[Ranker], measure: str) -> str:
-    """The answer to the page's question, in a line."""
+    """The answer to the page's question, in a line: the learnt ranking against the cosine, words, and chance."""
     standings = _standings(rankers, measure)
-    value = 100 * rankers[0].values[measure].mean()
-    best_words = max(("BM25", "Jelinek-Mercer"), key=lambda name: -standings[name].difference)
 
-    def is_better(name: str) -> bool:
-        return standings[name].is_clear and standings[name].difference > 0
+    def written(ranker: Ranker, name: str) -> str:
+        return f"{name} ({_mean(ranker, measure):.1f} %)"
 
-    cosine = next((other for other in rankers if other.name.startswith("Cosine")), None)
-    adds_nothing = cosine is not None and not is_better(cosine.name)
-    verdict = "Partly" if adds_nothing or not is_better(best_words) else "Yes"
-    if not is_better("Random order"):
-        verdict = "No"
-    named = {
-        words: [
-            messages.escape(other.name)
-            for other in rankers[1:]
-            if not other.is_learnt and other.name != "Random order" and other is not cosine
-            if (standings[other.name].is_clear, standings[other.name].difference > 0) == (True, is_above)
-        ]
-        for words, is_above in (("better than", True), ("worse than", False))
+    by_name = {ranker.name: ranker for ranker in rankers}
+    cosine = next((ranker for ranker in rankers if ranker.name.startswith("Cosine")), None)
+    compared = {"BM25": "BM25", learnt_rankers.CHANCE: "chance"}
+    if cosine is not None:
+        compared = {cosine.name: "plain cosine", **compared}
+    named: dict[str, list[str]] = {
+        "better than": [],
+        "not clearly better than": [],
+        "not better than": [],
+        "worse than": [],
     }
-    if not is_better(best_words) and best_words not in named["worse than"]:
-        named["not better than"] = [best_words]
-    if cosine is not None and adds_nothing:
-        named["worse than"] = []  # the bars show it, and the line stays short enough for a phone
-        named["not better than"] = [f"plain cosine ({100 * cosine.values[measure].mean():.1f} %)"]
-    parts = [f"{words} {', '.join(names)}" for words, names in named.items() if names]
-    if verdict == "No":
-        parts.insert(0, "not better than a random order")
-    return f"**{verdict}.** Learnt {measure} {value:.1f} %: {'; '.join(parts) or 'no clear difference'}."
+    for name, shown in compared.items():
+        standing = standings[name]
+        if standing.is_clear:
+            how = "better than" if standing.difference > 0 else "worse than"
+        else:
+            how = "not clearly better than" if standing.difference > 0 else "not better than"
+        named[how].append(written(by_name[name], shown))
+    verdict = "Yes" if len(named["better than"]) == len(compared) else "Partly"
+    if not (standings[learnt_rankers.CHANCE].is_clear and standings[learnt_rankers.CHANCE].difference > 0):
+        verdict = "No"
+    parts = "; ".join(f"{how} {' and '.join(names)}" for how, names in named.items() if names)
+    return f"**{verdict}.** Learnt {measure} {_mean(rankers[0], measure):.1f} %: {parts}."
+
+
+def _mean(ranker: Ranker, measure: str) -> float:
+    """In per cent."""
+    return 100 * float(ranker.values[measure].mean())
 
 
 def _ranking_figure(
@@ -220,62 +245,114 @@ def _ranking_figure(
         key="learnt_rankings",
         alt=f"{measure} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers, measure),
-        read=f"Each bar is a way of ranking all {len(pairs.documents):,} documents for {len(split.test)} queries that "
-        f"the regression has not seen; orange is learnt, from {counted(len(split.train), 'other query', 'other queries')}. The "
-        "thin line is the 95 % interval. “Cosine” takes the same vectors and learns nothing. Better or worse means "
-        "p < 0.05 in a randomisation test over the queries, adjusted for the number of rankings (Holm).",
+        read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
+        f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt. {MEASURE_READ[measure]} "
+        "“Cosine” (plain cosine) takes the same vectors and learns nothing; the bi-encoder is the cosine of the model's "
+        "vectors as it was published; BM25 and Jelinek-Mercer (a language model) only compare words. The thin line is the "
+        "95 % interval. Better or worse means p < 0.05 in a randomisation test over the queries, adjusted for the number of "
+        "rankings (Holm).",
         not_shown=(
             "The cross-encoder"
             + (", and the learnt ranking of pairs read together," if reading == "together" else "")
             + " would need a pass for each document. It sorts only the first documents of BM25 and of the bi-encoder; the "
             "others follow in the bi-encoder's order. The included cross-encoder was trained on similar sentences, not on "
-            "search, and is no better at ranking than the bi-encoder. Documents that nobody judged count as not relevant."
+            "search. Documents that nobody judged count as not relevant."
         ),
-        table=lambda: _rankings(rankers),
+        table=lambda: _rankings(rankers).round(3),
     )
     if reading == "apart" and choice.features == "concatenation":
         st.info(SAME_ORDER, icon=":material/info:")
 
 
+def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, reading: Reading, choice: Choice) -> None:
+    """What is learnt and from what, in four sentences, and the weights themselves."""
+    pairs, split, ranking = candidates.pairs, candidates.split, main.learnt.ranking
+    st.subheader("What is learnt, and from what", anchor=False)
+    vector = "[CLS] vector" if choice.pooling == "cls" else "mean vector"
+    count = len(ranking.coefficients)
+    if reading == "together":
+        made = (
+            f"The model reads query and document as one input, and the pair's {vector} at layer {choice.layer} is kept"
+        )
+    else:
+        made = (
+            f"The model reads each text by itself. From the {vector} of the query (q) and that of the document (d), both of "
+            f"layer {choice.layer}, come the numbers of the pair: {FEATURES[choice.features]}"
+        )
+    train, test = (len(pairs.rows_of(part)) for part in (split.train, split.test))
+    st.markdown(
+        f"{made}. Logistic regression finds one weight for each of these {count:,} numbers, so that their weighted sum is high "
+        f"for relevant pairs and low for others. It learns from {counted(train, 'pair')} of "
+        f"{counted(len(split.train), 'query', 'queries')} (training); the model itself stays as it is. The documents of the "
+        f"{counted(len(split.test), 'other query', 'other queries')} (test, {counted(test, 'pair')}) are then ranked by "
+        "that sum."
+    )
+    st.caption(
+        f"**{messages.escape(graded.name)}**: {100 * pairs.is_relevant.mean():.0f} % of the "
+        f"{counted(len(pairs), 'pair')} are relevant. No query is in both parts, but documents can be; the split is "
+        "stratified by BM25's P@10, so that both parts have as many easy and difficult queries."
+        + (f" {graded_sets.DEMO_GRADES}" if not graded.report.files else "")
+        + (
+            f" Of {len(graded.documents):,} documents {len(pairs.documents):,} are ranked."
+            if len(pairs.documents) < len(graded.documents)
+            else ""
+        )
+        + (" Of pairs read together only the candidates have vectors." if reading == "together" else "")
+    )
+    _weights(ranking, reading, choice)
+
+
+def _weights(ranking: LearntRanking, reading: Reading, choice: Choice) -> None:
+    with st.expander("The learnt weights", icon=":material/balance:", key="learnt_weights"):
+        weights = ranking.coefficients
+        names = learnt_ranking.feature_names(len(weights), None if reading == "together" else choice.features)
+        order = np.argsort(-np.abs(weights), kind="stable")
+        share = 100 * float(np.abs(weights[order[:STRONGEST]]).sum() / max(1e-12, np.abs(weights).sum()))
+        st.markdown(
+            f"{int((weights > 0).sum()):,} of {len(weights):,} weights are positive: a higher number then means more relevant. "
+            f"The {STRONGEST} strongest carry {share:.0f} % of the sum of all weights' sizes. Dimensions count from 0; each "
+            "number is scaled to mean 0 and standard deviation 1 before it is weighed."
+        )
+        table = pd.DataFrame({"number": [names[row] for row in order], "weight": weights[order]})
+        figures.plain_table(
+            table.head(STRONGEST).assign(weight=[f"{value:+.4f}" for value in weights[order[:STRONGEST]]])
+        )
+        figures.download(table, "learnt-weights")
+
+
 def _rankings(rankers: Sequence[Ranker]) -> pd.DataFrame:
     """The means of all measures, in per cent."""
     return pd.DataFrame(
-        [
-            {
-                "ranking": ranker.name,
-                **{name: round(100 * float(ranker.values[name].mean()), 2) for name in ranker.values},
-            }
-            for ranker in rankers
-        ]
+        [{"ranking": ranker.name, **{name: _mean(ranker, name) for name in ranker.values}} for ranker in rankers]
     )
 
 
 def _ranking_table(rankers: Sequence[Ranker], measure: str) -> None:
-    st.subheader("All measures", anchor=False)
+    st.subheader("All rankings and measures", anchor=False)
     standings = _standings(rankers, measure)
+    lead = f"lead in {measure}"
     table = _rankings(rankers)
-    table[f"learnt differs ({measure})"] = [
-        "the learnt ranking" if ranker is rankers[0] else _words(standings[ranker.name]) for ranker in rankers
-    ]
-    digits = {name: st.column_config.NumberColumn(format="%.1f") for name in learnt_rankers.MEASURES.values()}
-    st.dataframe(table, hide_index=True, key="learnt_table", column_config=digits)
+    table[lead] = ["" if ranker is rankers[0] else _words(standings[ranker.name]) for ranker in rankers]
+    shown = table.sort_values(measure, ascending=False, kind="stable")
+    measures = list(learnt_rankers.MEASURES.values())
+    figures.plain_table(shown.assign(**{name: [f"{value:.1f}" for value in shown[name]] for name in measures}))
     st.caption(
-        "Means over the test queries, in per cent. The last column: the first row's lead over each other one, with its p-value "
-        "(randomisation test, adjusted by Holm's method)."
+        f"Means over the test queries, in per cent. Last column: by how much “{messages.escape(rankers[0].name)}” leads, with "
+        "the p-value (randomisation test, adjusted by Holm's method)."
     )
-    figures.download(table, "learnt-rankings")
+    figures.download(table.round(3), "learnt-rankings")
 
 
 def _words(standing: _Standing) -> str:
     p = "p < 0.001" if standing.p < 0.001 else f"p = {standing.p:.3f}"
-    return f"{100 * standing.difference:+.1f}, {p}"
+    return f"{100 * standing.difference:+.1f}, {p}".replace("-", "−")
 
 
 def _precision_figure(ranking: LearntRanking) -> None:
     test, train = ranking.curves["test"], ranking.curves["train"]
     levels = np.linspace(0, 100, graded_metrics.LEVELS)
     figures.figure(
-        charts.pair_precision(
+        thresholds.threshold_curves(
             [
                 ("test pairs", 100 * test.recall, 100 * test.precision),
                 ("training pairs", 100 * train.recall, 100 * train.precision),
@@ -286,59 +363,87 @@ def _precision_figure(ranking: LearntRanking) -> None:
         ),
         key="learnt_precision",
         alt="Precision over recall of the pairs of the test and of the training queries",
-        message=f"Average precision is {100 * test.average_precision:.1f} % on test pairs and "
-        f"{100 * train.average_precision:.1f} % on training pairs; by chance {100 * test.chance:.1f} %.",
-        read="All pairs are sorted together by the learnt function, those of all queries. From left to right the threshold "
+        message=f"At every threshold: average precision is {100 * test.average_precision:.1f} % on test pairs and "
+        f"{100 * train.average_precision:.1f} % on training pairs; by chance about {100 * test.chance:.1f} %.",
+        read="All pairs, those of all queries, are sorted together by the weighted sum. From left to right the threshold "
         "falls: more relevant pairs are found (recall), and a smaller share of the pairs above the threshold is relevant "
-        "(precision). The diamonds are the best precision at that recall or beyond. A training curve far above the test curve "
-        "means that the regression has learnt its own pairs by heart: try a smaller C.",
-        not_shown="Rankings: a query has its own threshold there. The figure above shows how well each query's documents are "
+        "(precision). The diamonds are the 11-point interpolated precision: the best at that recall or beyond. A training "
+        "curve far above the test curve means that the training pairs were learnt by heart: try a smaller C, under “Options”.",
+        not_shown="Rankings: a query has its own threshold there. The first figure shows how well each query's documents are "
         "ordered.",
         table=lambda: pd.DataFrame(
-            {"recall": levels / 100, "interpolated precision, test": test.interpolated.round(4)}
+            {"recall (%)": levels, "interpolated precision, test (%)": (100 * test.interpolated).round(2)}
         ),
     )
 
 
 def _reports(ranking: LearntRanking) -> None:
-    st.subheader("Relevant or not: the classification", anchor=False)
-    rows = [row for part in ("test", "train") for row in _report_rows(part, ranking.reports[part])]
-    table = pd.DataFrame(rows, columns=["part", "class", "precision", "recall", "F1", "pairs", "accuracy"])
-    figures.plain_table(table.map(_two_digits))
+    """The classification of single pairs: accuracy beside that of one answer for all, then each class."""
+    st.subheader("Is a single pair relevant?", anchor=False)
+    test = ranking.reports["test"]
+    more = 100 * (test.majority - test.accuracy)
+    difference = f"{abs(more):.1f} points {'more' if more > 0 else 'less'}"
+    st.markdown(
+        f":material/insights: A weighted sum above 0 says “relevant”. That is right for "
+        f"**{100 * test.accuracy:.1f} %** of the test pairs; always saying “{_larger(test)}” is right for "
+        f"**{100 * test.majority:.1f} %**, {difference}. Of the relevant test "
+        f"pairs {100 * test.relevant.recall:.0f} % are found."
+    )
+    accuracies = pd.DataFrame(
+        [
+            (
+                PARTS[part],
+                f"{100 * report.accuracy:.1f}",
+                f"{100 * report.majority:.1f}",
+                f"{report.not_relevant.support + report.relevant.support:,}",
+            )
+            for part in PARTS
+            for report in (ranking.reports[part],)
+        ],
+        columns=["pairs", "accuracy", f"always “{_larger(test)}”", "number"],
+    )
+    figures.plain_table(accuracies)
+    rows = [row for part in PARTS for row in _report_rows(part, ranking.reports[part])]
+    table = pd.DataFrame(rows, columns=list(REPORT))
+    figures.plain_table(table.map(_one_digit))
+    st.caption(
+        "In per cent. Precision: of the pairs that are called so, the share that is so. Recall: of the pairs that are so, the "
+        "share that is called so. F1: their harmonic mean. Number: pairs of the class (support)."
+    )
     figures.download(table, "learnt-classification")
     if not ranking.has_converged:
-        st.warning(f"The solver stopped after {ranking.steps:,} steps, before it had converged. Choose a smaller C.")
+        st.warning(
+            f"The search for the weights stopped after {counted(ranking.steps, 'step')}, before they had settled. Choose a "
+            "smaller C under “Options”."
+        )
     with st.expander("Published figures, for orientation", icon=":material/menu_book:", key="learnt_published"):
-        published = pd.DataFrame(PUBLISHED, columns=["part", "class", "precision", "recall", "F1", "pairs"])
-        figures.plain_table(published.map(_two_digits))
+        published = pd.DataFrame(PUBLISHED, columns=list(REPORT))
+        figures.plain_table(published.map(_one_digit))
         st.caption(
-            "Logistic regression on [CLS] vectors of **another collection**: on test pairs an accuracy of 0.72, where always "
-            "answering “not relevant” gives 0.76. They are for orientation only and cannot be compared with the table above: "
-            "the texts, the model and the choice of pairs differ. There the training pairs were classified better than the "
-            "test pairs, and few of the relevant pairs were found."
+            "In per cent. Logistic regression on [CLS] vectors of **another collection**: on test pairs an accuracy of 72 %, "
+            "where always answering “not relevant” gives 76 %. They are for orientation only and cannot be compared with the "
+            "table above: the texts, the model and the choice of pairs differ. There the training pairs were classified better "
+            "than the test pairs, and few of the relevant pairs were found."
         )
 
 
+def _larger(report: Report) -> str:
+    """The larger class, in words."""
+    return "not relevant" if report.not_relevant.support >= report.relevant.support else "relevant"
+
+
 def _report_rows(part: Part, report: Report) -> list[tuple[object, ...]]:
-    """The rows of the two classes, of all pairs, and of a classifier that always gives the larger class."""
+    """The rows of the two classes, in per cent."""
 
     def row(name: str, figures: ClassFigures) -> tuple[object, ...]:
-        return part, name, figures.precision, figures.recall, figures.f1, figures.support, None
+        shares = (100 * figures.precision, 100 * figures.recall, 100 * figures.f1)
+        return f"{PARTS[part]}, {name}", *shares, figures.support
 
-    total = report.not_relevant.support + report.relevant.support
-    larger = "not relevant" if report.not_relevant.support >= report.relevant.support else "relevant"
-    return [
-        row("not relevant", report.not_relevant),
-        row("relevant", report.relevant),
-        (part, "all pairs", None, None, None, total, report.accuracy),
-        (part, f"always “{larger}”", None, None, None, total, report.majority),
-    ]
+    return [row("not relevant", report.not_relevant), row("relevant", report.relevant)]
 
 
-def _two_digits(value: object) -> str:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return ""
-    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+def _one_digit(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) -> None:
@@ -349,10 +454,10 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
     asked_for = st.session_state.setdefault("_learnt_layers", set())
     if key not in asked_for and caching.preparations().find(key) is None:
         st.caption(
-            f"The same regression, trained once for each of {len(vectors.layers)} layers. No text is read again."
+            f"The same weights, learnt once for each of {counted(len(vectors.layers), 'layer')}. No text is read again."
         )
         st.button(
-            "Train for every layer",
+            "Learn at every layer",
             key="learnt_every_layer",
             icon=":material/layers:",
             on_click=asked_for.add,
@@ -397,8 +502,8 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
         key="learnt_by_layer",
         alt=f"{measure} of the learnt ranking at each layer",
         message=f"Layer {vectors.layers[best]} carries most: {measure} is {result['learnt'][row][best]:.1f} % there.",
-        read="One point for each layer whose vectors the regression was trained on, with the same C, features and split.",
-        not_shown="Which C suits each layer best: here it is the same at all of them. At layer 0 the [CLS] vectors of texts "
+        read="One point for each layer whose vectors were learnt from, with the same C, numbers of a pair, and queries.",
+        not_shown="Which C suits each layer best: here it is the same for all. At layer 0 the [CLS] vectors of texts "
         "read apart are all equal, so that there is nothing to learn from. The layer is the best on the test queries "
         "themselves, chosen after the fact: on other queries it can do worse, and another one can be better.",
         table=lambda: pd.DataFrame({"layer": vectors.layers, **{name: each.round(3) for name, each in curves.items()}}),
@@ -455,19 +560,3 @@ def _files(candidates: Candidates, main: Source) -> None:
                 on_click="ignore",
             )
         st.code(ELSEWHERE, language="python")
-
-
-def _about(graded: GradedSet, candidates: Candidates, reading: Reading) -> None:
-    pairs, split = candidates.pairs, candidates.split
-    st.caption(
-        f"**{messages.escape(graded.name)}**: {len(pairs):,} pairs of {counted(len(pairs.queries), 'query', 'queries')}, of "
-        f"which {100 * pairs.is_relevant.mean():.0f} % are relevant. {len(split.train)} queries are for training and "
-        f"{len(split.test)} for the test, stratified by BM25's P@10; no query is in both, but documents can be."
-        + (f" {graded_sets.DEMO_GRADES}" if not graded.report.files else "")
-        + (
-            f" Of {len(graded.documents):,} documents {len(pairs.documents):,} are ranked."
-            if len(pairs.documents) < len(graded.documents)
-            else ""
-        )
-        + (" Of pairs read together only the candidates have vectors." if reading == "together" else "")
-    )

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
 
 MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
+CHANCE = "By chance"
 READING = {"apart": "Apart", "together": "Together"}
 POOLING_SHORT = {"cls": "[CLS]", "mean": "mean"}
 MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps those of two
@@ -52,7 +53,7 @@ class Candidates:
     pairs: JudgedPairs
     split: QuerySplit
     scores: Mapping[str, np.ndarray]  # "bm25", "jm", "bi"
-    random: Mapping[str, Float64]  # the measures of a random order: [test query] by name
+    random: Mapping[str, Float64]  # the measures of an order by chance: [test query] by name
 
     @property
     def nbytes(self) -> int:
@@ -311,7 +312,7 @@ def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ran
         rankers.insert(
             0, Ranker.of(f"Cosine: {POOLING_SHORT[choice.pooling]} layer {choice.layer}", main.learnt.unlearnt)
         )
-    return [*rankers, Ranker("Random order", candidates.random)]
+    return [*rankers, Ranker(CHANCE, candidates.random)]
 
 
 def other_encoders(

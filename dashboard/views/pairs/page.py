@@ -19,7 +19,7 @@ VIEWS = {
     "scores": navigation.View(
         "Scores",
         "What do the scores of a query's documents mean?",
-        "One query with many documents: each pair goes through the model once and gets one score.",
+        "One query, many documents: one score for each.",
     ),
     "rerank": navigation.View(
         "Retrieve and re-rank",
@@ -34,7 +34,7 @@ VIEWS = {
     "learnt": navigation.View(
         "Learnt from [CLS]",
         "Can a ranking be learnt from [CLS] vectors alone?",
-        "Logistic regression on vectors of texts.",
+        "From examples, one weight for each number of [CLS] is learnt; the weighted sum ranks.",
     ),
 }
 DRAW = {

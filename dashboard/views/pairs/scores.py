@@ -16,7 +16,7 @@ import streamlit as st
 from components.analysis import pair_scales
 from components.arrays import read_only
 from components.charts import histogram
-from components.charts.retrieval import evaluation
+from components.charts.retrieval import thresholds
 from components.retrieval.evaluation import threshold
 from components.retrieval.search.exact import top
 from dashboard import caching, state
@@ -38,10 +38,15 @@ if TYPE_CHECKING:
 
 MOST_DOCUMENTS = 5_000
 FEW_HITS = 10  # whose topics are counted to find the query's
-TAGS = ("topic", "label", "category")  # columns that may name a sentence's topic
+TAGS = ("topic", "label", "category")  # columns that may name a document's topic
 MOST_TOPICS = 200  # with more different values a column is no list of topics
 SCALE_NAMES = {"logit": "Raw logit", "sigmoid": "Sigmoid", "softmax": "Softmax"}
-RELEVANT_BY = {"topic": "Same topic", "own": "Its own sentence", "marks": "Marks on Search"}
+RELEVANT_BY = {"topic": "Same topic", "own": "Its own document", "marks": "Marks on Search"}
+MEND = {
+    "topic": "Choose another topic, or more documents, under “Options”.",
+    "own": "Press “A query of the corpus” under “Options”: it takes a query whose document is known.",
+    "marks": "Mark documents with ✓ on the Search page, or choose another answer to “Relevant is”.",
+}  # what to do where no scored document is relevant
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,7 @@ class _Scored:
 
 
 def scores(backend: Backend) -> None:
-    """Draw the histogram, the threshold with its confusion matrix, and the precision-recall curve."""
+    """Draw what the threshold does: the histogram, the precision-recall curve, and the confusion matrix."""
     corpus = current.corpus()
     with controls.row():
         controls.bind(
@@ -68,7 +73,7 @@ def scores(backend: Backend) -> None:
             after_change=_new_query,
         )
         relevant_by = _relevant_by(corpus)
-        slot = st.container(width=round(330 * controls.scale()))  # for the threshold, when the scores are known
+        slot = st.container(width=round(270 * controls.scale()))  # for the threshold, when the scores are known
         panel = controls.options()
     with panel:
         _documents_options(corpus)
@@ -93,17 +98,20 @@ def scores(backend: Backend) -> None:
     labels = scorer.pair_labels()
     unit = f"{SCALE_NAMES[scale].lower()}{'' if len(labels) == 1 else f' of {labels[label]}'}"
     if left_out := int(relevant.sum() - relevant[rows].sum()):
-        meaning += f" {counted(left_out, 'other relevant sentence')} {'was' if left_out == 1 else 'were'} not scored."
+        meaning += f" {counted(left_out, 'other relevant document')} {'was' if left_out == 1 else 'were'} not scored."
     scored = _Scored(rows, cosines[rows], values, relevant[rows], unit)
     if not scored.relevant.any():
-        st.info(f"**None of the {len(rows):,} scored documents is relevant.** {meaning}", icon=":material/rule:")
+        none = f"**None of the {counted(len(rows), 'scored document')} is relevant.** {meaning} {MEND[relevant_by]}"
+        st.info(none, icon=":material/rule:")
         return
     analysis = threshold.analyse(scored.scores, scored.relevant)
     with slot:
         chosen = _threshold(scored, analysis, scale)
-    _drawn(scored, corpus, analysis, chosen, scale, meaning)
-    own = threshold.analyse(scored.cosines, scored.relevant).average_precision
-    _averages(analysis.average_precision, own, scorer, backend)
+    _drawn(scored, corpus, analysis, chosen, scale)
+    if state.get("threshold") is None:
+        meaning += " Until you move the threshold, it is the one with the highest F1 on these documents."
+    st.markdown(meaning)
+    _averages(scored, analysis.average_precision, scorer, backend)
     if scale != "logit":
         st.warning(
             f"**The {scale} is not a calibrated probability.** Of documents with {scale} 0.8 not 80 % need be relevant: "
@@ -112,8 +120,9 @@ def scores(backend: Backend) -> None:
         )
     figures.reading(
         "Orange bars count relevant documents, blue bars all others; each grid line means ten times as many. What lies right "
-        "of the dashed line is accepted. The point on the curve is the same threshold: a higher threshold accepts fewer "
-        "documents, which lowers recall and usually raises precision.",
+        "of the dashed line, the threshold, is accepted. The large point on the curve is the same threshold: a higher one "
+        "accepts fewer documents, which lowers recall and usually raises precision. The confusion matrix counts the same "
+        "documents: right decisions are drawn stronger.",
         "How the threshold does on other queries: the best one here was chosen on the same documents, and is too good. "
         "Labels such as a topic are coarse. Recall counts only the scored documents.",
     )
@@ -149,7 +158,7 @@ def _documents_options(corpus: Corpus) -> None:
             "A query of the corpus",
             key="corpus_query",
             icon=":material/casino:",
-            help="Takes one at random, with its own sentence as the relevant document",
+            help="Takes one at random, with its own document as the relevant one",
             on_click=_take_query,
         )
 
@@ -176,7 +185,7 @@ def _relevant_by(corpus: Corpus) -> str:
         "relevant_by",
         "Relevant is",
         offered,
-        "Which documents count as relevant to the query: those of one topic, the sentence that the query belongs to, or "
+        "Which documents count as relevant to the query: those of one topic, the document that the query belongs to, or "
         "those that you marked with ✓ on the Search page",
         default=next(iter(offered)),
         after_change=_new_threshold,
@@ -184,7 +193,7 @@ def _relevant_by(corpus: Corpus) -> str:
 
 
 def _topics(corpus: Corpus) -> Sequence[str] | None:
-    """The topic of each sentence, if the corpus has a column for it."""
+    """The topic of each document, if the corpus has a column for it."""
     columns = (corpus.columns[name] for name in TAGS if name in corpus.columns)
     return next((column for column in columns if len(set(column)) <= MOST_TOPICS), None)
 
@@ -204,14 +213,14 @@ def _scale(scorer: Backend) -> tuple[Scale, int]:
     )
     label = labels[0]
     if len(labels) > 1:
-        default = next((name for name in labels if name.lower() in {"entailment", "relevant"}), labels[0])
+        default = next((name for name in labels if name.lower() in reranking.RANKED_BY), labels[0])
         names = {name: name for name in labels}
         label = controls.pick("score_label", "Label", names, default=default, after_change=_new_threshold)
     return cast("Scale", scale), labels.index(label)
 
 
 def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32 | None:
-    """The cosine of the query with each sentence, by the main model's vectors; None while they are computed."""
+    """The cosine of the query with each document, by the main model's vectors; None while they are computed."""
     index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "pairs")
     if index is None:
         return None
@@ -224,22 +233,19 @@ def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32 | None:
 def _relevant(
     corpus: Corpus, query: str, relevant_by: str, cosines: Float32, panel: DeltaGenerator
 ) -> tuple[np.ndarray, str]:
-    """Which sentences of the corpus are relevant, bool [sentence], and a sentence that says what counts as relevant."""
+    """Which documents of the corpus are relevant, bool [document], and a sentence that says what counts as relevant."""
     own = current.own_rows(corpus, query)
     flags = np.zeros(len(corpus), bool)
     if relevant_by == "own":
         flags[list(own)] = True
         column = current.query_column(corpus)
-        return flags, (
-            f"Relevant is the sentence whose query (column “{messages.escape(str(column))}”) is this one; "
-            "“A query of the corpus” under Options takes such a query."
-        )
+        return flags, (f"Relevant is the document whose query (column “{messages.escape(str(column))}”) is this one.")
     if relevant_by == "marks":
         judged = marks.judgements(corpus).of(query)
         flags[[row for row, is_relevant in judged.items() if is_relevant]] = True
         return (
             flags,
-            "Relevant are the sentences that you marked with ✓ for this query on the Search page; all others count as "
+            "Relevant are the documents that you marked with ✓ for this query on the Search page; all others count as "
             "not relevant.",
         )
     topics = _topics(corpus) or ()
@@ -250,13 +256,13 @@ def _relevant(
             "relevant_topic",
             "Topic",
             {name: name or "(none)" for name in names},
-            "Until you choose, the topic of the query's own sentence, or of most of the first ten by the model's vectors",
+            "Until you choose, the topic of the query's own document, or of most of the first ten by the model's vectors",
             default=likely.most_common(1)[0][0],
             after_change=_new_threshold,
         )
     return np.array(
         [name == topic for name in topics]
-    ), f"Relevant are the sentences with the topic “{messages.escape(topic)}”."
+    ), f"Relevant are the documents with the topic “{messages.escape(topic)}”."
 
 
 def _chosen_rows(cosines: Float32, count: int) -> Int64:
@@ -290,55 +296,62 @@ def _logits(scorer: Backend, corpus: Corpus, query: str, rows: Int64) -> Float32
     return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 
-def _drawn(
-    scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen: float, scale: Scale, meaning: str
-) -> None:
-    """Both figures and the confusion matrix at the chosen threshold."""
+def _decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
+    """What the threshold does, in a line."""
+    accepted = confusion.true_positives + confusion.false_positives
+    if not accepted:
+        return f"**Nothing is accepted:** no score reaches {threshold_text}. Move the threshold to the left."
+    others = counted(confusion.false_positives, "other") if confusion.false_positives else "no other"
+    return (
+        f"Accepts **{confusion.true_positives:,} of {counted(relevant, 'relevant document')}** (recall "
+        f"{100 * confusion.recall:.0f} %) and **{others}** (precision {100 * confusion.precision:.0f} %)."
+    )
+
+
+def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen: float, scale: Scale) -> None:
+    """What the threshold does: its line, the histogram, the precision-recall curve, and the four numbers."""
     confusion = analysis.at(chosen)
     relevant = int(scored.relevant.sum())
-    accepted = confusion.true_positives + confusion.false_positives
+    st.markdown(f":material/insights: {_decision(confusion, relevant, _written(chosen, scale))}")
     left, right = st.columns([3, 2])
     with left:
         figures.figure(
             histogram.two_histograms(
                 scored.scores,
                 scored.relevant,
-                f"Scores of {len(scored.rows):,} documents",
+                f"Scores of {counted(len(scored.rows), 'document')}",
                 value=scored.unit,
+                x_title=f"score ({scored.unit}, {'any number' if scale == 'logit' else 'from 0 to 1'})",
                 threshold=chosen,
             ),
             key="pair_histogram",
-            alt=f"Two histograms of scores: {relevant} relevant documents and {len(scored.rows) - relevant} others",
+            alt=f"Two histograms of scores: {counted(relevant, 'relevant document')} and "
+            f"{counted(len(scored.rows) - relevant, 'other')}",
             table=lambda: _table(scored, corpus, chosen),
         )
     with right:
+        recall, precision = 100 * analysis.recall, 100 * analysis.precision
         figures.figure(
-            evaluation.threshold_curve(
-                analysis.recall,
-                analysis.precision,
-                analysis.thresholds,
-                (confusion.recall, confusion.precision),
-                relevant / len(scored.rows),
+            thresholds.threshold_curves(
+                [("every threshold", recall, precision)],
+                100 * relevant / len(scored.rows),
                 "Precision and recall",
+                thresholds=analysis.thresholds,
+                chosen=(100 * confusion.recall, 100 * confusion.precision),
+                height=300,
             ),
             key="pair_curve",
-            alt=f"Precision over recall at every threshold; now recall {confusion.recall:.2f}, precision "
-            f"{confusion.precision:.2f}",
+            alt=f"Precision over recall at every threshold; now recall {_per_cent(confusion.recall)}, precision "
+            f"{_per_cent(confusion.precision)}",
             table=lambda: pd.DataFrame(
                 {
                     "threshold": np.append(analysis.thresholds, np.nan),
-                    "precision": analysis.precision,
-                    "recall": analysis.recall,
+                    "precision (%)": precision.round(3),
+                    "recall (%)": recall.round(3),
                 }
             ),
         )
-    st.markdown(
-        f":material/insights: {meaning} At {_written(chosen, scale)} the cross-encoder accepts "
-        f"{counted(accepted, 'document')}, of "
-        f"which {confusion.true_positives} {'is' if confusion.true_positives == 1 else 'are'} relevant; it misses "
-        f"{confusion.false_negatives} of {counted(relevant, 'relevant document')}."
-    )
-    _matrix(confusion)
+    _matrix(confusion, scale, chosen)
 
 
 def _digits(scale: Scale) -> int:
@@ -383,45 +396,62 @@ def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> fl
     return best if state.get("threshold") is None else float(on_slider)
 
 
-def _matrix(confusion: Confusion) -> None:
+def _matrix(confusion: Confusion, scale: Scale, chosen: float) -> None:
     """The confusion matrix and what follows from it."""
-    left, right = st.columns([2, 3])
-    with left.container(key="confusion"):
-        figures.plain_table(
-            pd.DataFrame(
-                {
-                    "": ["relevant", "not relevant"],
-                    "accepted": [confusion.true_positives, confusion.false_positives],
-                    "rejected": [confusion.false_negatives, confusion.true_negatives],
-                }
-            )
-        )
-    with right:
-        columns = st.columns(4)
-        for column, name, value, meaning in zip(
-            columns,
-            ("Precision", "Recall", "F1", "Accuracy"),
-            (confusion.precision, confusion.recall, confusion.f1, confusion.accuracy),
-            (
-                "The share of the accepted documents that are relevant",
-                "The share of the relevant documents that are accepted",
-                "The harmonic mean of precision and recall",
-                "The share of all documents that are accepted or rejected rightly; high even if nothing is accepted, where "
-                "few documents are relevant",
+    found, missed = confusion.true_positives, confusion.false_negatives
+    wrong, rejected = confusion.false_positives, confusion.true_negatives
+    left, right = st.columns([3, 2])
+    with left:
+        figures.figure(
+            thresholds.confusion_matrix(
+                found, missed, wrong, rejected, "Confusion matrix", threshold=_written(chosen, scale)
             ),
-            strict=True,
+            key="pair_confusion",
+            alt=f"Confusion matrix: {found} relevant documents found, {missed} missed, {wrong} other documents accepted, "
+            f"{rejected} rejected",
+            table=lambda: pd.DataFrame(
+                {"": ["relevant", "not relevant"], "accepted": [found, wrong], "rejected": [missed, rejected]}
+            ),
+        )
+    larger = "relevant" if confusion.majority_is_relevant else "not relevant"
+    of_relevant = (
+        ("Precision", confusion.precision, "The share of the accepted documents that are relevant"),
+        ("Recall", confusion.recall, "The share of the relevant documents that are accepted"),
+        ("F1", confusion.f1, "The harmonic mean of precision and recall: high only if both are"),
+    )
+    of_all = (
+        ("Accuracy", confusion.accuracy, "The share of all documents that are rightly accepted or rightly rejected"),
+        (
+            f"Always “{larger}”",
+            confusion.majority,
+            "The accuracy of one answer for all documents, which needs no score: the share of the larger class. An accuracy "
+            "says something only if it is higher.",
+        ),
+    )
+    with right:
+        for measures, key, widths in (
+            (of_relevant, "pair_measures", (135,) * 3),
+            (of_all, "pair_accuracy", (135, 205)),
         ):
-            column.metric(name, f"{value:.2f}", help=meaning)
+            with st.container(horizontal=True, key=key):
+                for (name, value, meaning), width in zip(measures, widths, strict=True):
+                    st.metric(name, _per_cent(value), help=meaning, width=round(width * controls.scale()))
 
 
-def _averages(joint: float, vectors: float, scorer: Backend, backend: Backend) -> None:
+def _averages(scored: _Scored, joint: float, scorer: Backend, backend: Backend) -> None:
+    vectors = threshold.analyse(scored.cosines, scored.relevant).average_precision
     text = (
-        f"**Average precision** (all thresholds): {joint:.3f} by {messages.escape(scorer.spec.title)}; {vectors:.3f} by the "
-        f"cosine of {messages.escape(backend.spec.title)}'s vectors on the same documents."
+        f"**Average precision**, over all thresholds: {_per_cent(joint)} by {messages.escape(scorer.spec.title)}; "
+        f"{_per_cent(vectors)} by the cosine of {messages.escape(backend.spec.title)}'s vectors on the same documents; about "
+        f"{_per_cent(float(scored.relevant.mean()))} by chance."
     )
     if vectors > joint:
         text += " Reading together is not better here."
     st.markdown(text)
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _table(scored: _Scored, corpus: Corpus, chosen: float) -> pd.DataFrame:

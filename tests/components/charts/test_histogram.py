@@ -34,7 +34,7 @@ def test_two_histograms_share_their_bins_and_hide_nothing():
     randomness = np.random.default_rng(0)
     scores = np.append(randomness.normal(size=300), [4.5, 5.0])
     relevant = np.arange(302) % 30 == 0
-    figure = two_histograms(scores, relevant, "Scores", value="logit", threshold=6.0)
+    figure = two_histograms(scores, relevant, "Scores", value="logit", x_title="score (logit)", threshold=6.0)
     others, hits = figure.data
     np.testing.assert_array_equal(others.x, hits.x)
     assert (sum(others.y), sum(hits.y)) == (291, 11)

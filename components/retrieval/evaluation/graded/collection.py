@@ -29,8 +29,16 @@ from types import MappingProxyType
 from components.errors import InputError
 from components.jobs import IsCancelled
 from components.retrieval.corpora.corpus import Corpus
-from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits, browser_limits, never, unreadable
+from components.retrieval.corpora.readers.limits import (
+    BROWSER_LIMITS,
+    Limits,
+    browser_limits,
+    never,
+    read_bytes,
+    unreadable,
+)
 from components.retrieval.corpora.texts import Texts, hash_of, memory_of_texts
+from components.retrieval.evaluation.graded import archive
 from components.retrieval.evaluation.graded.files import (
     DOCUMENT_FIELDS,
     QUERY_FIELDS,
@@ -39,6 +47,7 @@ from components.retrieval.evaluation.graded.files import (
     Part,
     Source,
     find_parts,
+    part_of,
     read_entries,
     read_judgements,
 )
@@ -208,8 +217,20 @@ def read_fields(
     limits: Limits | None = BROWSER_LIMITS,
     is_cancelled: IsCancelled = never,
 ) -> FieldedSet:
-    """As `read_graded`, with every field."""
-    return _read(files, name, None, limits, is_cancelled)
+    """As `read_graded`, with every field.
+
+    A folder packed as .zip can take the place of its three files. Of several files with judgements in it the test split's
+    is read, and the collection has the name of the .zip.
+    """
+    archives = [file for file in files if archive.is_archive(file)]
+    if not archives:
+        return _read(files, name, None, limits, is_cancelled)
+    limits = _limits(limits)
+    sources = {file: source for file, source in files.items() if file not in archives}
+    for file in archives:
+        content = read_bytes(files[file], file, limits, is_cancelled)
+        sources |= archive.unpacked(content, file, lambda path: part_of(path) is not None, limits, is_cancelled)
+    return _read(sources, Path(archives[0]).stem, "test", limits, is_cancelled)
 
 
 def read_graded_folder(
@@ -277,13 +298,19 @@ def _read(
     limits: Limits | None,
     is_cancelled: IsCancelled = never,
 ) -> FieldedSet:
-    if limits is not None:
-        limits = replace(browser_limits() if limits is BROWSER_LIMITS else limits, command=_COMMAND)
+    limits = _limits(limits)
     parts = find_parts(sources, split)
     judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits, is_cancelled)
     queries = read_entries(sources[parts["queries"]], parts["queries"], QUERY_FIELDS, limits, is_cancelled)
     corpus = read_entries(sources[parts["corpus"]], parts["corpus"], DOCUMENT_FIELDS, limits, is_cancelled)
     return _matched(name, corpus, queries, judgements, parts)
+
+
+def _limits(limits: Limits | None) -> Limits | None:
+    """The operator's limits for BROWSER_LIMITS; their message names this command."""
+    if limits is None:
+        return None
+    return replace(browser_limits() if limits is BROWSER_LIMITS else limits, command=_COMMAND)
 
 
 def _matched(

@@ -73,7 +73,7 @@ def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[
     Raises InputError that names the missing and the ambiguous parts, and the files only without `split`: a folder on the
     server, which is read with one, is not listed.
     """
-    names_of: dict[Part, list[str]] = {part: [name for name in sources if _part_of(name) == part] for part in PARTS}
+    names_of: dict[Part, list[str]] = {part: [name for name in sources if part_of(name) == part] for part in PARTS}
     for part, names in names_of.items():
         chosen = [name for name in names if split and re.search(rf"(?<![a-z]){re.escape(split.lower())}", name.lower())]
         names_of[part] = chosen if len(names) > 1 and len(chosen) == 1 else names
@@ -231,8 +231,8 @@ def _read_lines(decoded: Decoded, name: str, limits: Limits | None, is_cancelled
     return Table(columns, numbers, bad, decoded.encoding, decoded.guessed, decoded.has_broken_bytes)
 
 
-def _part_of(name: str) -> Part | None:
-    """The part named by the file, else by its nearest folder."""
+def part_of(name: str) -> Part | None:
+    """The part of a collection that a file is: named by the file, else by its nearest folder."""
     for piece in reversed(PurePosixPath(name.lower().replace("\\", "/")).parts):
         for part, pattern in _NAMES.items():
             if pattern.search(piece):

@@ -23,7 +23,7 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.ranks import float32_directions
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
-TIED = 1e-6  # scores of a word ranking are equal if they differ by less than this share of the query's largest
+TIED_SHARE = 1e-6  # scores of a word ranking are equal if they differ by less than this share of the query's largest
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB, and the same for their sorted copy
 _FEW = 0.02  # share of a block up to which its pairs are compared one by one
 _PAIRS = 8_192  # pairs compared together: 50 MB at 384 dimensions
@@ -90,7 +90,7 @@ def ranker_relevant_ranks(
     grades: Grades,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
-    tied: float = TIED,
+    tied: float = TIED_SHARE,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, highest first.
 

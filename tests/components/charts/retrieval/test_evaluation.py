@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from components.charts import theme
 from components.charts.retrieval.evaluation import (
@@ -17,12 +16,10 @@ from components.charts.retrieval.evaluation import (
     curves_over,
     grid_height,
     measure_grid,
-    pair_precision,
     precision_recall,
     predicted_against_people,
     quality_and_cost,
     ranking_bars,
-    threshold_curve,
 )
 
 VALUES = np.array([[10.0, 20.5, 30.0], [40.0, np.nan, 61.24]])
@@ -278,18 +275,6 @@ def test_axes_of_curves_that_are_all_100_per_cent_show_per_cents():
     assert 100 < high < 105
 
 
-def test_the_curve_of_a_threshold_has_steps_its_point_and_chance():
-    recall, precision = np.array([1.0, 0.5, 0.0]), np.array([0.5, 1.0, 1.0])
-    figure = threshold_curve(recall, precision, np.array([0.1, 0.9]), (0.5, 1.0), 0.25, "Curve")
-    curve, chance, point = figure.data
-    assert curve.line.shape == "hv"
-    np.testing.assert_array_equal(curve.x, recall.astype(np.float32))
-    np.testing.assert_array_equal(curve.y, precision.astype(np.float32))
-    assert list(curve.customdata) == ["0.100", "0.900", "above all scores"]
-    assert set(chance.y) == {0.25}
-    assert (point.x, point.y) == ((0.5,), (1.0,))
-
-
 def test_ranking_bars_have_the_best_on_top_and_their_intervals():
     bars = [
         RankedBar("BM25", 20.0, 15.0, 26.0),
@@ -303,22 +288,4 @@ def test_ranking_bars_have_the_best_on_top_and_their_intervals():
     assert list(trace.error_x.arrayminus) == [1, 5, 6]
     colours = trace.marker.color
     assert colours[2] != colours[0] == colours[1]
-
-
-def test_precision_of_pairs_has_the_line_of_chance():
-    recall, precision = np.array([100.0, 50.0, 0.0]), np.array([20.0, 60.0, 100.0])
-    figure = pair_precision([("test", recall, precision)], 20.0, "t", points=("11 points", recall, precision))
-    assert [trace.name for trace in figure.data] == ["test", "11 points", "by chance"]
-    assert [trace.mode for trace in figure.data] == ["lines", "markers", "lines"]
-    assert list(figure.data[2].y) == [20, 20]
-
-
-def test_the_area_below_the_steps_of_pairs_is_the_average_precision():
-    """A straight line would draw 0.55 for 100 pairs with one score, of which 10 are relevant."""
-    rng = np.random.default_rng(0)
-    for is_relevant, scores in ((np.arange(100) < 10, np.zeros(100)), (rng.random(60) < 0.3, rng.random(60).round(1))):
-        precision, recall, _ = precision_recall_curve(is_relevant, scores)
-        curve = pair_precision([("test", 100 * recall, 100 * precision)], 10.0, "t").data[0]
-        assert curve.line.shape == "hv"  # from point to point first across, then up or down
-        area = sum((start - end) * height for start, end, height in zip(curve.x, curve.x[1:], curve.y, strict=False))
-        assert area / 100**2 == pytest.approx(average_precision_score(is_relevant, scores), abs=1e-5)
+    assert list(trace.textposition) == ["outside", "inside", "inside"]  # a short bar has no room for its value

@@ -17,7 +17,7 @@ from components.retrieval.search.relevance import Judgements
 from dashboard import caching
 from dashboard.corpora import current
 from tests.components.model.embedding.test_pair_scores import save_cross_encoder
-from tests.dashboard.conftest import Open, figures, plain_table, setting, texts
+from tests.dashboard.conftest import Open, figures, setting, texts
 from tests.dashboard.test_pages import backend
 from tests.dashboard.views.pairs.test_given import scorer as scorer
 
@@ -49,11 +49,14 @@ def settled(app: AppTest) -> AppTest:
 
 
 def shown(app: AppTest) -> dict[str, float]:
-    return {item.label: float(item.value) for item in app.metric}
+    return {item.label: float(item.value.removesuffix(" %")) / 100 for item in app.metric}
 
 
 def matrix(app: AppTest) -> list[list[int]]:
-    return plain_table(app)[["accepted", "rejected"]].astype(int).to_numpy().tolist()
+    cells = [
+        int(text.split("</b>")[0].removeprefix("<b>").replace(",", "")) for text in figures(app)[2]["data"][0]["text"]
+    ]
+    return [cells[:2], cells[2:]]
 
 
 def test_the_figures_are_those_of_the_models_scores(
@@ -66,10 +69,12 @@ def test_the_figures_are_those_of_the_models_scores(
     assert [trace["name"] for trace in bars["data"]] == ["not relevant (620)", "relevant (10)"]
     assert [int(np.sum(trace["y"])) for trace in bars["data"]] == [620, 10]
     precision, recall, _ = metrics.precision_recall_curve(about_volcanoes, demo_scores)
-    np.testing.assert_allclose(curve["data"][0]["x"], recall, atol=1e-6)
-    np.testing.assert_allclose(curve["data"][0]["y"], precision, atol=1e-6)
+    np.testing.assert_allclose(curve["data"][0]["x"], 100 * recall, atol=1e-4)
+    np.testing.assert_allclose(curve["data"][0]["y"], 100 * precision, atol=1e-4)
+    assert bars["layout"]["xaxis"]["title"]["text"] == "score (raw logit, any number)"
     average = metrics.average_precision_score(about_volcanoes, demo_scores)
-    assert f"{average:.3f} by MiniLM cross-encoder" in texts(app)
+    assert f"{100 * average:.1f} % by MiniLM cross-encoder" in texts(app)
+    assert "about 1.6 % by chance" in texts(app)
     assert "Reading together is not better here" in texts(app)
 
 
@@ -89,10 +94,18 @@ def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
             "Recall": metrics.recall_score(about_volcanoes, accepted),
             "F1": metrics.f1_score(about_volcanoes, accepted),
             "Accuracy": metrics.accuracy_score(about_volcanoes, accepted),
+            "Always “not relevant”": 620 / 630,
         }
-        assert shown(app) == pytest.approx(expected, abs=0.006)
+        assert shown(app) == pytest.approx(expected, abs=0.0006)
+        answer = next(str(item.value) for item in app.markdown if "insights" in str(item.value))
+        found, others = int((accepted & about_volcanoes).sum()), int((accepted & ~about_volcanoes).sum())
+        if accepted.any():
+            assert f"Accepts **{found} of 10 relevant documents** (recall {100 * expected['Recall']:.0f} %)" in answer
+            assert f"**{others} other" in answer or not others
+        else:
+            assert "Nothing is accepted" in answer
         point = figures(app)[1]["data"][2]
-        assert (point["x"][0], point["y"][0]) == pytest.approx((expected["Recall"], expected["Precision"]))
+        assert (point["x"][0] / 100, point["y"][0] / 100) == pytest.approx((expected["Recall"], expected["Precision"]))
         assert figures(app)[0]["layout"]["shapes"][0]["x0"] == pytest.approx(value)
     assert scorer.forward_passes == passes
     assert setting(app, "threshold") == round(1_000 * app.slider(key="w_threshold").max)
@@ -130,7 +143,8 @@ def test_at_first_the_threshold_is_the_best_score_itself_however_small(
     assert setting(app, "threshold") is None
     assert matrix(app) == [[10, 0], [0, 620]]
     assert shown(app)["F1"] == 1
-    assert "At 0.0006 the cross-encoder accepts 10 documents" in texts(app)
+    assert figures(app)[2]["layout"]["xaxis"]["ticktext"][0] == "accepted<br>(0.0006 or higher)"
+    assert "Accepts **10 of 10 relevant documents** (recall 100 %) and **no other** (precision 100 %)" in texts(app)
     app.slider(key="w_threshold").set_value(0.002).run()
     assert matrix(app)[0][0] < 10
 
@@ -200,10 +214,10 @@ def test_three_labels_are_chosen_by_name(open_page: Open, tmp_path: Any) -> None
     assert app.segmented_control(key="w_score_scale").options == ["Raw logit", "Softmax"]
     for label, name in enumerate(names.values()):
         app.selectbox(key="w_score_label").set_value(name).run()
-        assert figures(app)[0]["layout"]["xaxis"]["title"]["text"] == f"softmax of {name}"
+        assert figures(app)[0]["layout"]["xaxis"]["title"]["text"] == f"score (softmax of {name}, from 0 to 1)"
         relevant = np.array([topic == setting_topic(app) for topic in current.demo().columns["topic"]])
         expected = metrics.average_precision_score(relevant, shares[:, label])
-        assert f"{expected:.3f} by" in texts(app)
+        assert f"{100 * expected:.1f} % by" in texts(app)
 
 
 def setting_topic(app: AppTest) -> str:
@@ -248,7 +262,8 @@ def test_an_empty_query_is_asked_for(open_page: Open) -> None:
 
 def test_a_query_of_the_corpus_brings_its_own_sentence(open_page: Open) -> None:
     app = settled(open_page("pairs", view="scores", n="630", rel="own"))
-    assert "None of the 630" in texts(app)
+    assert "None of the 630 scored documents is relevant" in texts(app)
+    assert "Press “A query of the corpus”" in texts(app)
     app.button(key="corpus_query").click().run()
     app = settled(app)
     assert setting(app, "query") in current.demo().columns["compressed"]
@@ -262,6 +277,7 @@ def test_a_corpus_without_topics_and_queries_offers_only_marks(open_page: Open) 
     app = settled(open_page("pairs", view="scores", corpus=key, q="a cat"))
     assert app.selectbox(key="w_relevant_by").options == ["Marks on Search"]
     assert "None of the 3 scored documents is relevant" in texts(app)
+    assert "Mark documents with ✓ on the Search page" in texts(app)
     app.session_state["_judgements"] = {corpus.content_hash: Judgements().mark("a cat", 0, True)}
     app.run()
     assert not app.exception

@@ -293,7 +293,7 @@ def _by_second_stage(
     scores[reranked.rows] = reranked.scores
     best, title = reranked.rows[: request.k], f"Re-ranked: {messages.escape(stage.title)}"
     note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
-    return Ranked(title, stage.unit, scores, best, reranked.rows[:10], len(best), len(best), note)
+    return Ranked(title, stage.unit, scores, best, reranked.rows[:10], len(best), len(best), note=note)
 
 
 def _of_token_vectors(request: SearchRequest) -> Backend:

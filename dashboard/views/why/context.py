@@ -76,9 +76,23 @@ def sentence(found: Calibration, score: float) -> str:
     )
 
 
-def figure(backend: Backend, trace: Trace, layer: int, pooling: Pooling, found: Calibration) -> None:
+def score_of(trace: Trace, rows: tuple[int, int], layer: int, pooling: Pooling) -> float:
+    """The cosine of two of a trace's texts."""
+    return float(cosine(*pool(trace, pooling)[layer, list(rows)]))
+
+
+def line(score: float, found: Calibration | None) -> None:
+    """Write the score, and what it means, in one line."""
+    place = "" if found is None or np.isnan(score) else f", {sentence(found, score)}"
+    st.markdown(f":material/straighten: Cosine **{score:.3f}**{place}.")
+
+
+def figure(
+    backend: Backend, trace: Trace, rows: tuple[int, int], layer: int, pooling: Pooling, found: Calibration
+) -> None:
     """Draw the score among the other pairs, and its percentile at every layer and pooling."""
-    score = float(cosine(*pool(trace, pooling)[layer]))
+    score = score_of(trace, rows, layer, pooling)
+    st.subheader("How high is this score?", anchor=False)
     left, right = st.columns([3, 2], gap="medium")
     things = f"pairs of {SOURCES[state.get('context_source')]}"
     with left:
@@ -97,7 +111,7 @@ def figure(backend: Backend, trace: Trace, layer: int, pooling: Pooling, found: 
         )
     names = {name: POOLING_NAMES[name] for name in backend.poolings}
     with right:
-        shares = _by_layer_and_pooling(backend, trace)
+        shares = _by_layer_and_pooling(backend, trace, rows)
         figures.matrix(
             100 * shares,
             [str(number) for number in range(len(shares))],
@@ -125,11 +139,11 @@ def figure(backend: Backend, trace: Trace, layer: int, pooling: Pooling, found: 
     )
 
 
-def _by_layer_and_pooling(backend: Backend, trace: Trace) -> np.ndarray:
+def _by_layer_and_pooling(backend: Backend, trace: Trace, rows: tuple[int, int]) -> np.ndarray:
     """The share of unrelated sentences that are less similar, [layer, pooling]; NaN where nothing can be compared."""
     columns = []
     for pooling in backend.poolings:
-        cosines = cosine(*np.swapaxes(pool(trace, pooling), 0, 1))  # [layer]
+        cosines = cosine(*np.swapaxes(pool(trace, pooling)[:, list(rows)], 0, 1))  # [layer]
         baseline = caching.sentence_baseline(backend, pooling, True)
         shares = [
             float(baseline.calibration(layer).shares(value)) if baseline.is_measured else np.nan

@@ -14,7 +14,7 @@ from dashboard import caching
 from dashboard.jobs import progress, reranking
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.ui.wording import counted
-from dashboard.views.why import split_figures
+from dashboard.views.why import context, split_figures
 
 if TYPE_CHECKING:
     from components.analysis.why.integrated_jacobians import IntegratedLedger
@@ -50,6 +50,7 @@ def draw(backend: Backend) -> None:
         with controls.options():
             pooling = controls.sentence_vector([backend])
             reference, steps = _integration(backend) if split_by == "words" else (None, DEFAULT_STEPS)
+            context.choose_source()
             error = st.empty()
     trace = controls.current_trace(backend)
     texts = tuple(trace.sentences[row] for row in pair.rows)
@@ -59,7 +60,11 @@ def draw(backend: Backend) -> None:
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "
             "of. Choose another B, or add a sentence at the top of the page."
         )
-    rows = cast("tuple[int, int]", pair.rows)
+    rows = pair.rows
+    score_slot = st.empty()
+    score = context.score_of(trace, rows, layer, pooling)
+    with score_slot:
+        context.line(score, None)
     if split_by == "blocks":
         length = controls.length_for(backend)
         split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer)
@@ -72,6 +77,11 @@ def draw(backend: Backend) -> None:
             split_figures.words_as_typed(result, *texts, reference_names=REFERENCES)
     else:
         split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts)
+    found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
+    with score_slot:
+        context.line(score, found)
+    if found is not None and pair.first != pair.second:
+        context.figure(backend, trace, rows, layer, pooling, found)
     messages.head_note([backend], pooling, layer)
     messages.cross_encoder_note([backend])
 

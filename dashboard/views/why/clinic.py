@@ -42,8 +42,8 @@ SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
 SUBJECTS = {
     "negation": "a negation",
     "numbers": "another number",
-    "swapped roles": "swapping who does what to whom",
-    "antonyms": "an opposite",
+    "swapped roles": "swapping who does what",
+    "antonyms": "an opposite word",
     "names": "another name",
     "time": "another time",
     "quantity": "another quantity",
@@ -187,7 +187,7 @@ def _subject(kind: str) -> str:
 def _verdict(share: Separation, kind: str) -> str:
     """The answer in a sentence."""
     how = "less than" if share.high < 0.5 else "more than" if share.low > 0.5 else "about as much as"
-    return f"**To the cosine, {_subject(kind)} matters {how} other words for the same meaning.**"
+    return f"**By cosine, {_subject(kind)} changes a sentence {how} rewording does.**"
 
 
 def _draws(share: Separation) -> str:
@@ -225,9 +225,10 @@ def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling) -> Non
         alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
         message_below=True,
         message=f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
-        f"paraphrase ({median:.2f}). A typical pair: {shown}, {measured.at(layer, pooling)[typical]:.2f}.",
-        read=f"Each point is a pair of sentences; hover over it to read them, click it to open the pair below. A tick is the "
-        f"median of its row. In the coloured row the meanings differ, in the green one they are the same. {_draws(share)}",
+        f"paraphrase ({median:.2f}). {_draws(share)} A typical pair: {shown}, {measured.at(layer, pooling)[typical]:.2f}.",
+        read="Each point is a pair of sentences; hover over it to read them, click it to open the pair below. A tick is the "
+        "median of its row. In the green row the two sentences mean the same; in the last row they have nothing to do with "
+        "each other. In all other rows a few words make the meanings differ; the chosen difference is orange.",
         not_shown="That the model knows nothing of the difference: see “What can be read”. The test is hard on purpose: the "
         "two sentences of a pair share nearly all their words, and paraphrases share few. It shows what to expect where a "
         "search must tell such sentences apart.",

@@ -21,7 +21,7 @@ def texts_of(path: Path) -> list[str]:
     if path.suffix == ".txt":
         return path.read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    names = ("sentence", "compressed", "sentence1", "sentence2", "question", "passage", "paraphrase")
+    names = ("sentence", "compressed", "sentence1", "sentence2", "question", "passage", "paraphrase", "first", "second")
     return [row[name] for row in rows for name in names if name in row]
 
 
@@ -82,6 +82,7 @@ def test_scores_cover_the_scale():
         "demo_corpus.jsonl",
         "sts_pairs.jsonl",
         "senses.jsonl",
+        "minimal_pairs.jsonl",
         "demo_sentences.txt",
         "collections/questions.jsonl",
         "collections/paraphrases.jsonl",

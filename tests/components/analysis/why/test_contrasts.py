@@ -1,0 +1,89 @@
+"""Cosines of minimal pairs and the share of draws, against scikit-learn and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from components.analysis.why import contrasts
+from components.analysis.why.contrasts import changed_forms, changed_spans, pair_cosines, separation
+
+TEXTS = {f"{side} {number}": number for side in "ab" for number in range(11)}
+
+
+def embed(texts, progress, is_cancelled):
+    """Vectors [layer 2, pooling 1, text, dim 3] that depend on the text alone."""
+    progress(len(texts), len(texts))
+    rows = [np.random.default_rng([ord(text[0]), TEXTS[text]]).standard_normal((2, 1, 3)) for text in texts]
+    return np.stack(rows, axis=2).astype(np.float32)
+
+
+@pytest.mark.parametrize("at_once", [4, 1_024])
+def test_cosines_are_those_of_the_vectors_in_blocks_of_any_size(monkeypatch, at_once):
+    monkeypatch.setattr(contrasts, "PAIRS_AT_ONCE", at_once)
+    first, second = [f"a {n}" for n in range(11)], [f"b {n}" for n in range(11)]
+    reports = []
+    found = pair_cosines(embed, first, second, progress=lambda *report: reports.append(report))
+    one, other = embed(first, lambda *_: None, None), embed(second, lambda *_: None, None)
+
+    def cosines(left, right):
+        return (left * right).sum(-1) / np.linalg.norm(left, axis=-1) / np.linalg.norm(right, axis=-1)
+
+    np.testing.assert_allclose(found.of_pairs, cosines(one, other), atol=1e-6)
+    assert sorted(found.partners) == list(range(11))
+    assert not (found.partners == np.arange(11)).any()
+    np.testing.assert_allclose(found.unrelated, cosines(one, other[:, :, found.partners]), atol=1e-6)
+    assert reports[-1] == (22, 22)
+    with pytest.raises(ValueError, match="read-only"):
+        found.of_pairs[0] = 0
+
+
+def test_a_pair_without_a_stranger_has_no_unrelated_cosine():
+    found = pair_cosines(embed, ["a 1"], ["b 1"])
+    assert np.isfinite(found.of_pairs).all()
+    assert np.isnan(found.unrelated).all()
+    same = pair_cosines(embed, ["a 1", "a 1"], ["b 1", "b 2"])  # one sentence with two changes
+    assert np.isnan(same.unrelated).all()
+    with pytest.raises(ValueError, match="no pair"):
+        pair_cosines(embed, [], [])
+
+
+def test_the_share_is_the_area_under_the_roc_curve():
+    numbers = np.random.default_rng(0)
+    paraphrases, changed = numbers.normal(0.7, 0.1, 30).round(2), numbers.normal(0.75, 0.1, 40).round(2)
+    found = separation(paraphrases, changed)
+    labels = [1] * 30 + [0] * 40
+    assert found.value == pytest.approx(roc_auc_score(labels, [*paraphrases, *changed]))
+    assert found.low < found.value < found.high
+    # The standard error of Hanley and McNeil (1982), about.
+    q1, q2 = found.value / (2 - found.value), 2 * found.value**2 / (1 + found.value)
+    variance = found.value * (1 - found.value) + 29 * (q1 - found.value**2) + 39 * (q2 - found.value**2)
+    assert (found.high - found.low) / 3.92 == pytest.approx(np.sqrt(variance / 1_200), rel=0.15)
+
+
+def test_the_extremes_and_ties():
+    low, high = np.array([0.1, 0.2]), np.array([0.8, 0.9])
+    assert (separation(high, low).value, separation(low, high).value) == (1, 0)
+    equal = separation(np.ones(3), np.ones(4) - 1e-15)  # cosines of equal vectors differ in their last digits
+    assert (equal.value, equal.low) == (0.5, 0.5)
+    with pytest.raises(ValueError, match="0 paraphrases"):
+        separation(np.array([]), low)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "spans", "forms"),
+    [
+        ("It is hot.", "It is not hot.", ([], ["not"]), ("is", "is not")),
+        ("Can we go?", "Why can we go?", ([], ["Why"]), ("can", "why can")),
+        ("We always go.", "We never go.", (["always"], ["never"]), ("always", "never")),
+        ("He can swim.", "He can't swim.", (["can"], ["can't"]), ("can", "can't")),
+        ("It cost 1,500 euros.", "It cost 15.5 euros.", (["1,500"], ["15.5"]), ("1,500", "15.5")),
+        ("The whole bottle", "Half the bottle", (["whole"], ["Half"]), ("whole", "half")),
+        ("Same words", "same Words.", ([], []), ("", "")),
+    ],
+)
+def test_changed_words(first, second, spans, forms):
+    found = changed_spans(first, second)
+    assert tuple([text[a:b] for a, b in own] for text, own in zip((first, second), found, strict=True)) == spans
+    assert changed_forms(first, second) == forms

@@ -1,0 +1,35 @@
+"""The strips and curves of minimal pairs hold the values given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from components.charts.minimal_pairs import Strip, shares_by_layer, value_strips
+from components.charts.retrieval.evaluation import Curve
+
+
+def test_each_strip_has_its_points_its_median_and_a_ring_for_the_chosen_row():
+    strips = [
+        Strip("Paraphrases", np.array([0.5, 0.7, 0.6]), ["p", "q", "r"], [0, 1, 2]),
+        Strip("Names", np.array([0.9, np.nan, 0.8]), ["s", "t", "u"], [3, 4, 5]),
+        Strip("Empty", np.array([np.nan]), ["v"], [-2]),
+    ]
+    figure = value_strips(strips, "Cosines", value="cosine", level=(0.6, "median"), chosen=5)
+    points, medians = figure.data[0:4:2], figure.data[1:4:2]
+    np.testing.assert_allclose(points[0].x, [0.5, 0.7, 0.6])
+    assert list(points[1].customdata) == [3, 5]  # NaN is not drawn
+    assert list(points[1].text) == ["s", "u"]
+    assert list(points[1].marker.line.width) == [0, 3]
+    assert [median.x[0] for median in medians] == [0.6, np.median([0.9, 0.8])]
+    assert all((np.abs(trace.y - number) < 0.4).all() for number, trace in enumerate(points))
+    assert len(figure.data) == 5  # the empty strip has no median
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the first strip is on top
+    assert figure.layout.shapes[0].x0 == 0.6
+
+
+def test_the_line_of_chance_goes_through_all_layers():
+    values = np.array([50.0, 75.0, 100.0])
+    figure = shares_by_layer([Curve("probe", values, values - 5, values)], [0, 1, 2], "Probe", y_title="%", chosen=1)
+    chance = figure.data[-1]
+    assert (list(chance.x), list(chance.y)) == ([0, 2], [50, 50])
+    np.testing.assert_allclose(next(trace for trace in figure.data if trace.name == "probe").y, values)

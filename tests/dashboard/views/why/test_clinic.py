@@ -1,0 +1,122 @@
+"""Why, "Known failures": the figures are those of plain transformers and scikit-learn, and the address restores the view."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from components.model.catalog import EMBEDDED_KEY, parse_model
+from components.retrieval.corpora.minimal_pairs import read_minimal_pairs
+from dashboard import caching
+from dashboard.views.why import clinic
+from tests.dashboard.conftest import Open, figures, setting, settled, texts
+from tests.dashboard.views.evaluate.test_page import plain_vectors
+
+PAIRS = clinic.demo_pairs()
+
+
+@pytest.fixture(scope="module")
+def cosines(embedded_folder: Path) -> np.ndarray:
+    """The cosine of each pair at the last layer with mean pooling, by plain transformers, [pair]."""
+    vectors = plain_vectors(embedded_folder, [*PAIRS.first, *PAIRS.second], 256)[6, 0].astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return (vectors[: len(PAIRS)] * vectors[len(PAIRS) :]).sum(axis=-1)
+
+
+def share_of(cosines: np.ndarray, kind: str) -> float:
+    """The share of draws, by scikit-learn."""
+    positive, negative = cosines[PAIRS.rows_of("paraphrase")], cosines[PAIRS.rows_of(kind)]
+    return float(roc_auc_score([1] * len(positive) + [0] * len(negative), [*positive, *negative]))
+
+
+def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosines: np.ndarray) -> None:
+    app = settled(open_page("why", view="clinic"))
+    assert not app.exception
+    assert not app.error
+    (drawn,) = figures(app)
+    strips = [trace for trace in drawn["data"] if not trace["name"].startswith("median")]
+    assert [trace["name"] for trace in strips][:2] == ["Paraphrases (44)", "Negation (42)"]
+    np.testing.assert_allclose(strips[1]["x"], cosines[PAIRS.rows_of("negation")], atol=1e-4)
+    assert strips[-1]["name"] == "Unrelated"
+    assert np.median(strips[-1]["x"]) < 0.15
+    median = np.median(cosines[PAIRS.rows_of("paraphrase")])
+    above = int((cosines[PAIRS.rows_of("negation")] > median).sum())
+    said = texts(app)
+    assert f"{above} of 42 pairs have a higher cosine than the median paraphrase ({median:.2f})" in said
+    assert f"is more similar in {100 * share_of(cosines, 'negation'):.0f} % of all draws" in said
+    assert "By cosine, a negation changes a sentence less than rewording does." in said
+
+
+def test_a_link_opens_a_pair_and_a_button_takes_it_to_the_other_views(open_page: Open) -> None:
+    app = settled(open_page("why", view="clinic", ck="time", cp="5"))
+    row = PAIRS.rows_of("time")[5]
+    assert app.selectbox(key="w_clinic_kind").value == "time"
+    assert app.selectbox(key="w_clinic_pair").value == 5
+    assert "dentist **today**" in texts(app)
+    app.button(key="pair_in_why_clinic").click().run()
+    assert setting(app, "why_view") == "split"
+    chosen = setting(app, "sentences")
+    assert (chosen[setting(app, "sentence_a")], chosen[setting(app, "sentence_b") - 1]) == (
+        PAIRS.first[row],
+        PAIRS.second[row],
+    )
+
+
+def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: np.ndarray) -> None:
+    app = settled(open_page("why", view="clinic", cf="layers", ck="names"))
+    curves = {trace["name"]: trace["y"] for trace in figures(app)[0]["data"]}
+    for kind in PAIRS.changed_kinds:
+        assert curves[kind.capitalize()][6] == pytest.approx(100 * share_of(cosines, kind), abs=0.2)
+    assert "By cosine, another name changes a sentence less than rewording does." in texts(app)
+
+
+def test_the_probe_and_its_control_task(open_page: Open) -> None:
+    app = settled(open_page("why", view="clinic", cf="probe"))
+    assert not app.error
+    curves = {trace["name"]: np.array(trace["y"]) for trace in figures(app)[0]["data"]}
+    assert curves["probe"].min() > 90
+    assert curves["control task"].max() < 65
+    assert f"a probe can read whether a sentence is negated: {curves['probe'][6]:.0f} % are right" in texts(app)
+    for term in ("probe", "control task", "selectivity"):
+        assert caching.glossary()[term] in texts(app)
+    app.selectbox(key="w_clinic_kind").set_value("swapped roles").run()
+    assert not figures(app)
+    assert "there is nothing to read from one sentence alone" in texts(app)
+
+
+def test_moving_the_layer_costs_no_pass(open_page: Open) -> None:
+    app = settled(open_page("why", view="clinic"))
+    backend = caching.models().request(parse_model(EMBEDDED_KEY)).result
+    passes = backend.forward_passes
+    app.number_input(key="w_layer").set_value(2).run()
+    assert "Cosines at layer 2" in figures(app)[0]["layout"]["title"]["text"]
+    assert app.query_params["l"] == "2"
+    assert backend.forward_passes == passes
+
+
+def test_ones_own_pairs_are_measured_beside_the_ready_made_paraphrases(open_page: Open) -> None:
+    rows = [
+        {"first": f"The {word} is big.", "second": f"The {word} is small."} for word in ("cat", "<b>dog</b>", "hat")
+    ]
+    content = "\n".join(json.dumps(row) for row in rows).encode()
+    caching.minimal_pairs().put("mine", read_minimal_pairs(content, "mine.jsonl"))
+    app = open_page("why", view="clinic", cs="file")
+    assert "Each row is a pair of sentences whose meanings differ." in texts(app)
+    app.session_state["_minimal_pairs"] = "mine"
+    app = settled(app.run())
+    assert not app.error
+    strips = [trace["name"] for trace in figures(app)[0]["data"] if not trace["name"].startswith("median")]
+    assert strips == ["Paraphrases (44)", "Your pairs (3)", "Unrelated"]
+    assert "fewer than 10" in texts(app)
+    app.segmented_control(key="w_clinic_figure").set_value("probe").run()
+    assert "3 pairs of this kind are too few to learn from" in texts(app)
+
+
+def test_an_unknown_kind_of_a_link_is_replaced(open_page: Open) -> None:
+    app = settled(open_page("why", view="clinic", ck="irony"))
+    assert app.selectbox(key="w_clinic_kind").value == "negation"
+    assert any("no kind “irony”" in item.value for item in app.warning)

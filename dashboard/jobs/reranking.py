@@ -204,6 +204,9 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
         return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], embed_seconds, search_seconds, was_alone)
 
     key = ("first stage", index.folder.name, backend.revision, query)
+    job = caching.preparations().find(key)
+    if job is None or not job.finished.is_set():
+        stop_previous(f"retrieve_{where}", key)  # the scores for the query before, behind which this would wait
     return progress.prepared(key, "Searching", search, f"retrieve_{where}", "searching the corpus")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from typing import Any
@@ -24,13 +25,16 @@ from tests.dashboard.conftest import Open, figures, settled, texts
 from tests.dashboard.test_pages import backend
 
 
+@functools.cache
+def unit_vectors(texts: tuple[str, ...]) -> np.ndarray:
+    """Plain vectors of the last layer, of length 1."""
+    vectors = backend().embed(texts, options=backend().embed_options(precision="float32"))[0, 0]
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
 def first_stage(query: str, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows and cosines of the first k sentences by plain vectors of the last layer."""
-    model, corpus = backend(), current.demo()
-    options = model.embed_options(precision="float32")
-    vectors = model.embed([query, *corpus.texts], options=options)[0, 0]
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    scores = unit[1:] @ unit[0]
+    scores = unit_vectors(tuple(current.demo().texts)) @ unit_vectors((query,))[0]
     rows = np.argsort(-scores, kind="stable")[:k]
     return rows, scores[rows]
 
@@ -203,6 +207,14 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
             app.slider(key="w_k").set_value(count)
             app.text_input(key="w_query").set_value(query)
             app.run()
+        assert all(job.key[3] == "four" for job in awaited())
+    finally:
+        gate.set()
+    assert len(lines(settled(app))) == 21
+    gate.clear()
+    try:
+        app.text_input(key="w_query").set_value("five")
+        app.run()
         (last,) = awaited()
         assert "Re-ranking 21 candidates: 50 are scored at once" in last.title
         app.button_group(key="w_pairs_view").set_value("disagree").run()

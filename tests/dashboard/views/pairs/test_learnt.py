@@ -11,6 +11,7 @@ import pytest
 from sklearn.model_selection import train_test_split
 from streamlit.testing.v1 import AppTest
 
+from components.model.backend import Backend
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
@@ -61,7 +62,8 @@ def settled(app: AppTest) -> AppTest:
 
 
 @pytest.fixture
-def page(open_page: Open) -> AppTest:
+def page(open_page: Open, scorer: Backend) -> AppTest:
+    """The view; the cross-encoder is loaded first, since the page does not wait for it in the queue of jobs."""
     return settled(open_page("pairs", view="learnt"))
 
 

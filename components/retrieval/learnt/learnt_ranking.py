@@ -246,9 +246,9 @@ def split_queries(
             return QuerySplit(train, test, own.strata[text_of])
     if len(measure) < FEWEST_QUERIES:
         raise InputError(
-            f"There are {len(measure)} different queries.",
+            f"There {'is 1 query' if len(measure) == 1 else f'are {len(measure)} different queries'}.",
             f"At least {FEWEST_QUERIES} of them are needed, since some are set aside for the test.",
-            "Choose another collection, or more of its queries.",
+            "Choose another collection, or add queries with their judgements to it.",
         )
     values, value_of, counts = np.unique(np.round(measure, 9), return_inverse=True, return_counts=True)
     stratum_of_value = np.zeros(len(values), np.int64)

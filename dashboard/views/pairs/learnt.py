@@ -217,10 +217,19 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
             how = "not clearly better than" if standing.difference > 0 else "not better than"
         named[how].append(written(by_name[name], shown))
     verdict = "Yes" if len(named["better than"]) == len(compared) else "Partly"
-    if not (standings[learnt_rankers.CHANCE].is_clear and standings[learnt_rankers.CHANCE].difference > 0):
-        verdict = "No"
-    parts = "; ".join(f"{how} {' and '.join(names)}" for how, names in named.items() if names)
+    chance = standings[learnt_rankers.CHANCE]
+    if not (chance.is_clear and chance.difference > 0):
+        count = len(rankers[0].values[measure])
+        verdict = (
+            "No" if chance.is_clear or chance.difference <= 0 else f"{counted(count, 'query', 'queries')} cannot tell"
+        )
+    parts = "; ".join(f"{how} {_listed(names)}" for how, names in named.items() if names)
     return f"**{verdict}.** Learnt {measure} {_mean(rankers[0], measure):.1f} %: {parts}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a sentence lists them: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _mean(ranker: Ranker, measure: str) -> float:
@@ -298,6 +307,7 @@ def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, rea
             else ""
         )
         + (" Of pairs read together only the candidates have vectors." if reading == "together" else "")
+        + "".join(f" Left out, {reason}: {count:,}." for reason, count in graded.report.left_out.items())
     )
     _weights(ranking, reading, choice)
 

@@ -274,3 +274,15 @@ def test_learning_takes_no_more_than_the_expected_memory(pairs, split):
     tracemalloc.stop()
     expected = learnt_ranking.learning_bytes(len(pairs), width, len(split.test), DOCUMENTS)
     assert 0.5 * expected < peak < 1.1 * expected
+
+
+def test_each_feature_has_its_name():
+    q, d = np.array([[1.0, 2.0]], np.float32), np.array([[5.0, 7.0]], np.float32)
+    for combination in learnt_ranking.COMBINATIONS:
+        values = learnt_ranking.combined(q, d, combination)[0]
+        names = learnt_ranking.feature_names(len(values), combination)
+        for name, value in zip(names, values, strict=True):
+            kind, dim = name.split(", dimension ")
+            a, b = float(q[0, int(dim)]), float(d[0, int(dim)])
+            assert value == {"q": a, "d": b, "q × d": a * b, "|q − d|": abs(a - b)}[kind]
+    assert learnt_ranking.feature_names(2, None) == ["pair, dimension 0", "pair, dimension 1"]

@@ -106,7 +106,7 @@ def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
     )
 
 
-def _settings(request: EmbedRequest, prompts: Mapping[str, str]) -> dict[str, object]:
+def _settings(request: EmbedRequest, prompts: Mapping[str, str]) -> dict[str, str | int | float]:
     return {
         "precision": "float32",
         "similarity": "dot",

@@ -28,6 +28,8 @@ def piece_bars(
 
     Raises KeyError for an unknown source.
     """
+    if unknown := set(sources) - set(COLOURS):
+        raise KeyError(f"unknown sources: {', '.join(sorted(unknown))}")
     figure = go.Figure()
     places = np.arange(len(pieces))
     for source in (name for name in COLOURS if name in sources):
@@ -36,14 +38,13 @@ def piece_bars(
             x=np.asarray(values[rows], np.float32),
             y=places[rows],
             orientation="h",
+            width=0.75,  # else each colour has bars as wide as its own rows are apart
             name=source,
             marker_color=COLOURS[source],
             customdata=[theme.plain(pieces[row]) for row in rows],
             hovertemplate=f"“%{{customdata}}”, {source}<br>{value} %{{x:.3f}}<extra></extra>",
         )
-    if unknown := set(sources) - set(COLOURS):
-        raise KeyError(f"unknown sources: {', '.join(sorted(unknown))}")
-    figure.update_layout(bargap=0.25, barmode="overlay")
+    figure.update_layout(barmode="overlay")
     figure.update_yaxes(
         tickvals=places,
         ticktext=[theme.plain(piece, 20) for piece in pieces],

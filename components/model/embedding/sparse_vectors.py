@@ -85,8 +85,10 @@ def sparse_vectors(
     is_cancelled: IsCancelled = lambda: False,
 ) -> Float32:
     """As `sparse_matrix`, with the zeros: float32 [text, vocabulary]. For few texts."""
-    options = {"role": role, "max_length": max_length, "progress": progress, "is_cancelled": is_cancelled}
-    result: Float32 = sparse_matrix(embedder, texts, **options).toarray()
+    matrix = sparse_matrix(
+        embedder, texts, role=role, max_length=max_length, progress=progress, is_cancelled=is_cancelled
+    )
+    result: Float32 = matrix.toarray()
     return result
 
 

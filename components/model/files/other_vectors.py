@@ -111,7 +111,7 @@ def read_late_interaction(
         return None
     top = _mapping(read_json(folder / "config_sentence_transformers.json"))
     encoder = _mapping(read_json(folder / "sentence_bert_config.json"))
-    settings = _pylate_settings(top) | encoder  # what the encoder's own configuration says goes first
+    settings = {**_pylate_settings(top), **encoder}  # what the encoder's own configuration says goes first
     layers = _layers(folder, published.modules, hidden_size)
     mask = next((_mapping(module.config) for module in published.modules if module.kind == "MultiVectorMask"), {})
     if is_pylate:

@@ -71,7 +71,7 @@ def _contributions(shared: SharedPieces) -> None:
         key="splade_contributions",
         alt=f"Bars of what the {shown} strongest of {count} shared pieces add to SPLADE's score of {total:.2f}",
         message=message,
-        read="Each bar is a piece that both texts have: its weight in the query times its weight in the sentence. All "
+        read="Each bar is a piece that has a weight in both texts: its weight in the query times that in the sentence. All "
         "bars together are the score ([Formal et al. 2021](https://arxiv.org/abs/2109.10086)).",
         not_shown="Why the model gives a piece its weight. A piece of a longer word may be added without the word.",
         table=lambda: pd.DataFrame(

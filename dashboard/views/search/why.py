@@ -101,7 +101,8 @@ def _trained_matrix(backend: Backend, query: str, text: str) -> None:
     figures.figure(
         matrices.token_matrix(
             products,
-            *pieces,
+            pieces[0],
+            pieces[1],
             f"Token vectors of {backend.spec.title}",
             rows="query token",
             columns="sentence token",

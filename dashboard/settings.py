@@ -421,7 +421,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("why_view", "view", ("split", "methods", "experiments", "debugger", "clinic"), WHY),
     _choice("score_split", "by", ("tokens", "words", "blocks"), WHY, words="split of the score"),
     _choice("split_reference", "ref", ("smallest", "unknown", "mask", "padding", "mean"), WHY, words="reference"),
-    _number("split_steps", "steps", 24, 100, WHY, least=4, words="number of steps"),
+    _number("split_steps", "steps", 30, 100, WHY, least=4, words="number of steps"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

@@ -123,7 +123,7 @@ def path_products(
     size = max(1, _BATCH_TOKENS // len(sentence))
     for step in range(steps):
         place = start + (step + 0.5) / steps * difference
-        for positions in moving.split(size):
+        for positions in moving.split(size) if len(moving) else ():
             if is_cancelled():
                 raise Cancelled
             contributions[positions.numpy()] += encode.derivatives(place, difference, positions) / steps

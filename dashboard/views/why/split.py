@@ -45,7 +45,7 @@ def draw(backend: Backend) -> None:
             "The same score as three sums: pairs of tokens at the chosen layer; pairs of words as typed, through the whole "
             "model; what each block and head has added to text A.",
         )
-        with st.container(width=round(190 * controls.scale())):
+        with st.container(width=round(110 * controls.scale())):
             layer = controls.layer(backend.facts.layers)
         with controls.options():
             pooling = controls.sentence_vector([backend])
@@ -53,7 +53,10 @@ def draw(backend: Backend) -> None:
             error = st.empty()
     trace = controls.current_trace(backend)
     texts = tuple(trace.sentences[row] for row in pair.rows)
-    messages.truncation(texts, names=[(f"sentence {row + 1}", "") for row in dict.fromkeys(pair.rows)])
+    different = tuple(dict.fromkeys(pair.rows))
+    messages.truncation(
+        [trace.sentences[row] for row in different], names=[(f"sentence {row + 1}", "") for row in different]
+    )
     if pair.first == pair.second:
         st.caption(
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "

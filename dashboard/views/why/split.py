@@ -52,8 +52,9 @@ def draw(backend: Backend) -> None:
             reference, steps = _integration(backend) if split_by == "words" else (None, DEFAULT_STEPS)
             error = st.empty()
     trace = controls.current_trace(backend)
-    texts = tuple(trace.sentences[row] for row in pair.rows)
-    different = tuple(dict.fromkeys(pair.rows))
+    rows = pair.rows
+    texts = trace.sentences[rows[0]], trace.sentences[rows[1]]
+    different = tuple(dict.fromkeys(rows))
     messages.truncation(
         [trace.sentences[row] for row in different], names=[(f"sentence {row + 1}", "") for row in different]
     )
@@ -62,14 +63,11 @@ def draw(backend: Backend) -> None:
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "
             "of. Choose another B, or add a sentence at the top of the page."
         )
-    rows = cast("tuple[int, int]", pair.rows)
     if split_by == "blocks":
         length = controls.length_for(backend)
         split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer)
     elif split_by == "words":
-        result = _down_to_words(
-            backend, cast("tuple[TokenizedSentence, TokenizedSentence]", texts), layer, pooling, reference, steps
-        )
+        result = _down_to_words(backend, texts, layer, pooling, reference, steps)
         if result is not None:
             error.caption(f"Error of the sum with {counted(result.steps, 'step')}: {result.ledger.left_over:+.1e}")
             split_figures.words_as_typed(result, *texts, reference_names=REFERENCES)

@@ -79,7 +79,7 @@ def words_as_typed(
     _drawn(
         split if is_short else words,
         words,
-        f"Contributions of words as typed, up to layer {split.layer}",
+        f"Words as typed, up to layer {split.layer}",
         "split_words",
     )
     st.markdown(_rest(words))

@@ -39,7 +39,7 @@ def token_matrix(
     limits: tuple[float, float] | None = None,
     diverging: bool = False,
     show_values: bool = False,
-    digits: int = 2,
+    decimals: int = 2,
     colour_bar: bool = True,
     upright: bool = True,
     second_text: int | None = None,
@@ -50,7 +50,7 @@ def token_matrix(
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it. `show_values`
-    writes each number into its cell, with so many `digits`.
+    writes each number into its cell, with so many `decimals`.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
     second's columns. `narrow`: for
@@ -67,7 +67,7 @@ def token_matrix(
             value,
             limits,
             colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
-            texttemplate=f"%{{z:.{digits}f}}" if show_values else None,
+            texttemplate=f"%{{z:.{decimals}f}}" if show_values else None,
             showscale=colour_bar,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
         )

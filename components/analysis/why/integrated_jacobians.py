@@ -100,17 +100,13 @@ def split_to_words(
         name: sum(abs(term.value) for term in reference_terms(*own, *references))
         for name, *references in zip(names, *ways, strict=True)
     }
-    chosen = reference or min(sizes, key=lambda name: sizes[name])
-    products = [
-        backend.path_products(
-            text,
-            chosen,
-            layer,
-            pooling,
-            steps,
-            lambda done, _, before=before: progress(before + done, 2 * steps),
-            is_cancelled,
-        )
-        for text, before in ((first, 0), (second, steps))
-    ]
+    chosen: Reference = min(sizes, key=sizes.__getitem__) if reference is None else reference
+
+    def products_of(text: TokenizedSentence, before: int) -> PathProducts:
+        def report(done: int, total: int) -> None:
+            progress(before + done, 2 * total)
+
+        return backend.path_products(text, chosen, layer, pooling, steps, report, is_cancelled)
+
+    products = products_of(first, 0), products_of(second, steps)
     return IntegratedLedger(integrated_ledger(*products), chosen, steps, MappingProxyType(sizes))

@@ -32,10 +32,8 @@ class BlockNorms:
 def block_norms(model: Any) -> BlockNorms:
     """The LayerNorms of an encoder's blocks, block 0 first."""
     norms = [(modules.attention_norm, modules.feed_forward_norm) for modules in block_modules(model)]
-    return BlockNorms(
-        *(
-            np.array([[numpy_of(getattr(norm, name)) for norm in pair] for pair in norms], np.float64)
-            for name in ("weight", "bias")
-        ),
-        epsilon=np.array([[norm.eps for norm in pair] for pair in norms], np.float64),
+    scale, shift = (
+        np.array([[numpy_of(getattr(norm, name)) for norm in pair] for pair in norms], np.float64)
+        for name in ("weight", "bias")
     )
+    return BlockNorms(scale, shift, np.array([[norm.eps for norm in pair] for pair in norms], np.float64))

@@ -36,7 +36,7 @@ from components.model.trace import Pooling, TokenizedSentence
 
 Reference = Literal["unknown", "mask", "padding", "mean"]
 REFERENCES: tuple[Reference, ...] = ("unknown", "mask", "padding", "mean")
-DEFAULT_STEPS = 24
+DEFAULT_STEPS = 30
 MOST_STEPS = 200
 MOST_TOKENS = 128  # of a text: the work grows with the square of their number
 _BATCH_TOKENS = 1_024  # in one batch: as long as others wait for the lock
@@ -123,7 +123,7 @@ def path_products(
     size = max(1, _BATCH_TOKENS // len(sentence))
     for step in range(steps):
         place = start + (step + 0.5) / steps * difference
-        for positions in moving.split(size):
+        for positions in moving.split(size) if len(moving) else ():
             if is_cancelled():
                 raise Cancelled
             contributions[positions.numpy()] += encode.derivatives(place, difference, positions) / steps

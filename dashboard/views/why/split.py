@@ -45,7 +45,7 @@ def draw(backend: Backend) -> None:
             "The same score as three sums: pairs of tokens at the chosen layer; pairs of words as typed, through the whole "
             "model; what each block and head has added to text A.",
         )
-        with st.container(width=round(190 * controls.scale())):
+        with st.container(width=round(110 * controls.scale())):
             layer = controls.layer(backend.facts.layers)
         with controls.options():
             pooling = controls.sentence_vector([backend])
@@ -53,8 +53,12 @@ def draw(backend: Backend) -> None:
             context.choose_source()
             error = st.empty()
     trace = controls.current_trace(backend)
-    texts = tuple(trace.sentences[row] for row in pair.rows)
-    messages.truncation(texts, names=[(f"sentence {row + 1}", "") for row in dict.fromkeys(pair.rows)])
+    rows = pair.rows
+    texts = trace.sentences[rows[0]], trace.sentences[rows[1]]
+    different = tuple(dict.fromkeys(rows))
+    messages.truncation(
+        [trace.sentences[row] for row in different], names=[(f"sentence {row + 1}", "") for row in different]
+    )
     if pair.first == pair.second:
         st.caption(
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "
@@ -69,9 +73,7 @@ def draw(backend: Backend) -> None:
         length = controls.length_for(backend)
         split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer)
     elif split_by == "words":
-        result = _down_to_words(
-            backend, cast("tuple[TokenizedSentence, TokenizedSentence]", texts), layer, pooling, reference, steps
-        )
+        result = _down_to_words(backend, texts, layer, pooling, reference, steps)
         if result is not None:
             error.caption(f"Error of the sum with {counted(result.steps, 'step')}: {result.ledger.left_over:+.1e}")
             split_figures.words_as_typed(result, *texts, reference_names=REFERENCES)

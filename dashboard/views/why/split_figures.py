@@ -36,17 +36,21 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -
     if split.pooling == "cls":
         st.markdown(
             f":material/insights: All of the cosine **{split.cosine:.2f}** belongs to one pair: with [CLS] pooling, a text's "
-            f"vector is that of its first token. {_numbers(split)} “Words as typed” and “Blocks and heads” split it further, "
-            "and mean pooling (under Options) splits it by token."
+            "vector is that of its first token."
         )
     else:
-        st.markdown(f":material/insights: {_sentence(words)} {_numbers(split)}")
+        st.markdown(f":material/insights: {_start(words)}")
     _drawn(
         split if max(map(len, (first, second))) <= MOST_PIECES else words,
         words,
         f"Contributions of token pairs, layer {split.layer}",
         "split_tokens",
     )
+    if split.pooling == "cls":
+        st.markdown(
+            "“Words as typed” and “Blocks and heads” split it further; mean pooling (under Options) splits it by token."
+        )
+    st.markdown(_rest(words))
     figures.reading(
         "Each cell is a token of A with a token of B: the product of their vectors at this layer, divided by both numbers of "
         "tokens and both lengths. All cells together are the cosine. Orange raises it, blue lowers it. A bar is the sum of a "
@@ -67,17 +71,18 @@ def words_as_typed(
     split = result.ledger.without_special()
     words = result.ledger.by_word(first, second).without_special()
     name = reference_names[result.reference].lower()
-    st.markdown(f":material/insights: {_sentence(words)} {_numbers(split)}")
     if not split.contributions.size:
         st.info("One of the texts has no token of its own: there is nothing to follow.")
         return
+    st.markdown(f":material/insights: {_start(words)}")
     is_short = max(len(split.first), len(split.second)) <= MOST_PIECES
     _drawn(
         split if is_short else words,
         words,
-        f"Contributions of words as typed, up to layer {split.layer}",
+        f"Words as typed, up to layer {split.layer}",
         "split_words",
     )
+    st.markdown(_rest(words))
     others = ", ".join(
         f"{reference_names[other].lower()} {size:.2f}"
         for other, size in result.reference_sizes.items()
@@ -103,13 +108,10 @@ def blocks(split: ResidualSplit, layer: int) -> None:
     """What each block and head of the model adds, as a heatmap, and the sum of each block."""
     best = split.top(2)
     listed = " and ".join(f"{part.name} ({part.contribution:+.2f})" for part in best)
-    text = f"The largest parts of the cosine **{split.cosine:.2f}**: {listed}. " if listed else ""
-    text += (
-        f"The embeddings add {split.embeddings:+.2f}, heads {split.heads.sum():+.2f}, feed-forward parts "
-        f"{split.feed_forward.sum():+.2f}, constants {split.constants.sum():+.2f}.{_terms(split.terms)} "
-        f"{_left_over(split.left_over)}"
-    )
-    st.markdown(f":material/insights: {text}")
+    if listed:
+        st.markdown(f":material/insights: The largest parts of the cosine **{split.cosine:.2f}**: {listed}.")
+    else:
+        st.markdown(f":material/insights: No part raises the cosine **{split.cosine:.2f}**.")
     names = [f"block {block}" for block in range(layer)]
     left, right = st.columns([3, 2])
     with left:
@@ -146,10 +148,15 @@ def blocks(split: ResidualSplit, layer: int) -> None:
             alt="Contributions of the embeddings and of each block to the cosine",
             table=lambda: pd.DataFrame({"part": labels, "contribution": values.round(6)}),
         )
+    st.markdown(
+        f"In all: the embeddings {split.embeddings:+.2f}, heads {split.heads.sum():+.2f}, feed-forward parts "
+        f"{split.feed_forward.sum():+.2f}, constants {split.constants.sum():+.2f}.{_terms(split.terms)} "
+        f"{_left_over(split.left_over)}"
+    )
     figures.reading(
         "A token's vector is its embedding plus all that heads and feed-forward parts have added. Each part's share of the "
         "score is its product with the direction of B's vector. Orange raises the score, blue lowers it. Constants are the "
-        "bias after the heads and the shifts of the LayerNorms; they are the same for every text.",
+        "bias after the heads and the shifts of the LayerNorms, which every token gets.",
         NOT_A_CAUSE
         + "Each later LayerNorm scales what was added before it; it is taken with the scale that it has for this text, "
         "though every part has a say in that scale. What a head adds depends on what earlier blocks added. B is held "
@@ -176,7 +183,7 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
             limits=(-limit, limit),
             diverging=True,
             show_values=len(columns) <= NUMBERED,
-            digits=3,
+            decimals=3,
             key=key,
             label_column="A",
             alt=f"Contributions to the cosine of {len(rows)} tokens or words of A with {len(columns)} of B",
@@ -215,34 +222,32 @@ def _table(words: Ledger) -> pd.DataFrame:
     )
 
 
-def _sentence(words: Ledger) -> str:
-    """The sum in words: the largest pairs, then all the rest."""
+def _start(words: Ledger) -> str:
+    """The largest pairs of words, in a sentence."""
     best = words.top(2)
-    shown = sum(pair.contribution for pair in best)
-    outside = words.outside_words()
-    others = float(words.contributions.sum()) - outside - shown
     listed = " and ".join(
         f"“{messages.escape(pair.first.text)}” with “{messages.escape(pair.second.text)}” ({pair.contribution:+.2f})"
         for pair in best
     )
     if not listed:
-        start = f"No pair of words raises the cosine **{words.cosine:.2f}**."
-    elif shown > words.cosine / 2 > 0:
-        start = f"The cosine **{words.cosine:.2f}** is mostly {listed}."
-    else:
-        start = f"The largest parts of the cosine **{words.cosine:.2f}**: {listed}."
-    count = len([part for part in words.first if part.kind == "word"]) * len(
-        [part for part in words.second if part.kind == "word"]
-    ) - len(best)
+        return f"No pair of words raises the cosine **{words.cosine:.2f}**."
+    if sum(pair.contribution for pair in best) > words.cosine / 2 > 0:
+        return f"The cosine **{words.cosine:.2f}** is mostly {listed}."
+    return f"The largest parts of the cosine **{words.cosine:.2f}**: {listed}."
+
+
+def _rest(words: Ledger) -> str:
+    """All that the first sentence leaves out, so that both sum to the cosine; and the dot product."""
+    best = words.top(2)
+    outside = words.outside_words()
+    others = float(words.contributions.sum()) - outside - sum(pair.contribution for pair in best)
+    in_a, in_b = (sum(part.kind == "word" for part in parts) for parts in (words.first, words.second))
+    first, second = words.lengths
     return (
-        f"{start} {counted(max(count, 0), 'other pair')} of words: {others:+.2f}; special tokens and punctuation: "
-        f"{outside:+.2f}.{_terms(words.terms)} {_left_over(words.left_over)}"
+        f"{counted(in_a * in_b - len(best), 'other pair')} of words: {others:+.2f}; special tokens and punctuation: "
+        f"{outside:+.2f}.{_terms(words.terms)} {_left_over(words.left_over)} "
+        f"Dot product {words.dot_product:.2f}: the cosine times the lengths {first:.2f} and {second:.2f}."
     )
-
-
-def _numbers(split: Ledger) -> str:
-    first, second = split.lengths
-    return f"Dot product {split.dot_product:.2f}: the cosine times the lengths {first:.2f} and {second:.2f}."
 
 
 def _terms(terms: Sequence[Term]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars
+from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars, word_bars
 from components.charts.grids import tensor_grids
 from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap, word_scores
 
@@ -32,6 +32,16 @@ def test_layer_heatmap_has_a_column_for_each_layer() -> None:
     heat = layer_heatmap(values, ["a", "b"], "Title").data[0]
     np.testing.assert_allclose(heat.z, values, rtol=1e-6)
     assert list(heat.x) == [0, 1, 2]
+
+
+def test_word_bars_keep_signs_and_equal_words_apart() -> None:
+    figure = word_bars(["a <b>", "dog", "dog"], np.array([0.5, -0.25, 1]), ["A", "A", "B"], "Title", "share")
+    assert [(bar.name, list(bar.x), list(bar.y)) for bar in figure.data] == [
+        ("A", [0.5, -0.25], [0, 1]),
+        ("B", [1], [2]),
+    ]
+    assert list(figure.layout.yaxis.ticktext) == ["a &lt;b&gt;", "dog", "dog"]
+    assert figure.layout.xaxis.title.text == "share"
 
 
 def test_parameter_bars_count_everything_once_in_order() -> None:

@@ -23,6 +23,11 @@ def drawn(matrix: np.ndarray, **options: object) -> object:
     return token_matrix(matrix, labels, labels, "Title", **names)
 
 
+def test_numbers_in_cells_have_the_decimals_asked_for() -> None:
+    assert drawn(np.eye(3), show_values=True).data[0].texttemplate == "%{z:.2f}"
+    assert drawn(np.eye(3), show_values=True, decimals=3).data[0].texttemplate == "%{z:.3f}"
+
+
 def test_a_matrix_keeps_values_and_thins_its_labels() -> None:
     matrix = np.random.default_rng(0).random((512, 512)).astype(np.float32)
     figure = drawn(matrix)

@@ -118,6 +118,14 @@ def test_a_published_head_is_part_of_the_function(tmp_path):
     np.testing.assert_allclose(products.contributions.sum(0), products.vector - products.reference_vector, atol=0.01)
 
 
+def test_a_text_without_tokens_of_its_own(bert):
+    sentence = sentence_of(bert, "\u200b")
+    assert all(token.special for token in sentence.tokens)
+    products = bert.path_products(sentence, "mask", 3, "mean", steps=2)
+    assert not products.contributions.any()
+    np.testing.assert_allclose(products.vector, products.reference_vector)
+
+
 def test_progress_cancelling_and_the_lock(bert):
     """Between two batches the lock is free, and a stop is heeded."""
     sentence, seen = sentence_of(bert), []

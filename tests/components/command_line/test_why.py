@@ -1,0 +1,89 @@
+"""`why`: the JSON sums to the cosine, for every split; bad input in one line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.components.command_line.in_process import run
+
+A, B = "the cat is walking", "the dog ran"
+
+
+@pytest.fixture(scope="module")
+def model(tiny_folder) -> str:
+    return str(tiny_folder("bert"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--pooling", "max", "--layer", "1"),
+        ("--to", "words", "--steps", "3", "--reference", "mask"),
+        ("--to", "blocks"),
+        ("--to", "blocks", "--pooling", "cls", "--layer", "2"),
+    ],
+)
+def test_contributions_and_what_is_left_over_sum_to_the_cosine(model, options):
+    done = run("why", A, B, "--model", model, *options, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    contributions = np.array(result["contributions"])
+    assert contributions.sum() + result["left_over"] == pytest.approx(result["cosine"], abs=1e-9)
+    assert sum(result["terms"].values()) + result["error"] == pytest.approx(result["left_over"], abs=1e-6)
+    if result["to"] == "blocks":
+        assert contributions.shape == (len(result["rows"]), len(result["columns"]))
+        assert result["rows"][:2] == ["embeddings", "block 0"]
+        assert abs(result["left_over"]) < 1e-4
+    else:
+        assert contributions.shape == (len(result["tokens_a"]), len(result["tokens_b"]))
+        assert result["tokens_a"] == ["[CLS]", "the", "cat", "[UNK]", "walk", "##ing", "[SEP]"]
+    if result["to"] == "words":
+        assert (result["reference"], result["steps"]) == ("mask", 3)
+        assert not contributions[0].any()
+
+
+def test_the_cosine_is_that_of_the_sentence_vectors(embedded):
+    done = run("why", "A dog runs.", "The puppy is running.", "--json", "-")
+    vectors = embedded.embed(["A dog runs.", "The puppy is running."])[0, 0]
+    expected = vectors[0] @ vectors[1] / np.linalg.norm(vectors[0]) / np.linalg.norm(vectors[1])
+    result = json.loads(done.stdout)
+    assert result["cosine"] == pytest.approx(float(expected), abs=1e-4)
+    assert abs(result["left_over"]) < 1e-6
+    assert (result["layer"], result["pooling"]) == (6, "mean")
+
+
+def test_people_get_the_largest_parts(model, tmp_path):
+    target = tmp_path / "why.json"
+    done = run("why", A, B, "--model", model, "--max-length", "5", "--json", str(target))
+    assert done.returncode == 0, done.stderr
+    assert "2 tokens of TEXT_A are truncated." in done.stderr
+    lines = done.stdout.splitlines()
+    assert "cosine at layer 3, pooling mean" in lines[0]
+    assert "left over" in lines[-1]
+    numbers = [abs(float(line.split()[0])) for line in lines[1:11]]
+    assert numbers == sorted(numbers, reverse=True)
+    assert json.loads(target.read_text())["cosine"] == pytest.approx(float(lines[0].split()[0]), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((A, B, "--to", "letters"), "--to letters is not possible"),
+        ((A, " "), "empty"),
+        ((A, B, "--layer", "4"), "layers 0 to 3"),
+        ((A, B, "--pooling", "own"), "mean, cls, max"),
+        ((A, B, "--steps", "5"), "--to words"),
+        ((A, B, "--to", "words", "--reference", "dog"), "'dog' is not available"),
+        ((A, B, "--to", "words", "--steps", "0"), "0 steps"),
+        ((A,), "TEXT_B"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(model, arguments, said):
+    done = run("why", *arguments, "--model", model)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,97 @@
+"""Why, "The score, split": what is drawn sums to the cosine, and moving a control runs no pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.analysis.pooling import pool
+from dashboard import caching
+from tests.dashboard.conftest import Open, figures, settled, texts
+
+A, B = "A dog is chasing a ball.", "The puppy runs after its ball."
+
+
+def backend_of_the_pages():
+    from components.model.catalog import parse_model
+
+    job = caching.models().request(parse_model("embedded"))
+    assert job.finished.wait(120)
+    return job.result
+
+
+def cosine_of(layer: int, pooling: str = "mean") -> float:
+    first, second = pool(backend_of_the_pages().trace([A, B]), pooling)[layer]
+    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+
+
+def drawn(app, number: int = 0) -> np.ndarray:
+    return np.asarray(figures(app)[number]["data"][0]["z"], float)
+
+
+def test_the_matrix_and_the_bars_sum_to_the_cosine(open_page: Open) -> None:
+    app = open_page("why", s=[A, B])
+    assert not app.exception
+    expected = cosine_of(6)
+    assert drawn(app).sum() == pytest.approx(expected, abs=1e-4)
+    of_a, of_b = (np.asarray(bar["x"], float).sum() for bar in figures(app)[1]["data"])
+    assert of_a == pytest.approx(expected, abs=1e-4)
+    assert of_b == pytest.approx(expected, abs=1e-4)
+    assert f"**{expected:.2f}**" in texts(app)
+    assert "Left over: less than 0.00001." in texts(app)
+
+    passes = backend_of_the_pages().forward_passes
+    app.slider(key="w_layer").set_value(2).run()
+    assert drawn(app).sum() == pytest.approx(cosine_of(2), abs=1e-4)
+    app.segmented_control(key="w_pooling").set_value("cls").run()
+    assert "belongs to one pair" in texts(app)
+    assert np.count_nonzero(drawn(app)) == 1
+    assert backend_of_the_pages().forward_passes == passes
+
+
+def test_blocks_and_heads(open_page: Open) -> None:
+    app = open_page("why", s=[A, B], by="blocks", l="4")
+    assert not app.exception
+    assert drawn(app).shape == (4, 14)  # 12 heads, feed-forward, constants
+    sums = np.asarray(figures(app)[1]["data"][0]["y"], float)
+    assert sums.sum() == pytest.approx(cosine_of(4), abs=1e-4)
+    assert drawn(app).sum() + sums[0] == pytest.approx(cosine_of(4), abs=1e-4)
+    app.slider(key="w_layer").set_value(0).run()
+    assert "before all blocks" in texts(app)
+    assert len(figures(app)) == 1
+
+
+def test_words_as_typed_are_a_job(open_page: Open) -> None:
+    app = settled(open_page("why", s=["A dog.", "The puppy."], by="words", steps="4", ref="mask"))
+    assert not app.exception
+    said = texts(app)
+    assert "Reference: mask token." in said
+    assert "both references" in said
+    matrix = drawn(app)
+    assert matrix.shape == (3, 3)  # no special tokens
+    bars = figures(app)[1]["data"]
+    assert np.asarray(bars[0]["x"], float).sum() == pytest.approx(matrix.sum(), abs=1e-4)
+
+
+def test_one_sentence_and_none(open_page: Open) -> None:
+    app = open_page("why", s="A dog.")
+    assert not app.exception
+    assert "the same text" in texts(app)
+    assert drawn(app).sum() == pytest.approx(1, abs=1e-4)
+    app.session_state["sentences"] = ()
+    app.run()
+    assert not app.exception
+    assert "No sentence yet" in texts(app)
+
+
+def test_long_texts_are_summed_up(open_page: Open) -> None:
+    words = (
+        "river stone cloud market window garden winter letter engine bridge paper silver candle forest harbour mirror"
+    )
+    app = open_page("why", s=[f"{words} and then {words[::-1]}", "a cat <b>slept</b> $1$ *here*"])
+    assert not app.exception
+    assert drawn(app).shape[0] == 20
+    assert "others" in figures(app)[0]["data"][0]["y"][-1]
+    assert drawn(app).sum() == pytest.approx(float(np.asarray(figures(app)[1]["data"][0]["x"], float).sum()), abs=1e-4)
+    app = open_page("why", s=["dog " * 200, "a cat"], by="words")
+    assert "too many for this split" in texts(app)

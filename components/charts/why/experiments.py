@@ -11,7 +11,9 @@ from components.charts import theme
 
 MOST_NUMBERED = 16  # columns: with more, the numbers would run into each other
 MOST_LETTERS = 64  # of all columns' labels, if each were as long as the longest: with more they stand upright
-_CELL, _HALF = 40, 0.5  # pixels: height of a row; half a cell in the axes' units
+_CELL = 40  # pixels: height of a row
+_HALF, _FRAME = 0.5, 0.45  # of a cell: a frame lies on it, so that it shows on light and dark pages
+_INK = "#14181F"  # readable on all colours of the scale
 
 
 def effect_map(
@@ -39,17 +41,17 @@ def effect_map(
     n_rows, n_columns = values.shape
     cells = [(row, column) for row in range(n_rows) for column in range(n_columns) if np.isfinite(values[row, column])]
     figure = go.Figure(
-        theme.heatmap(
-            values,
-            list(range(n_columns)),
-            list(range(n_rows)),  # type: ignore[arg-type] - plotly takes numbers as well
-            "",
-            (-limit, limit),
+        go.Heatmap(
+            z=np.asarray(values, np.float32),
+            x=list(range(n_columns)),
+            y=list(range(n_rows)),
+            zmin=-limit,
+            zmax=limit,
             colorscale=theme.DIVERGING,
             showscale=False,
             text=[[_number(value, as_percent, digits) for value in row] for row in values],
             texttemplate="%{text}" if n_columns <= MOST_NUMBERED else None,
-            textfont={"color": "#14181F"},
+            textfont={"color": _INK},
             hoverinfo="skip",
             xgap=2,
             ygap=2,
@@ -72,11 +74,11 @@ def effect_map(
     for row, column in chosen:
         figure.add_shape(
             type="rect",
-            x0=column - _HALF,
-            x1=column + _HALF,
-            y0=row - _HALF,
-            y1=row + _HALF,
-            line={"color": theme.VERMILION, "width": 4},
+            x0=column - _FRAME,
+            x1=column + _FRAME,
+            y0=row - _FRAME,
+            y1=row + _FRAME,
+            line={"color": _INK, "width": 3},
         )
     labels = [theme.plain(name, 16) for name in columns]
     is_level = n_columns * max(map(len, columns), default=0) <= MOST_LETTERS

@@ -420,7 +420,7 @@ SETTINGS: tuple[Setting, ...] = (
     # Why
     _choice("why_view", "view", ("split", "methods", "experiments", "debugger", "clinic"), WHY),
     _choice("deletion_order", "del", ("first", "last"), WHY, words="order of removal"),
-    _choice("deletion_from", "from", ("both", "one"), WHY, words="texts that lose words"),
+    _choice("deletion_from", "from", ("one", "both"), WHY, words="texts that lose words"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

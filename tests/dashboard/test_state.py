@@ -17,7 +17,7 @@ EXAMPLES = {
     "pairs_view": "scores",
     "why_view": "clinic",
     "deletion_order": "last",
-    "deletion_from": "one",
+    "deletion_from": "both",
     "pair_query": "a & b = <c>?",
     "pair_relevant": "日本語 😀",
     "pair_other": 'quotes " and <b>',

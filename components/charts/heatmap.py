@@ -103,7 +103,7 @@ def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str]
     figure = go.Figure(
         theme.heatmap(
             values,
-            ["<br>".join(textwrap.wrap(column, 10)) for column in columns],
+            ["<br>".join(textwrap.wrap(column, 8, break_long_words=False)) for column in columns],
             [theme.plain(word, 20) for word in words],
             "score",
             (-1.0, 1.0),
@@ -121,6 +121,7 @@ def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str]
     figure.update_yaxes(autorange="reversed", showgrid=False, type="category", dtick=1)
     figure.update_xaxes(showgrid=False, type="category", side="top", tickangle=0)
     theme.finish(figure, title, 130 + 23 * max(6, len(words)))
+    figure.update_xaxes(tickfont={"size": 11})  # so that the names stand beside each other on a phone
     # The names of the columns stand above them, below the title.
     return figure.update_layout(
         title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8}}, margin={"t": 90}

@@ -19,7 +19,7 @@ PAIRS = DATA / "compression-pairs.jsonl"
 COUNT, SEED = 200, 0
 LAYER, POOLING = 6, "mean"
 RANDOM_ORDERS, STEPS = 2, 8  # fewer than the page measures: the mean over many pairs needs no more
-FROM = ("both", "one")  # words are removed from both texts, or from one at a time
+FROM = ("one", "both")  # words are removed from both texts, or from one at a time
 
 Areas = dict[str, dict[str, list[float]]]  # from which texts words are removed, method: [pair]
 

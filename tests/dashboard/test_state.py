@@ -28,7 +28,7 @@ EXAMPLES = {
     "experiment_seed": 7,
     "patches": ("h3.5", "t4.2", "a2", "f5"),
     "deletion_order": "last",
-    "deletion_from": "one",
+    "deletion_from": "both",
     "clinic_figure": "probe",
     "clinic_kind": "swapped roles",
     "clinic_source": "file",

@@ -188,7 +188,8 @@ def by_ledger(similarity: PairSimilarity, progress: ReportProgress, is_cancelled
         raise NotApplicable("the model's own vector passes Dense layers, and is no sum over tokens")
     if similarity.pooling == "cls":
         raise NotApplicable("with [CLS] the whole cosine belongs to one token, which is no word")
-    return similarity.pair.by_word(_token_ledger(*similarity.hidden(), similarity.pooling))
+    first, second = similarity.hidden()
+    return similarity.pair.by_word(_token_ledger(first, second, similarity.pooling))
 
 
 def _token_ledger(first: Float32, second: Float32, pooling: Pooling) -> tuple[Float64, Float64]:

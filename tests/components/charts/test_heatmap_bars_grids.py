@@ -99,7 +99,7 @@ def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
     np.testing.assert_allclose(heat.z, values, rtol=1e-6)
     assert (heat.zmin, heat.zmax) == (-1, 1)
     assert list(heat.y) == ["A1  &lt;b&gt;", "A2  cat", "B1  cat"]
-    assert list(heat.x) == ["Leave one<br>out", "Ledger"]
+    assert list(heat.x) == ["Leave<br>one out", "Ledger"]
     (line,) = figure.layout.shapes
     assert (line.y0, line.y1) == (1.5, 1.5)
     assert word_scores(values, ["A1", "A2", "A3"], ["a", "b"], 3, "Title").layout.shapes == ()

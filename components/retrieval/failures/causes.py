@@ -1,7 +1,8 @@
 """What failed queries have in common, by simple rules that anyone can check.
 
 A rule gives a hint, not a proof: a rival that shares more words with the query may lead for another reason, and a query can
-meet several rules or none. The edits of a query (components.retrieval.failures.edits) are the test.
+meet several rules or none. How often a rule holds for queries that do not fail, with the second text as the rival, says how
+much the hint is worth. The edits of a query (components.retrieval.failures.edits) are the test.
 """
 
 from __future__ import annotations
@@ -14,19 +15,21 @@ from numpy.typing import NDArray
 
 from components.arrays import cosine, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.retrieval.failures.failed_queries import Failures, SearchedCorpus
+from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
 from components.retrieval.failures.hubness import Hubness
 from components.retrieval.search.exact import ExactSearch
 from components.retrieval.search.words import content_words, words
 
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
+OFTEN = 0.9  # of all texts are found less often
 # Each cause, with its rule.
 CAUSES: dict[str, str] = {
     "near duplicate": f"The rival nearly equals the right text: their cosine is at least {DUPLICATE_COSINE}, or at least "
     f"{100 * DUPLICATE_WORDS:.0f} % of the words of both are in both.",
-    "hub": "The rival is a hub: it stands in the first 10 of so many queries that its count lies more than two standard "
-    "deviations above the mean.",
-    "words": "The rival shares more words with the query than the right text does, function words apart.",
+    "hub": "The rival is a hub: so many queries find it among their first 10 hits that their number lies more than two "
+    "standard deviations above the mean.",
+    "often found": "More queries find the rival among their first 10 hits than nine tenths of all texts.",
+    "words": "The rival has a word of the query that the right text does not have, function words apart.",
     "no shared word": "The right text shares no word with the query, function words apart.",
     "truncated": "The query or the right text is longer than the maximum length, so that the model did not read its end.",
     "other": "None of these rules holds.",
@@ -62,7 +65,7 @@ def are_near_duplicates(first: str, second: str, similarity: float) -> bool:
 
 
 def causes_of(
-    failures: Failures,
+    placings: Sequence[Placing],
     corpus: SearchedCorpus,
     engine: ExactSearch,
     hubness: Hubness,
@@ -70,28 +73,31 @@ def causes_of(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Causes:
-    """The causes of each failure. `is_truncated` holds for each query, and for each text, whether it is truncated.
+    """The causes of each failure, or the rules that hold for queries that do not fail.
 
-    `progress(done, total)` counts failures. Raises Cancelled.
+    `is_truncated` says for each query, and for each text, whether it is truncated.
+
+    `progress(done, total)` counts queries. Raises Cancelled.
     """
     truncated_queries, truncated_texts = is_truncated
-    names = tuple(CAUSES)
-    holds = np.zeros((len(names), len(failures)), bool)
-    for number, item in enumerate(failures.placings):
+    names, often = tuple(CAUSES), float(np.quantile(hubness.counts, OFTEN))
+    holds = np.zeros((len(names), len(placings)), bool)
+    for number, item in enumerate(placings):
         if number % _CHECKED == 0:
-            progress(number, len(failures))
+            progress(number, len(placings))
             if is_cancelled():
                 raise Cancelled
         of_query = corpus.number_of[item.row]
         query = corpus.queries.texts[of_query]
         right, rival = corpus.documents.texts[item.row], corpus.documents.texts[item.rival]
-        with_right, with_rival = len(shared_content(query, right)), len(shared_content(query, rival))
+        with_right, with_rival = shared_content(query, right), shared_content(query, rival)
         between = float(cosine(engine.vectors[item.row], engine.vectors[item.rival]))
         found = {
             "near duplicate": are_near_duplicates(right, rival, between),
             "hub": hubness.is_hub(item.rival),
-            "words": with_rival > with_right,
-            "no shared word": with_right == 0,
+            "often found": bool(hubness.counts[item.rival] > often),
+            "words": not with_rival <= with_right,
+            "no shared word": not with_right,
             "truncated": bool(truncated_queries[of_query] or truncated_texts[item.row]),
         }
         holds[:, number] = [found.get(name, not any(found.values())) for name in names]

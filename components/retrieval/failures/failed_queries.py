@@ -24,7 +24,9 @@ from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 
-_BLOCK = 256  # failed queries searched together
+MOST_SUCCESSES = 500
+SEED = 0  # of their sample
+_BLOCK = 256  # queries between two looks at `is_cancelled`
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +111,7 @@ class Failures:
 
     placings: tuple[Placing, ...]
     queries: int  # how many different queries were ranked
+    successes: tuple[Placing, ...] = ()  # queries that do not fail, to compare with; of many a seeded sample
 
     def __len__(self) -> int:
         return len(self.placings)
@@ -143,15 +146,17 @@ def find_failures(
         earlier = best.setdefault(text.strip(), number)
         if ranks[number] < ranks[earlier]:
             best[text.strip()] = number
-    failed = []
     suspects = [number for number in best.values() if ranks[number] > 1]
-    for done, number in enumerate(suspects):
+    first = np.array([number for number in best.values() if ranks[number] == 1], np.int64)
+    chosen = np.sort(np.random.default_rng(SEED).permutation(first)[:MOST_SUCCESSES])
+    placings = []
+    for done, number in enumerate([*suspects, *chosen.tolist()]):
         if done % _BLOCK == 0 and is_cancelled():
             raise Cancelled
         right_rows = corpus.right_rows[corpus.queries.texts[number].strip()]
-        if len(right_rows) >= len(engine.vectors):
-            continue
-        found = placing(np.asarray(queries[number], np.float32), int(corpus.rows[number]), right_rows, engine)
-        if found.is_failed:
-            failed.append(found)
-    return Failures(tuple(sorted(failed, key=lambda item: item.row)), len(best))
+        if len(right_rows) < len(engine.vectors):
+            vector = np.asarray(queries[number], np.float32)
+            placings.append(placing(vector, int(corpus.rows[number]), right_rows, engine))
+    placings.sort(key=lambda item: item.row)
+    failed, others = ([item for item in placings if item.is_failed is wanted] for wanted in (True, False))
+    return Failures(tuple(failed), len(best), tuple(others))

@@ -11,7 +11,7 @@ import streamlit as st
 from components.analysis.similarity import late_interaction
 from components.charts import matrices
 from components.retrieval.search import words
-from dashboard import caching, state
+from dashboard import caching, navigation, pair_links, state
 from dashboard.ui import figures, messages
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def why(request: SearchRequest) -> None:
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]
+        _links(request, row, text)
         trace = backend.trace([query, text], max_length=request.max_length)
         layer = trace.n_layers if request.layer is None else min(request.layer, trace.n_layers)
         try:
@@ -81,6 +82,18 @@ def why(request: SearchRequest) -> None:
                 ["query", *columns]
             ],
         )
+
+
+def _links(request: SearchRequest, row: int, text: str) -> None:
+    """Links to the Why page: to the hit's score as a sum, and to the search as one that should have found this sentence."""
+    with st.container(horizontal=True, gap="small", key="why_links"):
+        pair_links.button("Why is this here?", request.query, text, "why", key="why_here")
+        if st.button("Why is this not first?", icon=":material/swap_vert:", key="why_not_first"):
+            values = {"why_view": "debugger", "typed_query": request.query, "right_row": row, "layer": request.layer}
+            for name, value in values.items():
+                state.put(name, value)
+            state.put("pooling", request.pooling)
+            st.switch_page(navigation.page_of("why"))
 
 
 def _marked(similarity: MaxSim, hit: TokenizedSentence) -> None:

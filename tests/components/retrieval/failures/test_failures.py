@@ -14,7 +14,7 @@ from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.failures import causes as causes_module
 from components.retrieval.failures import edits, failed_queries, hubness
 from components.retrieval.failures.edits import Change, Embedding
-from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
+from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
 from components.retrieval.search.exact import ExactSearch
 
 TEXTS = (
@@ -67,7 +67,8 @@ def test_failed_queries_are_those_of_plain_numpy() -> None:
             expected.append((row, rank, rival))
     assert len(expected) > 5
     assert [(item.row, item.rank, item.rival) for item in found.placings] == expected
-    assert found.queries == count
+    assert (found.queries, len(found.successes)) == (count, count - len(expected))
+    assert all(item.rank == 1 and item.lead < 0 for item in found.successes)
     for item in found.placings:
         assert item.right_cosine == pytest.approx(scores[item.row, item.row], abs=1e-6)
         assert item.rival_cosine == pytest.approx(scores[item.row, item.rival], abs=1e-6)
@@ -144,19 +145,16 @@ def test_each_cause_has_its_rule() -> None:
     queries = ("volcano ash town", "ash closes airport volcano", "wet weather", "airport", "boats")
     corpus = searched(texts, queries)
     vectors = np.eye(5, dtype=np.float32)
-    failures = Failures(
-        (
-            Placing(0, 2, 1, 0.5, 0.6),  # near duplicate by words
-            Placing(1, 2, 3, 0.5, 0.6),  # the rival shares more words; a hub
-            Placing(2, 2, 4, 0.5, 0.6),  # shares no word
-            Placing(4, 2, 0, 0.5, 0.6),  # nothing holds
-            Placing(3, 2, 0, 0.5, 0.6),  # the right text is truncated
-        ),
-        5,
+    failed = (
+        Placing(0, 2, 1, 0.5, 0.6),  # near duplicate by words
+        Placing(1, 2, 3, 0.5, 0.6),  # the rival has two more words of the query; a hub
+        Placing(2, 2, 4, 0.5, 0.6),  # shares no word
+        Placing(4, 2, 0, 0.5, 0.6),  # nothing holds
+        Placing(3, 2, 0, 0.5, 0.6),  # the right text is truncated
     )
     counts = np.array([1, 1, 1, 50, 1, *[1] * 20])
     found = causes_module.causes_of(
-        failures,
+        failed,
         corpus,
         ExactSearch(vectors),
         hubness.Hubness(counts, 5, 10),
@@ -164,7 +162,7 @@ def test_each_cause_has_its_rule() -> None:
     )
     assert [found.of_failure(number) for number in range(5)] == [
         ("near duplicate",),
-        ("hub", "words"),
+        ("hub", "often found", "words"),
         ("no shared word",),
         ("other",),
         ("truncated",),

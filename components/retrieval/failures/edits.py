@@ -73,6 +73,11 @@ class EditSearch:
     tried: int
     possible: int  # edits of one word
 
+    @property
+    def untried(self) -> int:
+        """Edits of one word that were not tried, because there are too many."""
+        return max(0, self.possible - MOST_SINGLE)
+
 
 # Edited texts, and whether each is embedded by itself -> the right text's ranks int64 [text], leads float64 [text]
 Rank = Callable[[Sequence[str], bool], tuple[Int64, Float64]]

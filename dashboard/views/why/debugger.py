@@ -319,8 +319,6 @@ def _about_bars(case: Case, right: WordLedger, rival: WordLedger) -> None:
         st.markdown("Split the score by pairs of tokens:", width="content")
         pair_links.button("Query and right text", case.query, case.right, "why", key="split_right")
         pair_links.button("Query and rival", case.query, case.rival, "why", key="split_rival")
-        with st.popover("Both ledgers", icon=":material/grid_on:", width="content"):
-            _matrices(right, rival)
     figures.reading(
         "Blue: what a query word adds to the cosine with the right text; orange: to that with the rival. Purple is their "
         "difference: a bar upwards speaks for the rival. Each part is exact: the sum of the word's products with all tokens "
@@ -328,26 +326,29 @@ def _about_bars(case: Case, right: WordLedger, rival: WordLedger) -> None:
         "What would happen without a word: all other vectors change then as well. The edits below test that. [CLS] and [SEP] "
         "hold what the model gathered from the whole query.",
     )
+    with st.expander("Both ledgers, word by word", icon=":material/grid_on:"):
+        _matrices(right, rival)
 
 
 def _matrices(right: WordLedger, rival: WordLedger) -> None:
     """Both ledgers word by word, on one colour scale."""
     most = float(max(np.abs(right.parts).max(), np.abs(rival.parts).max()))
-    for name, ledger in (("right text", right), ("rival", rival)):
+    for column, name, ledger in zip(st.columns(2), ("right text", "rival"), (right, rival), strict=True):
         rows, columns = matrices.axis_labels(ledger.first), matrices.axis_labels(ledger.second)
-        figures.matrix(
-            ledger.parts,
-            rows,
-            columns,
-            f"Query and {name}: the parts sum to {ledger.cosine:.3f}",
-            key=f"why_ledger_{name.split()[0]}",
-            alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
-            rows="query word",
-            columns=f"word of the {name}",
-            value="part of the cosine",
-            limits=(-most, most),
-            diverging=True,
-        )
+        with column:
+            figures.matrix(
+                ledger.parts,
+                rows,
+                columns,
+                f"Query and {name}: {ledger.cosine:.3f} in all",
+                key=f"why_ledger_{name.split()[0]}",
+                alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
+                rows="query word",
+                columns=f"word of the {name}",
+                value="part of the cosine",
+                limits=(-most, most),
+                diverging=True,
+            )
 
 
 def _caveats() -> None:

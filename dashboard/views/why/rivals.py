@@ -67,28 +67,25 @@ def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, 
     """Texts, ranks, lengths and shared words of both."""
     texts = searched.corpus.documents.texts
     both = (texts[placed.row], texts[placed.rival])
-    lengths = searched.backend.tokenization.lengths([text[:100_000] for text in both])
-    own_words = set(words.words(query))
-    shared = [own_words.intersection(words.words(text)) for text in both]
+    tokens = searched.backend.tokenization.lengths([text[:100_000] for text in both])
+    query_words = list(dict.fromkeys(words.words(query)))
+    ranks = (placed.rank, 2 if placed.rank == 1 else 1)
+    cosines = (placed.right_cosine, placed.rival_cosine)
 
-    def listed(found: set[str]) -> str:
-        return ", ".join(word for word in dict.fromkeys(words.words(query)) if word in found) or "none"
+    def rows(number: int) -> dict[str, str]:
+        text, found = both[number], set(words.words(both[number]))
+        shared = [word for word in query_words if word in found]
+        cut = f", truncated to {searched.max_length}" if tokens[number] > searched.max_length else ""
+        return {
+            "text": text[:MOST_CHARACTERS] + (" …" if len(text) > MOST_CHARACTERS else ""),
+            "cosine and rank": f"{cosines[number]:.4f}, rank {ranks[number]:,}",
+            "length": f"{counted(len(words.words(text)), 'word')}, {counted(tokens[number], 'token')}{cut}",
+            "shared words": ", ".join(word for word in shared if word not in FUNCTION_WORDS) or "none",
+            "shared function words": ", ".join(word for word in shared if word in FUNCTION_WORDS) or "none",
+        }
 
-    def length(tokens: int, text: str) -> str:
-        cut = f", truncated to {searched.max_length}" if tokens > searched.max_length else ""
-        return f"{counted(len(words.words(text)), 'word')}, {counted(tokens, 'token')}{cut}"
-
-    rank = 2 if placed.rank == 1 else 1
-    return {
-        "text": tuple(text[:MOST_CHARACTERS] + (" …" if len(text) > MOST_CHARACTERS else "") for text in both),
-        "cosine and rank": (
-            f"{placed.right_cosine:.4f}, rank {placed.rank:,}",
-            f"{placed.rival_cosine:.4f}, rank {rank}",
-        ),
-        "length": tuple(length(tokens, text) for tokens, text in zip(lengths, both, strict=True)),
-        "shared words": tuple(listed(found - FUNCTION_WORDS) for found in shared),
-        "shared function words": tuple(listed(found & FUNCTION_WORDS) for found in shared),
-    }  # type: ignore[return-value]  # each generator gives two
+    right, rival = rows(0), rows(1)
+    return {name: (right[name], rival[name]) for name in right}
 
 
 def rows_of_hubs(hubs: Hubness, placed: Placing) -> dict[str, Row]:
@@ -119,21 +116,20 @@ def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[
     if found is None:
         return
     by_query, by_text = found
-    _edit_list(by_query, query, "edits")
+    _edit_list(by_query, "edits")
     if by_text is not None:
-        _edit_list(by_text, searched.corpus.documents.texts[placed.row], "text_edits")
+        _edit_list(by_text, "text_edits")
     st.caption(
         "Each edited text went through the model, and the whole corpus was ranked for it. Two words are edited only if no "
         "single word helps."
     )
 
 
-def _edit_list(found: EditSearch, text: str, key: str) -> None:
+def _edit_list(found: EditSearch, key: str) -> None:
     name = "query" if found.side == "query" else "right text"
     tried = f"{counted(found.tried, 'edit')} of the {name} that {'was' if found.tried == 1 else 'were'} tried"
-    missed = found.possible - min(found.possible, found.tried)
-    if missed > 0:
-        tried += f"; {missed:,} edits of one word were not"
+    if found.untried:
+        tried += f"; {found.untried:,} edits of one word were not"
     if not found.helping:
         nearest = found.nearest
         near = (
@@ -249,8 +245,8 @@ def by_words(searched: Searched, query: str, placed: Placing) -> Opinion | None:
         return None
     scores = ranker.scores(query)
     right, rival = (float(scores[row]) for row in (placed.row, placed.rival))
-    ranks = tuple(int(np.count_nonzero(scores >= score - TIED * max(1.0, abs(score)))) for score in (right, rival))
-    return Opinion("BM25", "score", (right, rival), (ranks[0], ranks[1]), f"of {len(scores):,}")
+    first, second = (int(np.count_nonzero(scores >= score - TIED * max(1.0, abs(score)))) for score in (right, rival))
+    return Opinion("BM25", "score", (right, rival), (first, second), f"of {len(scores):,}")
 
 
 def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion | None:
@@ -274,7 +270,7 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
 
 def opinions(found: Sequence[Opinion]) -> str:
     """The headline's sentence on which text the other rankings put first."""
-    names = {True: [], False: []}  # type: dict[bool, list[str]]
+    names: dict[bool, list[str]] = {True: [], False: []}
     for item in found:
         if not item.is_tied:
             names[item.prefers_right].append("BM25" if item.name == "BM25" else "the cross-encoder")

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.pooling_lab import LabLayers, Pooled
     from components.retrieval.evaluation.run_record import Run
     from components.retrieval.evaluation.sts import ScoredPairs
+    from components.retrieval.failures.failed_queries import SearchedCorpus
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo, VectorIndex
     from components.retrieval.learnt.learnt_vectors import LearntVectors
@@ -285,6 +286,7 @@ def _few(kind: str) -> Cache[Any]:
 corpora: Callable[[], Cache[Corpus]] = partial(_few, "corpora")  # that people chose, by key
 saved_runs: Callable[[], Cache[tuple[Run, ...]]] = partial(_few, "runs")  # loaded from files, by upload
 pair_sets: Callable[[], Cache[Pairs]] = partial(_few, "pairs")  # queries and documents, by corpus and column
+searched_corpora: Callable[[], Cache[SearchedCorpus]] = partial(_few, "searched corpora")  # by corpus and column
 graded_files: Callable[[], Cache[FieldedSet]] = partial(_few, "graded files")  # by upload or path
 graded_sets: Callable[[], Cache[GradedSet]] = partial(_few, "graded sets")  # by files and the chosen fields
 scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  # by upload

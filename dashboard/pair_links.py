@@ -27,12 +27,7 @@ def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
     tells several rows of one page apart. `model` is the key of the model that then reads the pair, such as a
     cross-encoder; the session's model by default.
     """
-    texts = settings.clean_sentences([" ".join(text.splitlines()) for text in (first, second)])
-    problem = ""
-    if len(texts) < 2:
-        problem = "One of the two texts is empty."
-    elif sum(map(len, texts)) > MAX_CHARACTERS:
-        problem = f"The two texts have more than {MAX_CHARACTERS:,} characters, which these pages cannot show."
+    texts, problem = _cleaned(first, second)
     icons = {page: (title, icon) for page, title, icon, _ in navigation.PATH}
     reader = f" (read by {messages.escape(spec_of(model).title)})" if model not in ("", state.get("model")) else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"pair_links{key}"):
@@ -44,6 +39,25 @@ def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
             ):  # not by a callback, which cannot go to another page
                 choose(texts[0], texts[1], page, model)
                 st.switch_page(navigation.page_of(page))
+
+
+def button(label: str, first: str, second: str, page: str, *, key: str, icon: str = "") -> None:
+    """Draw one link that opens a page's view of a pair, by default with the icon of the page."""
+    texts, problem = _cleaned(first, second)
+    icon = icon or next(icon for name, _, icon, _ in navigation.PATH if name == page)
+    if st.button(label, icon=icon, key=key, disabled=bool(problem), help=problem or None):
+        choose(texts[0], texts[1], page)
+        st.switch_page(navigation.page_of(page))
+
+
+def _cleaned(first: str, second: str) -> tuple[tuple[str, ...], str]:
+    """Both texts as sentences, each on one line; and why the pages cannot show them, empty if they can."""
+    texts = settings.clean_sentences([" ".join(text.splitlines()) for text in (first, second)])
+    if len(texts) < 2:
+        return texts, "One of the two texts is empty."
+    if sum(map(len, texts)) > MAX_CHARACTERS:
+        return texts, f"The two texts have more than {MAX_CHARACTERS:,} characters, which these pages cannot show."
+    return texts, ""
 
 
 def choose(first: str, second: str, page: str, model: str = "") -> None:

@@ -24,6 +24,7 @@ from components.model.catalog import (
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, TRUNCATIONS, clean_text
 from components.model.trace import EVERY_POOLING
+from components.retrieval.failures.causes import CAUSES
 from components.retrieval.learnt.learnt_ranking import COMBINATIONS
 from components.retrieval.learnt.learnt_vectors import READINGS
 from components.retrieval.search.exact import SIMILARITIES
@@ -229,6 +230,7 @@ LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002
 LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
 COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", "splade", *KINDS, "static")
+FAILURE_CAUSES = tuple(name.replace(" ", "-") for name in CAUSES)  # as in addresses
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"
 # A query, a document that answers it, and one that does not.
@@ -375,7 +377,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("why", "why", None, 100_000_000, SEARCH, words="explained hit"),
     # Evaluate
     _choice("evaluate_view", "view", ("grid", "compare", "kinds", "graded", "similarity", "lab", "pairs"), EVALUATE),
-    _text("query_column", "col", EVALUATE, words="column with the queries"),
+    _text("query_column", "col", (*EVALUATE, *WHY), words="column with the queries"),
     _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
     Setting("runs", "r", None, _parse_runs, lambda value: list(value) or [""], EVALUATE),
     _number(
@@ -456,6 +458,11 @@ SETTINGS: tuple[Setting, ...] = (
     _text("clinic_kind", "ck", WHY, "negation", words="kind of difference"),
     _choice("clinic_source", "cs", ("demo", "file"), WHY, words="pairs"),
     _number("clinic_pair", "cp", None, 10_000, WHY, words="opened pair"),  # by its place in the file, from 0
+    _number("failed_query", "fq", None, 100_000_000, WHY),  # the row of its own text; None: the first of the list
+    _choice("failed_order", "fo", ("nearest", "worst"), WHY, words="order of the failed queries"),
+    _text("typed_query", "dq", WHY, "", 1_000),
+    _number("right_row", "dr", None, 100_000_000, WHY, words="right text"),  # of the typed query
+    _choice("failure_cause", "fc", ("all", *FAILURE_CAUSES), WHY, words="cause"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

@@ -59,6 +59,8 @@ def choose(corpus: Corpus | None) -> None:
     state.put("corpus", key)
     state.put("why", None)
     state.put("opened", None)
+    state.put("failed_query", None)
+    state.put("right_row", None)
     state.put("query_column", "")
     if corpus is not None:
         caching.corpora().put(key, corpus)

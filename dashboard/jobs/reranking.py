@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.corpora.texts import Texts
     from components.retrieval.index.folder import VectorIndex
 
 StageKind = Literal["rerank", "maxsim"]
@@ -210,7 +211,7 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
     return progress.prepared(key, "Searching", search, f"retrieve_{where}", "searching the corpus")
 
 
-def scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, where: str, title: str = "") -> Scored | None:
+def scored(stage: SecondStage, corpus: Texts, query: str, rows: Int64, where: str, title: str = "") -> Scored | None:
     """The scores of candidate `rows` [candidate]; None while the second stage works, with the progress drawn.
 
     Work that this session requested here before for other candidates is stopped: a person who types a query would

@@ -48,7 +48,8 @@ def of_texts(
     except ValueError:
         st.info("The query or the document has only special tokens: there is nothing to compare.")
         return None
-    return TokenMatches(similarity, *trace.sentences, layer, len(answered.prompt))
+    of_query, of_document = trace.sentences
+    return TokenMatches(similarity, of_query, of_document, layer, len(answered.prompt))
 
 
 def figure(matches: TokenMatches, title: str, *, key: str, colour_bar: bool = True, **arguments: Any) -> None:

@@ -16,6 +16,16 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def word_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """The spans of characters of a text's words, from left to right."""
+    return tuple(match.span() for match in _WORD.finditer(text))
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The distinct words of a text that carry meaning, in lower case: not "the" or "at"."""
+    return frozenset(words(text)) - FUNCTION_WORDS
+
+
 def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
     """The spans of characters in a text that are words of the query, in upper or lower case."""
     query_words = set(words(query))

@@ -14,7 +14,8 @@ import streamlit as st
 from components.arrays import Int64
 from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
-from dashboard import state
+from dashboard import navigation, state
+from dashboard.corpora import current
 from dashboard.jobs import rankers, splade
 from dashboard.jobs.evaluation import NoResult, PairIndexes
 from dashboard.ui import controls, figures, messages
@@ -135,9 +136,32 @@ def _opened(
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column, contextlib.suppress(NoResult):
                     _first_hits(entry, pairs, *_ranked(entry, pairs, request, indexes, row), row)
+                    _explained(entry, row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
             st.caption(f"Loaded runs contain only ranks: {names}.")
+
+
+def _explained(entry: Entry, row: int) -> None:
+    """A button that opens the Why page for a query that fails here, if the run is one of the first model's vectors."""
+    code = choices.parsed(entry.code)
+    if code is None or code.model != "m" or code.second or entry.run.ranks[row] <= 1:
+        return
+    if st.button("Why?", icon=":material/troubleshoot:", key=f"why_{entry.code}", help="Why another text ranks first"):
+        corpus = current.corpus()
+        column = current.query_column(corpus)
+        if column is None:
+            return
+        rows = [number for number, query in enumerate(corpus.columns[column]) if query.strip()]  # as pairs are made
+        for name, value in (
+            ("why_view", "debugger"),
+            ("failed_query", rows[row]),
+            ("typed_query", ""),
+            ("layer", code.layer),
+            ("pooling", code.pooling),
+        ):
+            state.put(name, value)
+        st.switch_page(navigation.page_of("why"))
 
 
 def _ranked(

@@ -16,7 +16,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import cka, cosines
 from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices
-from dashboard import caching
+from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ def sentences(models: Sequence[Backend]) -> None:
             )
             st.markdown("**All pairs, most similar first**")
             _show_pairs(_pair_table(item, texts), f"pairs_{number}")
+    _why(similarities[0], texts)
     baseline = baselines[0]
     st.caption(
         f"Two unrelated sentences have a cosine of {baseline.raw.mean[layer]:.2f} at this layer on average "
@@ -185,6 +186,26 @@ def sentences(models: Sequence[Backend]) -> None:
         + " Groups of similar sentences are bright squares along the diagonal.",
         "Whether two sentences mean the same: shared words, length and pooling also have an effect.",
     )
+
+
+def _why(similarities: SentenceSimilarity, texts: Sequence[str]) -> None:
+    """A choice of one cell of the matrix, and the link to the page that splits its cosine."""
+    pairs = {
+        f"{pair.first}-{pair.second}": f"{pair.first + 1} – {pair.second + 1}   cosine {pair.similarity:.3f}"
+        for pair in similarities.pairs()
+    }
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="why_pair_row"):
+        chosen = controls.checked(
+            st.selectbox,
+            "Two sentences",
+            options=pairs,
+            format_func=pairs.__getitem__,
+            key="why_pair",
+            default=next(iter(pairs)),
+            width=280,
+        )
+        first, second = (texts[int(number)] for number in chosen.split("-"))
+        pair_links.button("Why are they this similar?", first, second, "why", key="why_similar")
 
 
 def _show_pairs(pairs: pd.DataFrame, key: str) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from components.charts import matrices
 from components.retrieval.search import words
 from components.retrieval.search.rerank import trained_scores
-from dashboard import caching, state
+from dashboard import caching, navigation, pair_links, state
 from dashboard.ui import controls, figures, messages, token_matches
 from dashboard.views.search import splade
 
@@ -49,6 +49,7 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
             _trained_matrix(trained, query, corpus.texts[row][:MOST_CHARACTERS])
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]
+        _links(request, row, text)
         matches = token_matches.of_texts(backend, query, text, request.layer, request.max_length)
         if matches is None:
             return
@@ -75,6 +76,18 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
             not_shown="How the hit was found: the search compares one vector per sentence. MaxSim is also one-sided: it "
             "ignores what the sentence says beyond the query.",
         )
+
+
+def _links(request: SearchRequest, row: int, text: str) -> None:
+    """Links to the Why page: to the hit's score as a sum, and to the search as one that should have found this sentence."""
+    with st.container(horizontal=True, gap="small", key="why_links"):
+        pair_links.button("Why is this here?", request.query, text, "why", key="why_here")
+        if st.button("Why is this not first?", icon=":material/swap_vert:", key="why_not_first"):
+            values = {"why_view": "debugger", "typed_query": request.query, "right_row": row, "layer": request.layer}
+            for name, value in values.items():
+                state.put(name, value)
+            state.put("pooling", request.pooling)
+            st.switch_page(navigation.page_of("why"))
 
 
 def _trained_matrix(backend: Backend, query: str, text: str) -> None:

@@ -1,0 +1,104 @@
+"""What failed queries have in common, by simple rules that anyone can check.
+
+A rule gives a hint, not a proof: a rival that shares more words with the query may lead for another reason, and a query can
+meet several rules or none. How often a rule holds for queries that do not fail, with the second text as the rival, says how
+much the hint is worth. The edits of a query (components.retrieval.failures.edits) are the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import cosine, read_only
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
+from components.retrieval.failures.hubness import Hubness
+from components.retrieval.search.exact import ExactSearch
+from components.retrieval.search.words import content_words, words
+
+DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
+OFTEN = 0.9  # of all texts are found less often
+# Each cause, with its rule.
+CAUSES: dict[str, str] = {
+    "near duplicate": f"The rival nearly equals the right text: their cosine is at least {DUPLICATE_COSINE}, or at least "
+    f"{100 * DUPLICATE_WORDS:.0f} % of the words of both are in both.",
+    "hub": "The rival is a hub: so many queries find it among their first 10 hits that their number lies more than two "
+    "standard deviations above the mean.",
+    "often found": "More queries find the rival among their first 10 hits than nine tenths of all texts.",
+    "words": "The rival has a word of the query that the right text does not have, function words apart.",
+    "no shared word": "The right text shares no word with the query, function words apart.",
+    "truncated": "The query or the right text is longer than the maximum length, so that the model did not read its end.",
+    "other": "None of these rules holds.",
+}
+_CHECKED = 256  # failures between two looks at `is_cancelled`
+
+
+@dataclass(frozen=True, eq=False)
+class Causes:
+    """Which causes each failure has."""
+
+    names: tuple[str, ...]  # the keys of CAUSES
+    holds: NDArray[np.bool_]  # [cause, failure]
+
+    def of(self, name: str) -> NDArray[np.bool_]:
+        """[failure]: whether a cause holds."""
+        return np.asarray(self.holds[self.names.index(name)])
+
+    def of_failure(self, number: int) -> tuple[str, ...]:
+        """The causes of one failure."""
+        return tuple(name for name, held in zip(self.names, self.holds[:, number], strict=True) if held)
+
+
+def shared_content(query: str, text: str) -> frozenset[str]:
+    """The words, other than function words, that a query and a text have in common, in lower case."""
+    return content_words(query) & content_words(text)
+
+
+def are_near_duplicates(first: str, second: str, similarity: float) -> bool:
+    """Whether two texts with this cosine nearly equal each other."""
+    a, b = set(words(first)), set(words(second))
+    return similarity >= DUPLICATE_COSINE or (bool(a | b) and len(a & b) >= DUPLICATE_WORDS * len(a | b))
+
+
+def causes_of(
+    placings: Sequence[Placing],
+    corpus: SearchedCorpus,
+    engine: ExactSearch,
+    hubness: Hubness,
+    is_truncated: tuple[Sequence[bool], Sequence[bool]],
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Causes:
+    """The causes of each failure, or the rules that hold for queries that do not fail.
+
+    `is_truncated` says for each query, and for each text, whether it is truncated.
+
+    `progress(done, total)` counts queries. Raises Cancelled.
+    """
+    truncated_queries, truncated_texts = is_truncated
+    names, often = tuple(CAUSES), float(np.quantile(hubness.counts, OFTEN))
+    holds = np.zeros((len(names), len(placings)), bool)
+    for number, item in enumerate(placings):
+        if number % _CHECKED == 0:
+            progress(number, len(placings))
+            if is_cancelled():
+                raise Cancelled
+        of_query = corpus.number_of[item.row]
+        query = corpus.queries.texts[of_query]
+        right, rival = corpus.documents.texts[item.row], corpus.documents.texts[item.rival]
+        with_right, with_rival = shared_content(query, right), shared_content(query, rival)
+        between = float(cosine(engine.vectors[item.row], engine.vectors[item.rival]))
+        found = {
+            "near duplicate": are_near_duplicates(right, rival, between),
+            "hub": hubness.is_hub(item.rival),
+            "often found": bool(hubness.counts[item.rival] > often),
+            "words": not with_rival <= with_right,
+            "no shared word": not with_right,
+            "truncated": bool(truncated_queries[of_query] or truncated_texts[item.row]),
+        }
+        holds[:, number] = [found.get(name, not any(found.values())) for name in names]
+    return Causes(names, read_only(holds))

@@ -1,0 +1,292 @@
+"""The smallest edits of a query that bring its right text to rank 1, each tried on the model and the whole corpus.
+
+First every edit of one word: a word of the query is removed, or replaced by a word of the right text. Only if none of these
+helps are two words edited: the single edits that came nearest are combined. If no edit of the query helps, the right text is
+edited: one of its words is removed, or a word of the query is added to its end. Every edited text goes through the model, and
+the whole corpus is ranked for it; an edit that brings the right text to rank 1 is embedded once more by itself, because the
+others of a batch can change a vector by some 1e-6.
+
+Such edits are counterfactual explanations (Wachter, Mittelstadt and Russell 2018): the smallest change of the input that
+changes the result. They test a story about a failure, since they change the query and not the story.
+
+What it does not show: that there is no other edit. Two edits are tried for a few combinations only, and words from elsewhere
+never. A query without a word may also be a text that nobody would type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from components.arrays import Float32, Float64, Int64, cosine
+from components.function_words import FUNCTION_WORDS
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.search.exact import NEAR, SAME, ExactSearch
+from components.retrieval.search.words import word_spans, words
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
+    from components.model.trace import Pooling
+
+Kind = Literal["removed", "replaced", "added"]
+Side = Literal["query", "text"]
+MOST_SINGLE = 240  # edits of one word that are tried
+MOST_DOUBLE = 160  # edits of two words
+COMBINED = 24  # the single edits that came nearest, which are combined
+MOST_LISTED = 20  # edits that help
+_BATCH = 32  # edits between two looks at `is_cancelled`
+
+
+@dataclass(frozen=True)
+class Change:
+    """One word of a text is removed or replaced, or a word is added to its end."""
+
+    kind: Kind
+    start: int  # characters of the text before any change
+    end: int
+    word: str  # the word that is removed or replaced; of an added word, the word itself
+    by: str = ""  # the word in its place
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A text after one or two changes, and where the right text ranks then."""
+
+    text: str
+    changes: tuple[Change, ...]
+    rank: int  # from 1
+    lead: float  # the cosine of the best other text minus that of the right one; negative at rank 1
+
+
+@dataclass(frozen=True)
+class EditSearch:
+    """The edits that were tried on one side, and those that help."""
+
+    side: Side
+    helping: tuple[Edit, ...]  # the fewest changes first, then the clearest lead of the right text
+    nearest: Edit | None  # of those that do not help, the one with the smallest lead of a rival; None without any
+    tried: int
+    possible: int  # edits of one word
+
+    @property
+    def untried(self) -> int:
+        """Edits of one word that were not tried, because there are too many."""
+        return max(0, self.possible - MOST_SINGLE)
+
+
+# Edited texts, and whether each is embedded by itself -> the right text's ranks int64 [text], leads float64 [text]
+Rank = Callable[[Sequence[str], bool], tuple[Int64, Float64]]
+
+
+def edited(text: str, changes: Sequence[Change]) -> str:
+    """A text after some changes; no two spaces stand where a word was."""
+    for change in sorted(changes, key=lambda item: item.start, reverse=True):
+        before, after = text[: change.start], text[change.end :]
+        if change.kind == "removed":
+            text = before + (after.lstrip() if not before or before[-1].isspace() else after)
+        elif change.kind == "replaced":
+            text = before + change.by + after
+        else:
+            text = f"{before.rstrip()} {change.word}{after}"
+    return text.strip()
+
+
+def removals(text: str) -> tuple[Change, ...]:
+    """Every removal of one word; none for a text of a single word."""
+    spans = word_spans(text)
+    return tuple(Change("removed", start, end, text[start:end]) for start, end in spans) if len(spans) > 1 else ()
+
+
+def replacements(text: str, start: int, end: int, source: str) -> tuple[Change, ...]:
+    """One word of a text replaced by each word of `source` that the text does not have, function words apart."""
+    return tuple(Change("replaced", start, end, text[start:end], word) for word in new_words(text, source))
+
+
+def additions(text: str, source: str) -> tuple[Change, ...]:
+    """Each word of `source` that a text does not have, function words apart, added to the text's end."""
+    return tuple(Change("added", len(text), len(text), word) for word in new_words(text, source))
+
+
+def new_words(text: str, source: str) -> tuple[str, ...]:
+    """The words of `source`, as typed, that a text does not have in upper or lower case, function words apart."""
+    known = set(words(text)) | FUNCTION_WORDS
+    found: dict[str, str] = {}
+    for start, end in word_spans(source):
+        word = source[start:end]
+        if word.lower() not in known:
+            found.setdefault(word.lower(), word)
+    return tuple(found.values())
+
+
+def query_edits(
+    query: str,
+    right_text: str,
+    rank: Rank,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> EditSearch:
+    """The edits of a query by one word; by two if no single one helps. `progress(done, total)` counts edits.
+
+    Raises Cancelled.
+    """
+    trials = _Trials(query, rank, progress, is_cancelled)
+    spans = word_spans(query)
+    possible = len(removals(query)) + len(spans) * len(new_words(query, right_text))
+    trials.expect(min(possible, MOST_SINGLE) + MOST_DOUBLE)
+    removed = trials.run([(change,) for change in removals(query)][:MOST_SINGLE])
+    # Words without which the right text stands best come first, in case not all replacements can be tried.
+    leads = {edit.changes[0].start: edit.lead for edit in removed}
+    ordered = sorted(spans, key=lambda span: (leads.get(span[0], 0.0), span))
+    singles = [(change,) for span in ordered for change in replacements(query, *span, right_text)]
+    edits = [*removed, *trials.run(singles[: MOST_SINGLE - len(removed)])]
+    helping = trials.confirmed(edits)
+    if not helping:
+        nearest = sorted(edits, key=lambda edit: edit.lead)[:COMBINED]
+        pairs = [
+            (*first.changes, *second.changes)
+            for first, second in combinations(nearest, 2)
+            if first.changes[0].start != second.changes[0].start
+        ]
+        pairs = [pair for pair in pairs if word_spans(edited(query, pair))]  # something must be left to search for
+        doubles = trials.run(pairs[:MOST_DOUBLE])
+        edits += doubles
+        helping = trials.confirmed(doubles)
+    return trials.result("query", helping, edits, possible)
+
+
+def text_edits(
+    query: str,
+    right_text: str,
+    rank: Rank,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> EditSearch:
+    """The edits of the right text by one word. `progress(done, total)` counts edits. Raises Cancelled."""
+    trials = _Trials(right_text, rank, progress, is_cancelled)
+    changes = [*additions(right_text, query), *removals(right_text)]
+    trials.expect(min(len(changes), MOST_SINGLE))
+    edits = trials.run([(change,) for change in changes][:MOST_SINGLE])
+    return trials.result("text", trials.confirmed(edits), edits, len(changes))
+
+
+class _Trials:
+    """Edits of one text, tried in batches."""
+
+    def __init__(self, text: str, rank: Rank, progress: ReportProgress, is_cancelled: IsCancelled) -> None:
+        self._text, self._rank, self._progress, self._is_cancelled = text, rank, progress, is_cancelled
+        self._tried: dict[str, Edit] = {}  # by edited text: two changes can give one text
+        self._expected = 0
+
+    def expect(self, count: int) -> None:
+        """How many edits there are at most; only the progress depends on it."""
+        self._expected = count
+
+    def run(self, candidates: Sequence[tuple[Change, ...]]) -> list[Edit]:
+        """The edits of these changes that have not been tried before, ranked."""
+        new: dict[str, tuple[Change, ...]] = {}
+        for changes in candidates:
+            text = edited(self._text, changes)
+            if text and text != self._text and text not in self._tried:
+                new.setdefault(text, changes)
+        done: list[Edit] = []
+        texts = list(new)
+        for start in range(0, len(texts), _BATCH):
+            done += self._ranked(texts[start : start + _BATCH], new, by_itself=False)
+            self._progress(len(self._tried) + len(done), max(self._expected, len(self._tried) + len(done)))
+        self._tried |= {edit.text: edit for edit in done}
+        return done
+
+    def confirmed(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+        """Those that bring the right text to rank 1, also when each is embedded by itself."""
+        first = _sorted([edit for edit in edits if edit.rank == 1])[:MOST_LISTED]
+        again = self._ranked([edit.text for edit in first], {edit.text: edit.changes for edit in first}, by_itself=True)
+        return _sorted([edit for edit in again if edit.rank == 1])
+
+    def result(self, side: Side, helping: tuple[Edit, ...], edits: Sequence[Edit], possible: int) -> EditSearch:
+        others = [edit for edit in edits if edit.rank > 1]
+        nearest = min(others, key=lambda edit: (edit.lead, len(edit.changes)), default=None)
+        return EditSearch(side, helping, nearest, len(self._tried), possible)
+
+    def _ranked(self, texts: Sequence[str], changes: dict[str, tuple[Change, ...]], by_itself: bool) -> list[Edit]:
+        if self._is_cancelled():
+            raise Cancelled
+        if not texts:
+            return []
+        ranks, leads = self._rank(texts, by_itself)
+        return [
+            Edit(text, changes[text], rank, lead)
+            for text, rank, lead in zip(texts, ranks.tolist(), leads.tolist(), strict=True)
+        ]
+
+
+def _sorted(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """The fewest changes first, then those after which the right text leads most."""
+    return tuple(sorted(edits, key=lambda edit: (len(edit.changes), edit.lead)))
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """How edited texts are embedded: as those of the index, at one of its layers and poolings."""
+
+    backend: Backend
+    options: EmbedOptions  # with the prompt for queries, or that for documents
+    layer: int
+    pooling: Pooling
+
+    def vectors(self, texts: Sequence[str], by_itself: bool) -> Float32:
+        """The vectors of texts, float32 [text, dim], as long as those of the index."""
+        options = self.options
+        vectors = self.backend.embed(texts, options=options, token_budget=1 if by_itself else None)
+        return np.asarray(vectors[options.layers.index(self.layer), options.poolings.index(self.pooling)])
+
+
+def rank_queries(embedding: Embedding, engine: ExactSearch, row: int, right_rows: Sequence[int] = ()) -> Rank:
+    """Ranks edited queries: where the text of `row` stands in the whole corpus for each.
+
+    Texts of `right_rows` are right too: they are not counted before it.
+    """
+    return lambda texts, by_itself: ranks_and_leads(embedding.vectors(texts, by_itself), engine, row, right_rows)
+
+
+def rank_texts(
+    embedding: Embedding, engine: ExactSearch, query: Float32, row: int, right_rows: Sequence[int] = ()
+) -> Rank:
+    """Ranks edited versions of the text of `row` for one query [dim], each in the place of the original."""
+    scores = engine.scores(query)
+    others = np.ones(len(scores), bool)
+    others[[row, *right_rows]] = False
+    hits = engine.hits_of(query, np.where(others, scores, np.float32(-2)).astype(np.float32), 1)
+    best = float(hits.scores[0, 0])
+
+    def rank(texts: Sequence[str], by_itself: bool) -> tuple[Int64, Float64]:
+        own = cosine(query[None], embedding.vectors(texts, by_itself))  # float64 [text]
+        return np.array([_before(query, engine, scores, others, score) + 1 for score in own.tolist()]), best - own
+
+    return rank
+
+
+def ranks_and_leads(
+    queries: Float32, engine: ExactSearch, row: int, right_rows: Sequence[int] = ()
+) -> tuple[Int64, Float64]:
+    """The rank of the text of `row` for each query [query, dim], and the lead of the best text that is not right."""
+    others = np.ones(len(engine.vectors), bool)
+    others[[row, *right_rows]] = False
+    ranks, leads = np.empty(len(queries), np.int64), np.empty(len(queries))
+    for number, query in enumerate(queries):
+        scores, own = engine.scores(query), float(cosine(query, engine.vectors[row]))
+        ranks[number] = _before(query, engine, scores, others, own) + 1
+        best = engine.hits_of(query, np.where(others, scores, np.float32(-2)).astype(np.float32), 1)
+        leads[number] = float(best.scores[0, 0]) - own
+    return ranks, leads
+
+
+def _before(query: Float32, engine: ExactSearch, scores: Float32, others: np.ndarray, own: float) -> int:
+    """How many of the `others` [text] have a cosine of at least `own` with a query; near ones are compared in float64."""
+    near = np.flatnonzero(others & (np.abs(scores - own) <= NEAR))
+    above = np.count_nonzero(others & (scores > own + NEAR))
+    return int(above + np.count_nonzero(cosine(query[None], engine.vectors[near]) >= own - SAME))

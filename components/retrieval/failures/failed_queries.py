@@ -1,0 +1,162 @@
+"""The queries of a corpus whose own text does not rank first, each with the text that does: its rival.
+
+A rank counts the texts whose cosine with the query is at least that of the right text, so that ties count against the query
+(components.retrieval.evaluation.ranks). Rows with the same query all hold right texts for it: none of them is a rival, and
+the query fails only if a text of another row ranks before all of them.
+
+What it does not show: whether the rival is wrong. Only the query's own texts count as right, and the rival may answer the
+query as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from components.arrays import Float32, Float64, Int64, cosine, read_only
+from components.errors import InputError
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.search.exact import NEAR, SAME, ExactSearch
+
+MOST_SUCCESSES = 500
+SEED = 0  # of their sample
+_BLOCK = 256  # queries between two looks at `is_cancelled`
+
+
+@dataclass(frozen=True, eq=False)
+class SearchedCorpus:
+    """The texts of a corpus, and the queries of its query column if it has one."""
+
+    documents: Texts  # without the corpus's other columns
+    queries: Texts  # of the rows that have one
+    rows: Int64  # [query]: the row of each query's own text
+
+    @cached_property
+    def right_rows(self) -> dict[str, tuple[int, ...]]:
+        """Each query, without spaces around it, to the rows of its right texts."""
+        rows: dict[str, list[int]] = {}
+        for query, row in zip(self.queries.texts, self.rows.tolist(), strict=True):
+            rows.setdefault(query.strip(), []).append(row)
+        return {query: tuple(own) for query, own in rows.items()}
+
+    @cached_property
+    def number_of(self) -> dict[int, int]:
+        """The row of a text to the number of its query."""
+        return {row: number for number, row in enumerate(self.rows.tolist())}
+
+
+def searched_corpus(corpus: Corpus, column: str | None) -> SearchedCorpus:
+    """A corpus as texts and queries; without a column of queries, or with an empty one, it has no queries."""
+    values = () if column is None else corpus.columns[column]
+    rows = [row for row, query in enumerate(values) if query.strip()]
+    return SearchedCorpus(
+        Texts(corpus.name, corpus.texts),
+        Texts(f"queries of {corpus.name}", tuple(values[row] for row in rows)),
+        read_only(np.array(rows, np.int64)),
+    )
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Where a query's right text ranks, and which text is its strongest rival."""
+
+    row: int  # of the right text
+    rank: int  # from 1
+    rival: int  # the row of the best text that is not right
+    right_cosine: float
+    rival_cosine: float
+
+    @property
+    def lead(self) -> float:
+        """How much nearer the rival is to the query than the right text; negative if the right text ranks first."""
+        return self.rival_cosine - self.right_cosine
+
+    @property
+    def is_failed(self) -> bool:
+        return self.rank > 1
+
+
+def placing(query: Float32, row: int, right_rows: Sequence[int], engine: ExactSearch) -> Placing:
+    """Where the text of `row` ranks for a query [dim] among the texts that are not right, its own counted.
+
+    Raises InputError for a corpus without another text.
+    """
+    right = {row, *right_rows}
+    if len(right) >= len(engine.vectors):
+        raise InputError(
+            "The corpus has no text that is not right for this query.",
+            "A search fails if another text ranks before the right one.",
+            "Choose another query or corpus.",
+        )
+    scores = engine.scores(query)
+    own = float(cosine(query, engine.vectors[row]))
+    before = scores > own + NEAR
+    near = np.flatnonzero(np.abs(scores - own) <= NEAR)
+    before[near] = cosine(query[None], engine.vectors[near]) >= own - SAME
+    before[list(right)] = False
+    hits = engine.hits_of(query, scores, len(right) + 1)
+    best = next(number for number, found in enumerate(hits.indices[0].tolist()) if found not in right)
+    return Placing(row, int(np.count_nonzero(before)) + 1, int(hits.indices[0, best]), own, float(hits.scores[0, best]))
+
+
+@dataclass(frozen=True, eq=False)
+class Failures:
+    """The failed queries of a corpus at one layer and pooling, in the order of the corpus."""
+
+    placings: tuple[Placing, ...]
+    queries: int  # how many different queries were ranked
+    successes: tuple[Placing, ...] = ()  # queries that do not fail, to compare with; of many a seeded sample
+
+    def __len__(self) -> int:
+        return len(self.placings)
+
+    @property
+    def leads(self) -> Float64:
+        """float64 [failure]: how much nearer the rival is to the query than the right text."""
+        return np.array([item.lead for item in self.placings])
+
+    def in_order(self, order: str) -> tuple[Placing, ...]:
+        """The failures with the lowest rank of the right text first ("worst"), or with the smallest lead ("nearest")."""
+        if order == "nearest":
+            return tuple(sorted(self.placings, key=lambda item: (item.lead, item.row)))
+        return tuple(sorted(self.placings, key=lambda item: (-item.rank, -item.lead, item.row)))
+
+
+def find_failures(
+    corpus: SearchedCorpus,
+    queries: Float32,
+    engine: ExactSearch,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Failures:
+    """The failed ones of a corpus's queries, with their vectors [query, dim]. `progress(done, total)` counts queries.
+
+    Of several rows with one query only the row whose text ranks best is given. Raises Cancelled, and InputError for vectors
+    that are not finite.
+    """
+    ranks = gold_ranks(queries, engine.vectors, corpus.rows, progress, is_cancelled)
+    best: dict[str, int] = {}  # each query to the number of the row that ranks best
+    for number, text in enumerate(corpus.queries.texts):
+        earlier = best.setdefault(text.strip(), number)
+        if ranks[number] < ranks[earlier]:
+            best[text.strip()] = number
+    suspects = [number for number in best.values() if ranks[number] > 1]
+    first = np.array([number for number in best.values() if ranks[number] == 1], np.int64)
+    chosen = np.sort(np.random.default_rng(SEED).permutation(first)[:MOST_SUCCESSES])
+    placings = []
+    for done, number in enumerate([*suspects, *chosen.tolist()]):
+        if done % _BLOCK == 0 and is_cancelled():
+            raise Cancelled
+        right_rows = corpus.right_rows[corpus.queries.texts[number].strip()]
+        if len(right_rows) < len(engine.vectors):
+            vector = np.asarray(queries[number], np.float32)
+            placings.append(placing(vector, int(corpus.rows[number]), right_rows, engine))
+    placings.sort(key=lambda item: item.row)
+    failed, others = ([item for item in placings if item.is_failed is wanted] for wanted in (True, False))
+    return Failures(tuple(failed), len(best), tuple(others))

@@ -1,0 +1,171 @@
+"""What the view of a failed search waits for: the corpus's failed queries, hubs, their causes, and the edits of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.arrays import Float32, Int64
+from components.jobs import part_of
+from components.model.trace import Pooling
+from components.retrieval.failures import causes, edits, failed_queries, hubness
+from components.retrieval.failures.edits import EditSearch, Embedding
+from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.jobs import embedding, progress, reranking
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.failures.causes import Causes
+    from components.retrieval.failures.hubness import Hubness
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.exact import ExactSearch
+    from dashboard.jobs.embedding import EmbedRequest
+
+MOST_QUERIES = 5_000  # a seeded sample of this many says how often each text is found
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """The session's corpus at one layer and pooling, with the vectors of its own queries if it has any."""
+
+    request: EmbedRequest
+    corpus: SearchedCorpus
+    index: VectorIndex
+    queries: VectorIndex | None
+    layer: int
+    pooling: Pooling
+
+    @property
+    def backend(self) -> Backend:
+        return self.request.backend
+
+    @property
+    def engine(self) -> ExactSearch:
+        return self.index.engine(self.layer, self.pooling)
+
+    @property
+    def max_length(self) -> int:
+        """The number of tokens to which a text is truncated."""
+        return self.index.info.options.max_length
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What determines the vectors."""
+        queries = "" if self.queries is None else self.queries.folder.name
+        return self.index.folder.name, queries, self.layer, self.pooling
+
+    def vector(self, query: str) -> Float32:
+        """The vector of one query [dim], embedded by itself."""
+        return caching.query_vectors(self.backend, (query,), self.index.info)[self.layer, self.pooling][0]
+
+    def prompts(self) -> tuple[str, str]:
+        """What the model puts before a query, and before a text."""
+        options = self.index.info.options
+        return self.request.query_options(options).prompt, options.prompt
+
+
+def searched_corpus(corpus: Corpus) -> SearchedCorpus:
+    """The session's corpus as texts and queries, made once."""
+    column = current.query_column(corpus)
+    key = (state.get("corpus"), column)
+    return caching.searched_corpora().get(key, lambda: failed_queries.searched_corpus(corpus, column))
+
+
+def failures(searched: Searched) -> Failures | None:
+    """The failed queries; None while they are ranked, with the progress drawn, and for a corpus without queries."""
+    queries, corpus, engine = searched.queries, searched.corpus, searched.engine
+    if queries is None:
+        return None
+    vectors = queries.engine(searched.layer, searched.pooling).vectors
+
+    def find(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Failures:
+        return failed_queries.find_failures(corpus, np.asarray(vectors), engine, report_progress, is_cancelled)
+
+    title = f"Ranking {len(vectors):,} queries"
+    key = ("failed queries", *searched.key)
+    return progress.prepared(key, title, find, "failed", "ranking the queries", "queries", caching.evaluations())
+
+
+def occurrences(searched: Searched, where: str = "hubness") -> Hubness | None:
+    """In how many queries' first ten hits each text stands; None while they are counted, with the progress drawn.
+
+    The queries are the corpus's own, or without any its texts; of many a seeded sample. `where` keys the widgets.
+    """
+    engine, queries = searched.engine, searched.queries
+    vectors = engine.vectors if queries is None else queries.engine(searched.layer, searched.pooling).vectors
+
+    def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Hubness:
+        rows = sample(len(vectors))
+        own = rows if queries is None else None
+        chosen = np.asarray(vectors[rows], np.float32)
+        return hubness.k_occurrence(chosen, engine, hubness.FIRST_HITS, own, report_progress, is_cancelled)
+
+    title = f"Counting in how many of {min(len(vectors), MOST_QUERIES):,} queries' first {hubness.FIRST_HITS} hits each text is"
+    key = ("k-occurrence", *searched.key)
+    return progress.prepared(key, title, count, where, "counting the hits", "queries", caching.evaluations())
+
+
+def sample(count: int) -> Int64:
+    """All of so many rows, or a seeded sample of MOST_QUERIES of them, in order."""
+    if count <= MOST_QUERIES:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(SEED).permutation(count)[:MOST_QUERIES])
+
+
+def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Causes, Causes] | None:
+    """The causes of all failures, and the rules that hold for the successes; None while they are sought, with the progress."""
+    of_texts = embedding.token_counts(searched.backend, searched.corpus.documents, "failure_texts")
+    of_queries = embedding.token_counts(searched.backend, searched.corpus.queries, "failure_queries")
+    if of_texts is None or of_queries is None:
+        return None
+    corpus, engine, most = searched.corpus, searched.engine, searched.max_length
+
+    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Causes, Causes]:
+        truncated = ((of_queries > most).tolist(), (of_texts > most).tolist())
+        failed, others = (
+            causes.causes_of(placings, corpus, engine, hubs, truncated, report_progress, is_cancelled)
+            for placings in (found.placings, found.successes)
+        )
+        return failed, others
+
+    key = ("causes", *searched.key, most)
+    return progress.prepared(
+        key, "Sorting the failures by cause", seek, "causes", "sorting the failures", "queries", caching.evaluations()
+    )
+
+
+def edits_of(
+    searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]
+) -> tuple[EditSearch, EditSearch | None] | None:
+    """The edits of a query that help; if there are none, those of the right text too.
+
+    None while they are tried, with the progress drawn. The search for edits of another query that this session began
+    before is stopped.
+    """
+    backend, index, engine = searched.backend, searched.index, searched.engine
+    documents = index.info.options
+    of_queries = Embedding(backend, searched.request.query_options(documents), searched.layer, searched.pooling)
+    of_texts = Embedding(backend, documents, searched.layer, searched.pooling)
+    right_text, vector = searched.corpus.documents.texts[placed.row], searched.vector(query)
+
+    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[EditSearch, EditSearch | None]:
+        rank = edits.rank_queries(of_queries, engine, placed.row, right_rows)
+        by_query = edits.query_edits(query, right_text, rank, report_progress, is_cancelled)
+        if by_query.helping:
+            return by_query, None
+        rank = edits.rank_texts(of_texts, engine, vector, placed.row, right_rows)
+        done = by_query.tried
+        further = part_of(report_progress, done, done + edits.MOST_SINGLE)
+        return by_query, edits.text_edits(query, right_text, rank, further, is_cancelled)
+
+    key = ("edits", *searched.key, backend.revision, query, placed.row, tuple(right_rows))
+    reranking.stop_previous("edits", key)
+    return progress.prepared(key, "Trying edits of the query", seek, "edits", "trying edits", "edits")

@@ -1,0 +1,289 @@
+"""Failed queries, hubs, causes and edits, against plain numpy and against the model itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.errors import InputError
+from components.jobs import Cancelled
+from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.failures import causes as causes_module
+from components.retrieval.failures import edits, failed_queries, hubness
+from components.retrieval.failures.edits import Change, Embedding
+from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
+from components.retrieval.search.exact import ExactSearch
+
+TEXTS = (
+    "Eleven miners were rescued through a borehole after six days.",
+    "Miners came up after nineteen days when the company withdrew its cuts.",
+    "A plume of ash drifted over the airport.",
+    "The central bank raised its key rate by half a point.",
+    "Inflation fell to two per cent, the goal that the bank had missed.",
+    "The winner of the lottery never came for the prize.",
+    "A man won the main prize for the second time.",
+    "Lava ran down the mountain into the sea.",
+)
+QUERIES = (
+    "Trapped miners brought up",
+    "Strike of the miners is over",
+    "Ash stops flights",
+    "Bank raises rate",
+    "Price rise back at goal",
+    "Winner never came",
+    "Second prize for a man",
+    "Volcano erupts",
+)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    doubled = vectors.astype(np.float64)
+    return doubled / np.linalg.norm(doubled, axis=1, keepdims=True)
+
+
+def random_vectors(count: int, dim: int = 6, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
+
+
+def searched(texts: tuple[str, ...], queries: tuple[str, ...]) -> SearchedCorpus:
+    return failed_queries.searched_corpus(Corpus("test", texts, {"query": queries}), "query")
+
+
+def test_failed_queries_are_those_of_plain_numpy() -> None:
+    count = 40
+    documents, noise = random_vectors(count), random_vectors(count, seed=1)
+    queries = documents + 0.9 * noise
+    corpus = searched(tuple(f"text {row}" for row in range(count)), tuple(f"query {row}" for row in range(count)))
+    found = failed_queries.find_failures(corpus, queries, ExactSearch(documents))
+    scores = unit(queries) @ unit(documents).T
+    expected = []
+    for row in range(count):
+        rank = 1 + int((np.delete(scores[row], row) >= scores[row, row]).sum())
+        if rank > 1:
+            rival = int(np.argmax(np.where(np.arange(count) == row, -2, scores[row])))
+            expected.append((row, rank, rival))
+    assert len(expected) > 5
+    assert [(item.row, item.rank, item.rival) for item in found.placings] == expected
+    assert (found.queries, len(found.successes)) == (count, count - len(expected))
+    assert all(item.rank == 1 and item.lead < 0 for item in found.successes)
+    for item in found.placings:
+        assert item.right_cosine == pytest.approx(scores[item.row, item.row], abs=1e-6)
+        assert item.rival_cosine == pytest.approx(scores[item.row, item.rival], abs=1e-6)
+    assert [item.rank for item in found.in_order("worst")] == sorted((rank for _, rank, _ in expected), reverse=True)
+    assert list(found.leads[np.argsort(found.leads)]) == [item.lead for item in found.in_order("nearest")]
+
+
+def test_rows_with_the_same_query_are_no_rivals() -> None:
+    documents = np.array([[1, 0, 0], [0.9, 0.1, 0], [0, 1, 0], [0, 0, 1]], np.float32)
+    corpus = searched(("a", "b", "c", "d"), ("same", " same ", "other", "last"))
+    queries = np.array([[0.8, 0.2, 0], [0.8, 0.2, 0], [1, 0.05, 0], [0, 0, 1]], np.float32)
+    found = failed_queries.find_failures(corpus, queries, ExactSearch(documents))
+    assert found.queries == 3
+    assert [(item.row, item.rank, item.rival) for item in found.placings] == [(2, 3, 0)]
+
+
+def test_a_tie_with_another_text_is_a_failure_and_one_with_a_right_text_is_none() -> None:
+    documents = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    query = np.array([1, 0], np.float32)
+    engine = ExactSearch(documents)
+    assert failed_queries.placing(query, 1, (1,), engine) == Placing(1, 2, 0, 1.0, 1.0)
+    assert failed_queries.placing(query, 1, (0, 1), engine) == Placing(1, 1, 2, 1.0, 0.0)
+    with pytest.raises(InputError, match="no text that is not right"):
+        failed_queries.placing(query, 0, (0, 1, 2), engine)
+
+
+def test_rows_without_a_query_are_ranked_but_have_none() -> None:
+    corpus = searched(("a", "b", "c"), ("one", " ", "three"))
+    assert corpus.queries.texts == ("one", "three")
+    assert corpus.rows.tolist() == [0, 2]
+    assert (corpus.number_of, corpus.right_rows) == ({0: 0, 2: 1}, {"one": (0,), "three": (2,)})
+    assert len(failed_queries.searched_corpus(Corpus("test", ("a",)), None).queries) == 0
+
+
+@pytest.mark.parametrize("of_corpus", [False, True])
+def test_k_occurrence_is_that_of_plain_numpy(of_corpus: bool) -> None:
+    documents = random_vectors(300)
+    queries = documents[5:290] if of_corpus else random_vectors(285, seed=3)
+    own = np.arange(5, 290) if of_corpus else None
+    k, done = 7, []
+    found = hubness.k_occurrence(queries, ExactSearch(documents), k, own, lambda *step: done.append(step))
+    scores = unit(queries) @ unit(documents).T
+    if own is not None:
+        scores[np.arange(len(queries)), own] = -2
+    counts = np.bincount(np.argsort(-scores, axis=1)[:, :k].ravel(), minlength=300)
+    assert np.array_equal(found.counts, counts)
+    assert found.mean == pytest.approx(k * len(queries) / 300)
+    deviations = counts - counts.mean()
+    assert found.skewness == pytest.approx((deviations**3).mean() / counts.std() ** 3)
+    hubs = {row for row in range(300) if counts[row] > counts.mean() + 2 * counts.std()}
+    assert {row for row in range(300) if found.is_hub(row)} == hubs
+    assert hubs
+    assert done[-1] == (285, 285)
+
+
+def test_equal_texts_still_leave_k_hits_for_a_text_of_the_corpus() -> None:
+    same = np.ones((5, 3), np.float32)
+    found = hubness.k_occurrence(same, ExactSearch(same), 2, np.arange(5))
+    assert found.counts.sum() == 5 * 2
+    assert hubness.k_occurrence(same, ExactSearch(same), 9).counts.tolist() == [5] * 5
+    assert hubness.k_occurrence(same, ExactSearch(same), 9).skewness == 0
+    with pytest.raises(Cancelled):
+        hubness.k_occurrence(same, ExactSearch(same), 2, is_cancelled=lambda: True)
+
+
+def test_each_cause_has_its_rule() -> None:
+    texts = (
+        "The volcano threw ash over the town.",  # right for the first query
+        "The volcano threw ash over the old town.",  # nearly equal to it
+        "Rain fell on the hills.",
+        "Volcano ash closes the airport of the town.",
+        "A fourth text about boats.",
+    )
+    queries = ("volcano ash town", "ash closes airport volcano", "wet weather", "airport", "boats")
+    corpus = searched(texts, queries)
+    vectors = np.eye(5, dtype=np.float32)
+    failed = (
+        Placing(0, 2, 1, 0.5, 0.6),  # near duplicate by words
+        Placing(1, 2, 3, 0.5, 0.6),  # the rival has two more words of the query; a hub
+        Placing(2, 2, 4, 0.5, 0.6),  # shares no word
+        Placing(4, 2, 0, 0.5, 0.6),  # nothing holds
+        Placing(3, 2, 0, 0.5, 0.6),  # the right text is truncated
+    )
+    counts = np.array([1, 1, 1, 50, 1, *[1] * 20])
+    found = causes_module.causes_of(
+        failed,
+        corpus,
+        ExactSearch(vectors),
+        hubness.Hubness(counts, 5, 10),
+        ([False] * 5, [False, False, False, True, False]),
+    )
+    assert [found.of_failure(number) for number in range(5)] == [
+        ("near duplicate",),
+        ("hub", "often found", "words"),
+        ("no shared word",),
+        ("other",),
+        ("truncated",),
+    ]
+    assert found.of("hub").tolist() == [False, True, False, False, False]
+    assert causes_module.are_near_duplicates("one", "two", 0.96)
+    assert not causes_module.are_near_duplicates("", "", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ([Change("removed", 0, 7, "Trapped")], "miners brought up"),
+        ([Change("removed", 8, 14, "miners")], "Trapped brought up"),
+        ([Change("removed", 23, 25, "up")], "Trapped miners brought"),
+        ([Change("replaced", 0, 7, "Trapped", "Eleven")], "Eleven miners brought up"),
+        ([Change("removed", 8, 14, "miners"), Change("replaced", 0, 7, "Trapped", "A")], "A brought up"),
+        ([Change("added", 25, 25, "days")], "Trapped miners brought up days"),
+    ],
+)
+def test_changes_leave_no_double_spaces(changes: list[Change], text: str) -> None:
+    assert edits.edited("Trapped miners brought up", changes) == text
+
+
+def test_new_words_are_content_words_that_the_text_does_not_have() -> None:
+    assert edits.new_words("Trapped miners brought up", TEXTS[0]) == (
+        "Eleven",
+        "rescued",
+        "borehole",
+        "six",
+        "days",
+    )
+    assert edits.removals("word") == ()
+    assert edits.additions("a b", "c") == (Change("added", 3, 3, "c"),)
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """The embedded model's vectors of the small corpus."""
+
+    backend: Any
+    engine: ExactSearch
+    queries: np.ndarray
+    embedding: Embedding
+
+
+@pytest.fixture(scope="module")
+def small(embedded: Any) -> Searched:
+    options = embedded.embed_options([2, 6], ["mean", "cls"], precision="float32")
+    documents = embedded.embed(TEXTS, options=options)[1, 0]
+    queries = embedded.embed(QUERIES, options=options)[1, 0]
+    return Searched(embedded, ExactSearch(documents), queries, Embedding(embedded, options, 6, "mean"))
+
+
+def independent_rank(small: Searched, query: str, texts: tuple[str, ...], row: int) -> int:
+    """The rank of a text when everything is embedded again, one text at a time."""
+    vectors = np.stack([small.backend.embed([text], [6], ["mean"])[0, 0, 0] for text in (query, *texts)])
+    scores = unit(vectors[1:]) @ unit(vectors[:1])[0]
+    return 1 + int((np.delete(scores, row) >= scores[row]).sum())
+
+
+@pytest.mark.parametrize(("query", "row"), [("Winner never came", 6), ("Price rise", 4), ("Volcano", 2)])
+def test_every_listed_edit_brings_the_right_text_to_rank_1(small: Searched, query: str, row: int) -> None:
+    rank = edits.rank_queries(small.embedding, small.engine, row)
+    done: list[tuple[int, int]] = []
+    found = edits.query_edits(query, TEXTS[row], rank, lambda *step: done.append(step))
+    assert independent_rank(small, query, TEXTS, row) > 1
+    assert found.helping
+    assert 0 < found.tried <= edits.MOST_SINGLE + edits.MOST_DOUBLE
+    assert [len(edit.changes) for edit in found.helping] == sorted(len(edit.changes) for edit in found.helping)
+    assert all(step <= total for step, total in done)
+    for edit in found.helping:
+        assert (edit.rank, edit.text) == (1, edits.edited(query, edit.changes))
+        assert edit.lead < 0
+        assert independent_rank(small, edit.text, TEXTS, row) == 1
+    if found.nearest is not None:
+        assert independent_rank(small, found.nearest.text, TEXTS, row) == found.nearest.rank
+
+
+def test_every_listed_edit_of_the_text_helps(small: Searched) -> None:
+    query = "Prices"
+    vector = small.embedding.vectors([query], by_itself=True)[0]
+    rank = edits.rank_texts(small.embedding, small.engine, vector, 5)
+    found = edits.text_edits(query, TEXTS[5], rank)
+    assert found.side == "text"
+    assert found.possible == len(edits.removals(TEXTS[5])) + 1 == found.tried
+    for edit in (*found.helping, found.nearest):
+        assert edit is not None
+        changed = (*TEXTS[:5], edit.text, *TEXTS[6:])
+        assert independent_rank(small, query, changed, 5) == edit.rank
+    assert [edit.changes[0].kind for edit in found.helping] == ["added"]  # “Prices” itself
+
+
+def test_two_words_are_edited_only_if_one_does_not_help() -> None:
+    tried: list[str] = []
+
+    def rank(texts: Any, by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
+        tried.extend(texts)
+        good = np.array([text == "a x y" for text in texts])
+        return np.where(good, 1, 3), np.where(good, -0.1, np.array([0.9 - 0.1 * len(text) / 10 for text in texts]))
+
+    found = edits.query_edits("a b c", "x y", rank)
+    assert [edit.text for edit in found.helping] == ["a x y"]
+    assert len(found.helping[0].changes) == 2
+    assert found.possible == 3 + 3 * 2
+    assert found.tried == len(set(tried))
+    assert found.nearest is not None
+    assert found.nearest.rank == 3
+    with pytest.raises(Cancelled):
+        edits.query_edits("a b c", "x y", rank, is_cancelled=lambda: True)
+
+
+def test_an_edit_that_helps_only_within_a_batch_is_not_listed() -> None:
+    def rank(texts: Any, by_itself: bool) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(texts), 2 if by_itself else 1), np.zeros(len(texts))
+
+    assert edits.query_edits("one two", "three", rank).helping == ()
+
+
+def test_ranks_and_leads_are_those_of_placing(small: Searched) -> None:
+    ranks, leads = edits.ranks_and_leads(small.queries, small.engine, 4)
+    for number, query in enumerate(small.queries):
+        placed = failed_queries.placing(query, 4, (), small.engine)
+        assert (ranks[number], leads[number]) == (placed.rank, pytest.approx(placed.lead, abs=1e-12))

@@ -1,0 +1,155 @@
+"""The view of a failed search: the query's list, the ledgers, the edits, hubs, causes, and the links that lead to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.failures import failed_queries
+from components.retrieval.failures.causes import CAUSES
+from components.retrieval.failures.failed_queries import Failures
+from components.retrieval.search.exact import ExactSearch
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.views.why import debugger
+from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts, traces
+from tests.dashboard.test_pages import backend
+
+ROWS = (17, 171, 95, 553, 86, 463, 479, 0, 1, 2, 3, 4, 5, 6, 7, 8)  # of the demo; the first ones are hard to find
+
+
+def kept(corpus: Corpus) -> str:
+    """The key of a corpus that the server keeps from now on."""
+    caching.corpora().put(current.key_of(corpus), corpus)
+    return current.key_of(corpus)
+
+
+@pytest.fixture(scope="module")
+def small() -> Corpus:
+    demo = current.demo()
+    chosen = [(demo.texts[row], demo.columns["compressed"][row]) for row in ROWS]
+    sentences, queries = zip(*chosen, strict=True)
+    return Corpus("small", sentences, {"compressed": queries})
+
+
+@pytest.fixture(scope="module")
+def expected(small: Corpus) -> Failures:
+    model, searched = backend(), failed_queries.searched_corpus(small, "compressed")
+    both = model.embed([*small.texts, *searched.queries.texts], options=model.embed_options(precision="float32"))[0, 0]
+    return failed_queries.find_failures(searched, both[len(small) :], ExactSearch(both[: len(small)]))
+
+
+@pytest.fixture
+def page(open_page: Open, small: Corpus) -> AppTest:
+    """The view of the small corpus, settled."""
+    return settled(open_page("why", view="debugger", corpus=kept(small), fo="worst"))
+
+
+def test_the_worst_query_with_its_ledgers_edits_and_causes(page: AppTest, small: Corpus, expected: Failures) -> None:
+    assert not page.exception
+    assert not page.error
+    worst = expected.in_order("worst")[0]
+    chosen = page.selectbox(key="w_failed_query")
+    assert (len(chosen.options), chosen.value) == (len(expected), worst.row)
+    assert chosen.options[0].startswith(f"Rank {worst.rank}: ")
+    said = texts(page)
+    assert f"The right text ranks **{debugger.ordinal(worst.rank)}**: its cosine is {worst.right_cosine:.3f}" in said
+    bars = traces(page)
+    assert bars["right text"].sum() == pytest.approx(worst.right_cosine, abs=1e-4)
+    assert bars["rival"].sum() == pytest.approx(worst.rival_cosine, abs=1e-4)
+    assert np.allclose(bars["rival"] - bars["right text"], bars["rival minus right text"], atol=1e-6)
+    sides = plain_table(page)
+    assert sides["right text"].iloc[0] == small.texts[worst.row]
+    assert sides["rival"].iloc[0] == small.texts[worst.rival]
+    assert {"BM25", "among the first 10 hits of"} <= set(sides.iloc[:, 0])
+    assert any(name.startswith("cross-encoder") for name in sides.iloc[:, 0])
+    assert "to rank 1" in said
+    assert len(figures(page)) == 4  # the bars, both ledgers, the histogram
+    causes = next(table for table in (plain_table(page, n) for n in range(len(page.table))) if "cause" in table.columns)
+    assert list(causes["cause"]) == list(CAUSES)
+    assert len(page.dataframe[0].value) == len(expected)
+
+    page.text_input(key="w_typed_query").set_value("A stolen piano").run()
+    page = settled(page)
+    names = page.selectbox(key="w_right_row").options
+    assert len(names) == len(small)
+    assert names[0].startswith("1  ")
+    piano = int(np.flatnonzero(["piano" in text for text in small.texts])[0])
+    page.selectbox(key="w_right_row").select(piano).run()
+    assert setting(page, "right_row") == piano
+    assert small.texts[piano] in list(plain_table(settled(page))["right text"])
+
+
+def test_the_split_of_the_rival_opens_with_the_pair(page: AppTest, small: Corpus, expected: Failures) -> None:
+    worst = expected.in_order("worst")[0]
+    page.button(key="split_rival").click().run()
+    assert setting(page, "why_view") == "split"
+    assert setting(page, "sentences") == (small.columns["compressed"][worst.row], small.texts[worst.rival])
+
+
+def test_a_corpus_without_queries_takes_a_typed_one(open_page: Open, small: Corpus) -> None:
+    key = kept(Corpus("only sentences", small.texts))
+    app = settled(open_page("why", view="debugger", corpus=key))
+    assert "has no column with queries" in texts(app)
+    app.text_input(key="w_typed_query").set_value("music").run()
+    app = settled(app)
+    assert not app.exception
+    assert app.selectbox(key="w_right_row").value is not None
+    assert "texts of the corpus, each as a query" in texts(app)
+
+
+def test_a_corpus_in_which_no_query_fails_says_so(open_page: Open, small: Corpus) -> None:
+    key = kept(Corpus("easy", small.texts, {"compressed": small.texts}))
+    app = settled(open_page("why", view="debugger", corpus=key))
+    assert not app.exception
+    assert "No failed query" in texts(app)
+
+
+def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:
+    app = settled(open_page("why", view="debugger", corpus=kept(small), pool="cls"))
+    assert not app.exception
+    assert "with mean pooling only" in texts(app)
+
+
+@pytest.mark.parametrize(("number", "word"), [(1, "1st"), (2, "2nd"), (13, "13th"), (23, "23rd"), (1_011, "1,011th")])
+def test_ordinals(number: int, word: str) -> None:
+    assert debugger.ordinal(number) == word
+
+
+def test_a_cell_of_the_heatmap_leads_to_the_split_of_its_score(open_page: Open) -> None:
+    app = open_page("heatmaps", view="sentences")
+    before = setting(app, "sentences")
+    app.selectbox(key="why_pair").select_index(1).run()
+    first, second = map(int, app.selectbox(key="why_pair").value.split("-"))
+    app.button(key="why_similar").click().run()
+    assert app.title[0].value == "What makes these two texts similar?"
+    assert setting(app, "sentences") == before
+    assert (setting(app, "sentence_a"), setting(app, "sentence_b")) == (first, second + 1)
+
+
+def test_a_hit_leads_to_the_split_and_to_the_failed_search(open_page: Open, small: Corpus) -> None:
+    key = kept(small)
+    app = settled(open_page("search", corpus=key, q="stolen piano", why="1"))
+    app.button(key="why_here").click().run()
+    assert setting(app, "sentences") == ("stolen piano", small.texts[1])
+    app = settled(open_page("search", corpus=key, q="stolen piano", why="1"))
+    app.button(key="why_not_first").click().run()
+    assert (setting(app, "why_view"), setting(app, "typed_query"), setting(app, "right_row")) == (
+        "debugger",
+        "stolen piano",
+        1,
+    )
+    settled(app)
+
+
+def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, expected: Failures) -> None:
+    worst = expected.in_order("worst")[0]
+    address = {"view": "compare", "corpus": kept(small), "r": "m.6.mean", "n": str(worst.row)}
+    app = settled(open_page("evaluate", **address))
+    app.button(key="why_m.6.mean").click().run()
+    assert not app.exception
+    assert (setting(app, "why_view"), setting(app, "failed_query")) == ("debugger", worst.row)
+    assert (setting(app, "layer"), setting(app, "pooling")) == (6, "mean")
+    settled(app)

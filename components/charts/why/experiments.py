@@ -12,7 +12,7 @@ from components.charts import theme
 MOST_NUMBERED = 16  # columns: with more, the numbers would run into each other
 MOST_LETTERS = 64  # of all columns' labels, if each were as long as the longest: with more they stand upright
 _CELL = 40  # pixels: height of a row
-_HALF, _FRAME = 0.5, 0.45  # of a cell: a frame lies on it, so that it shows on light and dark pages
+_HALF, _FRAME = 0.5, 0.45  # of a cell, in the axes' units; a frame lies on the cell
 _INK = "#14181F"  # readable on all colours of the scale
 
 
@@ -72,14 +72,15 @@ def effect_map(
         unselected={"marker": {"opacity": 0}},
     )
     for row, column in chosen:
-        figure.add_shape(
-            type="rect",
-            x0=column - _FRAME,
-            x1=column + _FRAME,
-            y0=row - _FRAME,
-            y1=row + _FRAME,
-            line={"color": _INK, "width": 3},
-        )
+        for colour, width in (("#FFFFFF", 6), (_INK, 2.5)):  # dark on white: one of them shows on any cell and page
+            figure.add_shape(
+                type="rect",
+                x0=column - _FRAME,
+                x1=column + _FRAME,
+                y0=row - _FRAME,
+                y1=row + _FRAME,
+                line={"color": colour, "width": width},
+            )
     labels = [theme.plain(name, 16) for name in columns]
     is_level = n_columns * max(map(len, columns), default=0) <= MOST_LETTERS
     figure.update_xaxes(

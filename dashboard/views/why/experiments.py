@@ -357,7 +357,12 @@ def _effect(shown: _Shown, patches: list[Patch], found: Outcomes, row: int) -> s
             way = f"{share:.0f} % of the way from {b} to {a}" if share >= 0 else f"away from {a}, from {b} to {patched}"
             return f"{what} moves the {shown.noun} **{way}**."
     else:
-        by = {"zero": "zeros", "mean": "its mean over 50 sentences", "resample": "that of another sentence"}
+        is_one = len(patches) == 1
+        by = {
+            "zero": "zeros",
+            "mean": f"{'its mean' if is_one else 'their means'} over 50 sentences",
+            "resample": f"{'that' if is_one else 'those'} of another sentence",
+        }
         what = f"Replacing {what} by {by[shown.experiment.values]}"
     change = found.changes[row]
     if abs(change) < 0.0005:

@@ -39,7 +39,8 @@ def test_changes_have_their_sign():
 
 def test_chosen_cells_are_framed_and_marked_columns_bold():
     figure = drawn(np.zeros((3, 4)), chosen=[(2, 1)], marked_columns=[3])
-    (frame,) = figure.layout.shapes
+    below, frame = figure.layout.shapes
+    assert below.line.color != frame.line.color
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (0.55, 1.45, 1.55, 2.45)
     assert list(figure.layout.xaxis.ticktext) == ["&lt;c&gt;0", "&lt;c&gt;1", "&lt;c&gt;2", "<b>&lt;c&gt;3</b>"]
 

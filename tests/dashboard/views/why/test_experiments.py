@@ -59,8 +59,9 @@ def cells(app: AppTest) -> np.ndarray:
 
 
 def frames(app: AppTest) -> int:
+    """How many cells are framed, each by two lines."""
     (figure,) = figures(app)
-    return len(figure["layout"].get("shapes", ()))
+    return len(figure["layout"].get("shapes", ())) // 2
 
 
 def test_it_opens_with_a_ready_made_pair_and_its_map(open_page: Open) -> None:

@@ -253,13 +253,14 @@ def _areas(comparison: MethodComparison) -> None:
             "against random": "" if name == RANDOM else _signed(area - chance),
             "least important first": f"{comparison.last[name].area:.3f}",
         }
-        row["over many pairs, against random"] = OVER_MANY_PAIRS.get(name, ("", "", "", ""))[3 if from_both else 1]
+        over_many = OVER_MANY_PAIRS.get(name, ("", "", "", ""))[3 if from_both else 1]
+        row["over 20 pairs"] = over_many.split(" (")[0]  # without its interval: the table has to fit on a phone
         rows.append(row)
     figures.plain_table(pd.DataFrame(rows))
     st.caption(
         "The area under a curve, as the mean cosine along it. Most important first: smaller is better. Least important first: "
-        f"larger is better. A single pair proves little: the last column is the mean over {MANY_PAIRS}, with its 95 % "
-        f"interval. {GENERAL[state.get('deletion_from')]}"
+        f"larger is better. A single pair proves little: the last column is the mean difference to random over "
+        f"{MANY_PAIRS}; README has the intervals. {GENERAL[state.get('deletion_from')]}"
     )
 
 

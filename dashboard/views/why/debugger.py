@@ -87,7 +87,7 @@ def draw(backend: Backend) -> None:
     with st.container(key="failed_search"):
         _case(case)
     if found is not None and len(found):
-        debugger_table.table(searched, found, order)
+        debugger_table.failed_queries(searched, found, order)
     _caveats()
 
 

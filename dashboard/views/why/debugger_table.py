@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 2_000
 
 
-def table(searched: Searched, found: Failures, order: str) -> None:
+def failed_queries(searched: Searched, found: Failures, order: str) -> None:
     """Draw the causes of all failed queries, and the queries of a chosen cause."""
     st.subheader("All failed queries, by cause", anchor=False)
     hubs = failures.occurrences(searched, "hubness_of_all")

@@ -13,7 +13,7 @@ import streamlit as st
 from components.charts.retrieval import failures as charts
 from components.function_words import FUNCTION_WORDS
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
-from components.retrieval.evaluation.pair_runs import TIED
+from components.retrieval.evaluation.ranks import TIED
 from components.retrieval.failures.edits import MOST_LISTED, Change, Edit, EditSearch
 from components.retrieval.search import words
 from dashboard import state

@@ -22,6 +22,7 @@ from components.jobs import IsCancelled, ReportProgress
 from components.model import architecture, device, inside, loading
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
 from components.model.contributions.block_norms import BlockNorms, block_norms
+from components.model.contributions.gradients import gradient_times_input
 from components.model.contributions.path_products import available_references, path_products, reference_vectors
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.multi_vectors import multi_vector_pieces, multi_vectors
@@ -39,7 +40,6 @@ from components.model.loaded import LoadedModel, numpy_of, stacked
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
-from components.model.why.gradients import gradient_times_input
 
 log = logging.getLogger(__name__)
 

@@ -30,12 +30,10 @@ def token_ledger(trace: Trace, layer: int, pooling: Pooling, first: int = 0, sec
     if not 0 <= layer <= trace.n_layers or pooling not in trace.poolings:
         raise ValueError(f"layer {layer} with pooling {pooling!r} does not exist")
     before, final = pooled_pair(trace, layer, pooling, first, second)
-    lengths = np.linalg.norm(before, axis=-1)
     parts = [
         tokens * weights for (tokens, weights) in (token_weights(trace, layer, pooling, row) for row in (first, second))
-    ]  # each [token, dim]: sum to the text's vector
-    scale = lengths[0] * lengths[1]
-    contributions = parts[0] @ parts[1].T / (scale or 1.0)
+    ]
+    contributions = token_contributions(parts[0], parts[1])
     value, pooled_value = cosine_of(final), cosine_of(before)
     return Ledger(
         token_parts(trace.sentences[first]),
@@ -47,6 +45,16 @@ def token_ledger(trace: Trace, layer: int, pooling: Pooling, first: int = 0, sec
         layer,
         pooling,
     )
+
+
+def token_contributions(first: Float64, second: Float64) -> Float64:
+    """What each pair of tokens adds to the cosine of two vectors, float64 [first token, second token].
+
+    `first` and `second` are what each token adds to the two vectors, [token, dim] each. A cosine with a zero vector counts
+    as 0, and so do its parts.
+    """
+    scale = float(np.linalg.norm(first.sum(axis=0)) * np.linalg.norm(second.sum(axis=0)))
+    return np.asarray(first @ second.T / (scale or 1.0))
 
 
 def pooled_pair(trace: Trace, layer: int, pooling: Pooling, first: int, second: int) -> tuple[Float64, Float64]:
@@ -72,12 +80,24 @@ def token_weights(trace: Trace, layer: int, pooling: Pooling, sentence: int) -> 
     Their product sums to the pooled vector, for "own" to the vector before the Dense layers.
     """
     vectors = trace.hidden_states[layer, sentence, : len(trace.sentences[sentence])].astype(np.float64)
-    how = trace.head.pooling if pooling == "own" and trace.head is not None else pooling
-    weights = np.zeros_like(vectors)
-    if how == "cls":
-        weights[0] = 1
-    elif how == "mean":
+    return vectors, pooling_weights(
+        vectors, trace.head.pooling if pooling == "own" and trace.head is not None else pooling
+    )
+
+
+def pooling_weights(vectors: np.ndarray, pooling: Pooling) -> Float64:
+    """How much of each token's value in each dimension a pooled vector takes, float64 [token, dim].
+
+    The pooled vector of token vectors [token, dim] is the sum over the tokens of these weights times them. Raises
+    ValueError for the model's own vector, which is not such a sum.
+    """
+    weights = np.zeros(vectors.shape)
+    if pooling == "mean":
         weights[:] = 1 / len(vectors)
-    else:
+    elif pooling == "cls":
+        weights[0] = 1
+    elif pooling == "max":
         weights[vectors.argmax(axis=0), np.arange(vectors.shape[1])] = 1
-    return vectors, weights
+    else:
+        raise ValueError(f"{pooling!r} is no weighted sum of tokens")
+    return weights

@@ -11,7 +11,7 @@ that the word holds the texts apart. A word's score is the sum over its pieces.
 - leave one out: the fall of the cosine without the word (Li, Monroe and Jurafsky 2016).
 - attention rollout: the share of the text's vector that comes from the word if attention were the only effect (Abnar and
   Zuidema 2020; components.analysis.attention.flow). It does not know the other text.
-- gradient x input: components.model.why.gradients.
+- gradient x input: components.model.contributions.gradients.
 
 What they do not show: which of them is right. They answer different questions and often disagree; the module deletion puts
 them to one test. Scores of different methods have different units: compare orders, not numbers.
@@ -29,6 +29,7 @@ import numpy as np
 from components.analysis.attention.flow import rollout
 from components.analysis.leave_one_out import RemovedWord, without, words_of
 from components.analysis.pooling import pool
+from components.analysis.why.token_ledger import pooling_weights, token_contributions
 from components.arrays import Float32, Float64, cosine
 from components.jobs import IsCancelled, ReportProgress
 
@@ -164,40 +165,15 @@ class PairSimilarity:
 Method = Callable[[PairSimilarity, ReportProgress, IsCancelled], Float64]  # to scores [word]
 
 
-def pooling_weights(hidden: Float32, pooling: Pooling) -> Float64:
-    """How much of each token's value in each dimension a pooled vector takes, float64 [token, dim].
-
-    The pooled vector of token vectors [token, dim] is the sum of these weights times them, over the tokens. Raises
-    ValueError for the model's own vector, which is not such a sum.
-    """
-    weights = np.zeros(hidden.shape)
-    if pooling == "mean":
-        weights[:] = 1 / len(hidden)
-    elif pooling == "cls":
-        weights[0] = 1
-    elif pooling == "max":
-        weights[hidden.argmax(axis=0), np.arange(hidden.shape[1])] = 1
-    else:
-        raise ValueError(f"{pooling!r} is no weighted sum of tokens")
-    return weights
-
-
 def by_ledger(similarity: PairSimilarity, progress: ReportProgress, is_cancelled: IsCancelled) -> Float64:
     """What each word adds to the cosine, float64 [word]."""
     if similarity.pooling == "own":
         raise NotApplicable("the model's own vector passes Dense layers, and is no sum over tokens")
     if similarity.pooling == "cls":
         raise NotApplicable("with [CLS] the whole cosine belongs to one token, which is no word")
-    first, second = similarity.hidden()
-    return similarity.pair.by_word(_token_ledger(first, second, similarity.pooling))
-
-
-def _token_ledger(first: Float32, second: Float32, pooling: Pooling) -> tuple[Float64, Float64]:
-    """What each token of two texts adds to their cosine: token vectors [token, dim] each to scores [token] each."""
-    parts = [pooling_weights(hidden, pooling) * hidden.astype(np.float64) for hidden in (first, second)]
-    vectors = [part.sum(axis=0) for part in parts]
-    lengths = float(np.linalg.norm(vectors[0]) * np.linalg.norm(vectors[1])) or 1.0
-    return parts[0] @ vectors[1] / lengths, parts[1] @ vectors[0] / lengths
+    first, second = (pooling_weights(hidden, similarity.pooling) * hidden for hidden in similarity.hidden())
+    contributions = token_contributions(first, second)
+    return similarity.pair.by_word([contributions.sum(axis=1), contributions.sum(axis=0)])
 
 
 def by_leaving_out(similarity: PairSimilarity, progress: ReportProgress, is_cancelled: IsCancelled) -> Float64:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.why.query_words import WordLedger, word_ledger
+from components.analysis.why.token_ledger import token_ledger
 from components.charts import matrices
 from components.charts.retrieval import failures as charts
 from components.retrieval.failures import failed_queries
@@ -26,6 +26,7 @@ from dashboard.views.why import debugger_table, rivals
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from components.analysis.why.ledger import Ledger
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
 
@@ -214,10 +215,10 @@ def _case(case: Case) -> None:
     headline.markdown(f":material/insights: {' '.join(filter(None, parts))}")
     if ledgers is not None:
         _word_bars(case, *ledgers)
-    elif case.searched.pooling != "mean":
+    else:
         st.info(
-            f"The cosine is a sum over words with mean pooling only, and {POOLING_NAMES[case.searched.pooling]} is chosen. "
-            "Choose Mean under “Options” to see what each word adds."
+            "The cosine is a sum over words with mean or maximum pooling only, and "
+            f"{POOLING_NAMES[case.searched.pooling]} is chosen. Choose another one under “Options” to see what each word adds."
         )
     sides = st.empty()
     if ledgers is not None:
@@ -262,10 +263,10 @@ def ordinal(number: int) -> str:
     return f"{number:,}{ending}"
 
 
-def _ledgers(case: Case) -> tuple[WordLedger, WordLedger] | None:
-    """What each query word adds to the cosine with the right text and with the rival; None for other poolings than mean."""
+def _ledgers(case: Case) -> tuple[Ledger, Ledger] | None:
+    """What each query word adds to the cosine with the right text and with the rival; None for a pooling without parts."""
     searched = case.searched
-    if searched.pooling != "mean":
+    if searched.pooling not in {"mean", "max"}:
         return None
     for_query, for_text = searched.prompts()
     texts = [
@@ -274,26 +275,30 @@ def _ledgers(case: Case) -> tuple[WordLedger, WordLedger] | None:
         for_text + case.rival[:MOST_CHARACTERS],
     ]
     trace = searched.backend.trace(texts, max_length=searched.max_length)
-    return word_ledger(trace, searched.layer, 0, 1), word_ledger(trace, searched.layer, 0, 2)
+    query, right, rival = trace.sentences
+    return (
+        token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_word(query, right),
+        token_ledger(trace, searched.layer, searched.pooling, 0, 2).by_word(query, rival),
+    )
 
 
-def _largest(case: Case, right: WordLedger, rival: WordLedger) -> str:
+def _largest(case: Case, right: Ledger, rival: Ledger) -> str:
     """The query word that does most for the rival's lead, or against it where the right text leads."""
-    differences = rival.by_first - right.by_first
+    differences = rival.part_scores()[0] - right.part_scores()[0]
     sign = 1 if case.placed.lead >= 0 else -1
-    words = [number for number, word in enumerate(right.first[1:-1], start=1) if any(map(str.isalnum, word))]
+    words = [number for number, part in enumerate(right.first) if part.kind == "word"]
     if not words:
         return ""
     number = max(words, key=lambda number: sign * differences[number])
     more, to = abs(float(differences[number])), ("the rival", "the right text")
     if sign * differences[number] <= 0:
         return "No single word adds more to the text that leads."
-    return f"“{messages.escape(right.first[number])}” adds {more:.3f} more to {to[0] if sign > 0 else to[1]}."
+    return f"“{messages.escape(right.first[number].text)}” adds {more:.3f} more to {to[0] if sign > 0 else to[1]}."
 
 
-def _word_bars(case: Case, right: WordLedger, rival: WordLedger) -> None:
-    by_right, by_rival = right.by_first, rival.by_first
-    words = list(right.first)
+def _word_bars(case: Case, right: Ledger, rival: Ledger) -> None:
+    by_right, by_rival = right.part_scores()[0], rival.part_scores()[0]
+    words = [part.text for part in right.first]
 
     def table() -> pd.DataFrame:
         frame = pd.DataFrame(
@@ -313,7 +318,7 @@ def _word_bars(case: Case, right: WordLedger, rival: WordLedger) -> None:
     )
 
 
-def _about_bars(case: Case, right: WordLedger, rival: WordLedger) -> None:
+def _about_bars(case: Case, right: Ledger, rival: Ledger) -> None:
     """Links to the split by tokens, both ledgers, and how to read the bars."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("Split the score by pairs of tokens:", width="content")
@@ -321,8 +326,8 @@ def _about_bars(case: Case, right: WordLedger, rival: WordLedger) -> None:
         pair_links.button("Query and rival", case.query, case.rival, "why", key="split_rival")
     figures.reading(
         "Blue: what a query word adds to the cosine with the right text; orange: to that with the rival. Purple is their "
-        "difference: a bar upwards speaks for the rival. Each part is exact: the sum of the word's products with all tokens "
-        "of the other text, divided by the lengths of both mean vectors.",
+        "difference: a bar upwards speaks for the rival. Each part is exact: the sum of what the word's pieces add in the "
+        "split of the score by pairs of tokens.",
         "What would happen without a word: all other vectors change then as well. The edits below test that. [CLS] and [SEP] "
         "hold what the model gathered from the whole query.",
     )
@@ -330,14 +335,14 @@ def _about_bars(case: Case, right: WordLedger, rival: WordLedger) -> None:
         _matrices(right, rival)
 
 
-def _matrices(right: WordLedger, rival: WordLedger) -> None:
+def _matrices(right: Ledger, rival: Ledger) -> None:
     """Both ledgers word by word, on one colour scale."""
-    most = float(max(np.abs(right.parts).max(), np.abs(rival.parts).max()))
+    most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
     for column, name, ledger in zip(st.columns(2), ("right text", "rival"), (right, rival), strict=True):
-        rows, columns = matrices.axis_labels(ledger.first), matrices.axis_labels(ledger.second)
+        rows, columns = (matrices.axis_labels([part.text for part in parts]) for parts in (ledger.first, ledger.second))
         with column:
             figures.matrix(
-                ledger.parts,
+                ledger.contributions,
                 rows,
                 columns,
                 f"Query and {name}: {ledger.cosine:.3f} in all",

@@ -9,6 +9,7 @@ import pytest
 
 from components.analysis.leave_one_out import without, words_of
 from components.analysis.why import word_scores
+from components.analysis.why.token_ledger import pooling_weights, token_contributions
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, NotApplicable, PairSimilarity, WordPair
 from components.arrays import cosine
 from components.model.backend import Backend
@@ -28,7 +29,9 @@ def scores_of(name, similarity):
 
 
 def token_ledger(similarity):
-    return word_scores._token_ledger(*similarity.hidden(), similarity.pooling)
+    parts = (pooling_weights(hidden, similarity.pooling) * hidden for hidden in similarity.hidden())
+    contributions = token_contributions(*parts)
+    return contributions.sum(axis=1), contributions.sum(axis=0)
 
 
 def test_every_method_has_a_name():

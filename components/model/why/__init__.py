@@ -1,1 +1,0 @@
-"""Passes that explain a similarity: what the input contributes to it, by gradients."""

@@ -21,6 +21,7 @@ SHOTS = (
     ("search", "/search?vs=bm25", False, 1010),
     ("evaluate", "/evaluate?l=6&pool=cls", False, 1010),
     ("pairs", "/pairs?view=rerank", False, 1010),
+    ("why", "/why?s=The+dog+chased+the+ball.&s=A+puppy+ran+after+a+toy.", False, 1010),
     ("training", "/training?preset=collapse", False, 1180),
 )
 

@@ -66,13 +66,20 @@ def known(backend: Backend, layer: int, pooling: Pooling) -> Calibration | None:
     return found
 
 
-def sentence(found: Calibration, score: float) -> str:
-    """What the score means, with the interval, in one sentence of Markdown."""
+def place(found: Calibration, score: float) -> str:
+    """The place of a score among the pairs, in a few words."""
+    pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
+    return f"above {calibration.percentile(found.standing(score).share)} of {pairs}"
+
+
+def _with_interval(found: Calibration, score: float) -> str:
+    """The same with the interval and the number of pairs, as a sentence."""
     standing = found.standing(score)
     low, high = (f"{100 * end:.1f}" for end in (standing.low, standing.high))
+    share = calibration.percentile(standing.share)
     return (
-        f"higher than **{calibration.percentile(standing.share)}** of {standing.pairs:,} pairs of "
-        f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high} %)"
+        f"The cosine **{score:.3f}** is higher than **{share}** of {standing.pairs:,} pairs of "
+        f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high} %)."
     )
 
 
@@ -81,18 +88,13 @@ def score_of(trace: Trace, rows: tuple[int, int], layer: int, pooling: Pooling) 
     return float(cosine(*pool(trace, pooling)[layer, list(rows)]))
 
 
-def line(score: float, found: Calibration | None) -> None:
-    """Write the score, and what it means, in one line."""
-    place = "" if found is None or np.isnan(score) else f", {sentence(found, score)}"
-    st.markdown(f":material/straighten: Cosine **{score:.3f}**{place}.")
-
-
 def figure(
     backend: Backend, trace: Trace, rows: tuple[int, int], layer: int, pooling: Pooling, found: Calibration
 ) -> None:
     """Draw the score among the other pairs, and its percentile at every layer and pooling."""
     score = score_of(trace, rows, layer, pooling)
     st.subheader("How high is this score?", anchor=False)
+    st.markdown(_with_interval(found, score))
     left, right = st.columns([3, 2], gap="medium")
     things = f"pairs of {SOURCES[state.get('context_source')]}"
     with left:

@@ -14,17 +14,17 @@ VIEWS = {
     "split": navigation.View(
         "The score, split",
         "What makes these two texts similar?",
-        "The similarity of two texts is a sum: each pair of tokens adds its part.",
+        "The score is a sum: each pair of tokens adds its part.",
     ),
     "methods": navigation.View(
         "Which words matter",
         "Which words does the similarity depend on?",
-        "Several methods name the important words. Removing words in each method's order shows which is right.",
+        "Methods name the important words; removing words in their order tests them.",
     ),
     "experiments": navigation.View(
         "Experiments",
-        "Where in the model does the difference between two sentences lie?",
-        "An activation from sentence A is put into sentence B: how far does the similarity move?",
+        "Where does the difference between two sentences lie?",
+        "An activation of A is put into B: how far does the similarity move?",
     ),
     "debugger": navigation.View(
         "A failed search",
@@ -34,7 +34,7 @@ VIEWS = {
     "clinic": navigation.View(
         "Known failures",
         "Which differences in meaning does the model not see?",
-        "Pairs of sentences that differ in a word or two, and no longer mean the same.",
+        "Sentences that differ in a word or two, and do not mean the same.",
     ),
 }
 DRAW = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,19 +27,21 @@ NOT_A_CAUSE = (
     "Causes: without a word, all other tokens would have other vectors. Test a word by removing it (“Which words matter”). "
     "A split is one of many with the same sum. "
 )
+PLACE = "\0"  # in the sentence above a figure: here its score's place among unrelated pairs is written once it is known
+Head = Callable[[str], None]  # draws that sentence
 FALSE_ZERO = 5e-6  # a smaller left-over is 0.00000 in writing
 
 
-def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -> None:
+def tokens(head: Head, split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -> None:
     """Pairs of tokens at a layer."""
     words = split.by_word(first, second)
     if split.pooling == "cls":
-        st.markdown(
-            f":material/insights: All of the cosine **{split.cosine:.2f}** belongs to one pair: with [CLS] pooling, a text's "
+        head(
+            f"All of the cosine **{split.cosine:.2f}**{PLACE} belongs to one pair: with [CLS] pooling, a text's "
             "vector is that of its first token."
         )
     else:
-        st.markdown(f":material/insights: {_start(words)}")
+        head(_start(words))
     _drawn(
         split if max(map(len, (first, second))) <= MOST_PIECES else words,
         words,
@@ -62,6 +64,7 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -
 
 
 def words_as_typed(
+    head: Head,
     result: IntegratedLedger,
     first: TokenizedSentence,
     second: TokenizedSentence,
@@ -74,7 +77,7 @@ def words_as_typed(
     if not split.contributions.size:
         st.info("One of the texts has no token of its own: there is nothing to follow.")
         return
-    st.markdown(f":material/insights: {_start(words)}")
+    head(_start(words))
     is_short = max(len(split.first), len(split.second)) <= MOST_PIECES
     _drawn(
         split if is_short else words,
@@ -104,14 +107,14 @@ def words_as_typed(
     )
 
 
-def blocks(split: ResidualSplit, layer: int) -> None:
+def blocks(head: Head, split: ResidualSplit, layer: int) -> None:
     """What each block and head of the model adds, as a heatmap, and the sum of each block."""
     best = split.top(2)
     listed = " and ".join(f"{part.name} ({part.contribution:+.2f})" for part in best)
     if listed:
-        st.markdown(f":material/insights: The largest parts of the cosine **{split.cosine:.2f}**: {listed}.")
+        head(f"The largest parts of the cosine **{split.cosine:.2f}**{PLACE}: {listed}.")
     else:
-        st.markdown(f":material/insights: No part raises the cosine **{split.cosine:.2f}**.")
+        head(f"No part raises the cosine **{split.cosine:.2f}**{PLACE}.")
     names = [f"block {block}" for block in range(layer)]
     left, right = st.columns([3, 2])
     with left:
@@ -230,10 +233,10 @@ def _start(words: Ledger) -> str:
         for pair in best
     )
     if not listed:
-        return f"No pair of words raises the cosine **{words.cosine:.2f}**."
+        return f"No pair of words raises the cosine **{words.cosine:.2f}**{PLACE}."
     if sum(pair.contribution for pair in best) > words.cosine / 2 > 0:
-        return f"The cosine **{words.cosine:.2f}** is mostly {listed}."
-    return f"The largest parts of the cosine **{words.cosine:.2f}**: {listed}."
+        return f"The cosine **{words.cosine:.2f}**{PLACE} is mostly {listed}."
+    return f"The largest parts of the cosine **{words.cosine:.2f}**{PLACE}: {listed}."
 
 
 def _rest(words: Ledger) -> str:

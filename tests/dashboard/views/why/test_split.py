@@ -58,7 +58,23 @@ def test_blocks_and_heads(open_page: Open) -> None:
     assert drawn(app).sum() + sums[0] == pytest.approx(cosine_of(4), abs=1e-4)
     app.slider(key="w_layer").set_value(0).run()
     assert "before all blocks" in texts(app)
-    assert len(figures(app)) == 1
+    assert len(figures(app)) == 3  # the bars, and the two of the score's place among unrelated pairs
+
+
+def test_the_score_has_its_place_among_unrelated_pairs(open_page: Open) -> None:
+    app = open_page("why", s=[A, B], l="3")
+    unrelated = caching.baseline(backend_of_the_pages()).sentences["mean", True].raw.cosines  # [layer, pair]
+    share = 100 * float(np.mean(unrelated[3] < cosine_of(3)))
+    assert 90 < share < 100  # the sentence above the figure shows one digit or two
+    assert f"above {share:.{2 if share > 99 else 1}f} % of unrelated pairs" in texts(app)
+    histogram, by_layer = figures(app)[2:4]
+    np.testing.assert_allclose(histogram["data"][1]["x"], cosine_of(3), atol=1e-6)
+    shown = np.asarray(by_layer["data"][0]["z"], float)  # [layer, pooling]
+    assert shown.shape == (7, 3)
+    assert shown[3, 0] == pytest.approx(share, abs=0.06)
+    assert np.isnan(shown[0, 1])  # [CLS] has one vector for all texts there
+    app = settled(open_page("why", s=[A, B], l="3", cx="corpus"))
+    assert "pairs of the corpus" in texts(app)
 
 
 def test_words_as_typed_are_a_job(open_page: Open) -> None:

@@ -20,6 +20,7 @@ through vectors that are no word's.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -38,8 +39,9 @@ Reference = Literal["unknown", "mask", "padding", "mean"]
 REFERENCES: tuple[Reference, ...] = ("unknown", "mask", "padding", "mean")
 DEFAULT_STEPS = 30
 MOST_STEPS = 200
-MOST_TOKENS = 128  # of a text: the work grows with the square of their number
-_BATCH_TOKENS = 1_024  # in one batch: as long as others wait for the lock
+MOST_TOKENS = 64  # of a text: the work grows with the square of their number
+_BATCH_TOKENS = 256  # in one batch: as long as others wait for the lock
+_PAUSE = 0.001  # seconds between two batches: a lock that is taken again at once is never given to a thread that waits
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,7 @@ def path_products(
             if is_cancelled():
                 raise Cancelled
             contributions[positions.numpy()] += encode.derivatives(place, difference, positions) / steps
+            time.sleep(_PAUSE)
         progress(step + 1, steps)
     return PathProducts(sentence, reference, layer, pooling, steps, vector, reference_vector, contributions)
 

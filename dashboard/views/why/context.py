@@ -40,6 +40,11 @@ def choose_source() -> None:
 
 def known(backend: Backend, layer: int, pooling: Pooling) -> Calibration | None:
     """The pairs to compare with; None while they are measured, with the progress drawn, or where there are none."""
+    if _is_constant(backend, layer, pooling):
+        st.caption(
+            ":material/info: At layer 0 [CLS] has one vector for all texts, so that nothing can be compared there."
+        )
+        return None
     if state.get("context_source") == "sample":
         baseline = caching.sentence_baseline(backend, pooling, True)
         if not baseline.is_measured:
@@ -141,17 +146,24 @@ def figure(
     )
 
 
+def _is_constant(backend: Backend, layer: int, pooling: Pooling) -> bool:
+    """Whether all texts have one vector there: that of [CLS] before the first block."""
+    head = backend.loaded.head
+    return layer == 0 and "cls" in (pooling, head.pooling if pooling == "own" and head is not None else "")
+
+
 def _by_layer_and_pooling(backend: Backend, trace: Trace, rows: tuple[int, int]) -> np.ndarray:
     """The share of unrelated sentences that are less similar, [layer, pooling]; NaN where nothing can be compared."""
     columns = []
     for pooling in backend.poolings:
         cosines = cosine(*np.swapaxes(pool(trace, pooling)[:, list(rows)], 0, 1))  # [layer]
         baseline = caching.sentence_baseline(backend, pooling, True)
-        shares = [
-            float(baseline.calibration(layer).shares(value)) if baseline.is_measured else np.nan
-            for layer, value in enumerate(cosines)
-        ]
-        if pooling == "cls":
-            shares[0] = np.nan  # one vector for all texts
-        columns.append(shares)
+        columns.append(
+            [
+                float(baseline.calibration(layer).shares(value))
+                if baseline.is_measured and not _is_constant(backend, layer, pooling)
+                else np.nan
+                for layer, value in enumerate(cosines)
+            ]
+        )
     return np.array(columns).T

@@ -73,6 +73,9 @@ def test_the_score_has_its_place_among_unrelated_pairs(open_page: Open) -> None:
     assert shown.shape == (7, 3)
     assert shown[3, 0] == pytest.approx(share, abs=0.06)
     assert np.isnan(shown[0, 1])  # [CLS] has one vector for all texts there
+    constant = open_page("why", s=[A, B], l="0", pool="cls")
+    assert "one vector for all texts" in texts(constant)
+    assert "unrelated pairs" not in texts(constant)
     app = settled(open_page("why", s=[A, B], l="3", cx="corpus"))
     assert "pairs of the corpus" in texts(app)
 

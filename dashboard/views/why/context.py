@@ -71,19 +71,23 @@ def known(backend: Backend, layer: int, pooling: Pooling) -> Calibration | None:
     return found
 
 
-def place(found: Calibration, score: float) -> str:
-    """The place of a score among the pairs, in a few words."""
-    pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
-    return f"above {calibration.percentile(found.standing(score).share)} of {pairs}"
+def line(score: float, found: Calibration | None = None) -> None:
+    """Write the score and, once the pairs are known, its place among them in a few words."""
+    place = ""
+    if found is not None:
+        pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
+        share = found.standing(score).share
+        place = f", above {'all' if share == 1 else calibration.percentile(share) + ' of'} {pairs}"
+    st.markdown(f":material/straighten: The cosine is **{score:.2f}**{place}.")
 
 
 def _with_interval(found: Calibration, score: float) -> str:
     """The same with the interval and the number of pairs, as a sentence."""
     standing = found.standing(score)
     low, high = (f"{100 * end:.1f}" for end in (standing.low, standing.high))
-    share = calibration.percentile(standing.share)
+    share = "all" if standing.share == 1 else f"{100 * standing.share:.1f} % of"
     return (
-        f"The cosine **{score:.3f}** is higher than **{share}** of {standing.pairs:,} pairs of "
+        f"The cosine **{score:.3f}** is higher than that of **{share}** {standing.pairs:,} pairs of "
         f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high} %)."
     )
 
@@ -131,6 +135,7 @@ def figure(
             show_values=True,
             colour_bar=False,
             upright=False,
+            decimals=0,
             label_column="layer",
             key="context_layers",
             alt="Percentiles of the two texts among unrelated English sentences, at each layer and pooling",

@@ -129,6 +129,9 @@ def draw(backend: Backend) -> None:
     ready_made = _pair_on_display()
     with controls.row():
         pair = pair_choice.choose(always=True)
+        kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
+        panel = controls.options()
+    with panel:
         third = str(
             controls.bind(
                 "third_text",
@@ -137,13 +140,9 @@ def draw(backend: Backend) -> None:
                 max_chars=1_000,
                 placeholder="sentence A itself" if ready_made is None else ready_made.c,
                 help="The text that A and B are compared with. Empty: the one of the ready-made pair, or sentence A itself.",
-                width=round(210 * controls.scale()),
             )
         )
-        kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
         outcome = controls.pick("experiment_outcome", "Outcome", OUTCOMES)
-        panel = controls.options()
-    with panel:
         values = cast(
             "Values",
             controls.pick(
@@ -223,10 +222,10 @@ def _draw_results(
     patches: list[Patch],
     joint: Outcomes | None,
 ) -> None:
-    st.markdown(f":material/insights: {_headline(shown, cells, found, patches, joint)}")
     left, right = st.columns([3, 2], gap="large")
     with left:
         _map(shown, kind, grid, cells, found, patches)
+        st.markdown(f":material/insights: {_headline(shown, cells, found, patches, joint)}")
     with right:
         _list(shown, cells, found, patches, joint)
     _notes(shown)
@@ -451,6 +450,13 @@ def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patc
     pair = _pair_on_display()
     if pair is not None and shown.is_patching and shown.outcome == "cosine":
         st.markdown(f":material/lightbulb: {pair.look_for}")
+    experiment = shown.experiment
+    st.markdown(
+        "  \n".join(
+            f"**{name}** {messages.escape(text)}"
+            for name, text in (("A", experiment.a), ("B", experiment.b), ("C", experiment.c))
+        )
+    )
     left = f"{shown.noun.capitalize()} with C: **{shown.number(found.of_b)}** for B"
     st.markdown(left + (f", **{shown.number(found.of_a)}** for A." if shown.is_patching else "."))
     if joint is None:

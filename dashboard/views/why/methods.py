@@ -162,6 +162,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
         key="deletion_curves",
         alt=f"Cosine of texts A and B while their words are removed in the order of {len(names)} methods",
         message=_message(comparison, by_way, most_first),
+        message_below=True,
         table=table,
         read=f"Each method sorts the words of {'both texts into one list' if from_both else 'each text'}, the {which} first. "
         f"They are removed one after the other{'' if from_both else ' while the other text stays whole'}, and the model reads "

@@ -14,7 +14,7 @@ VIEWS = {
     "split": navigation.View(
         "The score, split",
         "What makes these two texts similar?",
-        "The score is a sum: each pair of tokens adds its part.",
+        "The score is a sum: each part of the two texts, or of the model, adds its share.",
     ),
     "methods": navigation.View(
         "Which words matter",

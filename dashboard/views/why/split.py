@@ -33,22 +33,6 @@ REFERENCES = {
 FEWEST_STEPS, MOST_STEPS = 4, 100
 
 
-class _Headline:
-    """The sentence above the figure, which gets the score's place among unrelated pairs as soon as that is known."""
-
-    def __init__(self) -> None:
-        self._slot = st.empty()
-        self._text = ""
-
-    def write(self, text: str) -> None:
-        self._text = text
-        self._slot.markdown(f":material/insights: {text.replace(split_figures.PLACE, '')}")
-
-    def add(self, place: str) -> None:
-        if self._text:
-            self._slot.markdown(f":material/insights: {self._text.replace(split_figures.PLACE, f' ({place})')}")
-
-
 def draw(backend: Backend) -> None:
     """Draw the choice of a split, the two texts, and the split."""
     if messages.no_sentences():
@@ -81,23 +65,24 @@ def draw(backend: Backend) -> None:
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "
             "of. Choose another B, or add a sentence at the top of the page."
         )
-    head = _Headline()
+    score = context.score_of(trace, rows, layer, pooling)
+    score_slot = st.empty()
+    with score_slot:
+        context.line(score)
     if split_by == "blocks":
         length = controls.length_for(backend)
-        split_figures.blocks(
-            head.write, residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer
-        )
+        split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer)
     elif split_by == "words":
         result = _down_to_words(backend, texts, layer, pooling, reference, steps)
         if result is not None:
             error.caption(f"Error of the sum with {counted(result.steps, 'step')}: {result.ledger.left_over:+.1e}")
-            split_figures.words_as_typed(head.write, result, *texts, reference_names=REFERENCES)
+            split_figures.words_as_typed(result, *texts, reference_names=REFERENCES)
     else:
-        split_figures.tokens(head.write, token_ledger.token_ledger(trace, layer, pooling, *rows), *texts)
+        split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts)
     found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
-    score = context.score_of(trace, rows, layer, pooling)
     if found is not None and pair.first != pair.second and not math.isnan(score):
-        head.add(context.place(found, score))
+        with score_slot:
+            context.line(score, found)
         context.figure(backend, trace, rows, layer, pooling, found)
     messages.head_note([backend], pooling, layer)
     messages.cross_encoder_note([backend])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,32 +22,30 @@ if TYPE_CHECKING:
 
 MOST_PIECES = 16  # tokens of a text whose pieces have rows of their own; longer texts are shown by word
 MOST_ROWS = 20  # words of a text in the figures; the last row sums up all others
-NUMBERED = 14  # columns: with more, their numbers would run into each other
+NUMBERED = 8  # columns: with more, their numbers would be too small to read
 NOT_A_CAUSE = (
     "Causes: without a word, all other tokens would have other vectors. Test a word by removing it (“Which words matter”). "
     "A split is one of many with the same sum. "
 )
-PLACE = "\0"  # in the sentence above a figure: here its score's place among unrelated pairs is written once it is known
-Head = Callable[[str], None]  # draws that sentence
 FALSE_ZERO = 5e-6  # a smaller left-over is 0.00000 in writing
 
 
-def tokens(head: Head, split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -> None:
+def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -> None:
     """Pairs of tokens at a layer."""
     words = split.by_word(first, second)
-    if split.pooling == "cls":
-        head(
-            f"All of the cosine **{split.cosine:.2f}**{PLACE} belongs to one pair: with [CLS] pooling, a text's "
-            "vector is that of its first token."
-        )
-    else:
-        head(_start(words))
+    answer = (
+        f"All of the cosine **{split.cosine:.2f}** belongs to one pair: with [CLS] pooling, a text's vector is that of its "
+        "first token."
+        if split.pooling == "cls"
+        else _start(words)
+    )
     _drawn(
         split if max(map(len, (first, second))) <= MOST_PIECES else words,
         words,
         f"Contributions of token pairs, layer {split.layer}",
         "split_tokens",
     )
+    st.markdown(f":material/insights: {answer}")
     if split.pooling == "cls":
         st.markdown(
             "“Words as typed” and “Blocks and heads” split it further; mean pooling (under Options) splits it by token."
@@ -64,7 +62,6 @@ def tokens(head: Head, split: Ledger, first: TokenizedSentence, second: Tokenize
 
 
 def words_as_typed(
-    head: Head,
     result: IntegratedLedger,
     first: TokenizedSentence,
     second: TokenizedSentence,
@@ -77,7 +74,6 @@ def words_as_typed(
     if not split.contributions.size:
         st.info("One of the texts has no token of its own: there is nothing to follow.")
         return
-    head(_start(words))
     is_short = max(len(split.first), len(split.second)) <= MOST_PIECES
     _drawn(
         split if is_short else words,
@@ -85,6 +81,7 @@ def words_as_typed(
         f"Words as typed, up to layer {split.layer}",
         "split_words",
     )
+    st.markdown(f":material/insights: {_start(words)}")
     st.markdown(_rest(words))
     others = ", ".join(
         f"{reference_names[other].lower()} {size:.2f}"
@@ -107,14 +104,15 @@ def words_as_typed(
     )
 
 
-def blocks(head: Head, split: ResidualSplit, layer: int) -> None:
+def blocks(split: ResidualSplit, layer: int) -> None:
     """What each block and head of the model adds, as a heatmap, and the sum of each block."""
     best = split.top(2)
     listed = " and ".join(f"{part.name} ({part.contribution:+.2f})" for part in best)
-    if listed:
-        head(f"The largest parts of the cosine **{split.cosine:.2f}**{PLACE}: {listed}.")
-    else:
-        head(f"No part raises the cosine **{split.cosine:.2f}**{PLACE}.")
+    answer = (
+        f"The largest parts of the cosine **{split.cosine:.2f}**: {listed}."
+        if listed
+        else f"No part raises the cosine **{split.cosine:.2f}**."
+    )
     names = [f"block {block}" for block in range(layer)]
     left, right = st.columns([3, 2])
     with left:
@@ -151,6 +149,7 @@ def blocks(head: Head, split: ResidualSplit, layer: int) -> None:
             alt="Contributions of the embeddings and of each block to the cosine",
             table=lambda: pd.DataFrame({"part": labels, "contribution": values.round(6)}),
         )
+    st.markdown(f":material/insights: {answer}")
     st.markdown(
         f"In all: the embeddings {split.embeddings:+.2f}, heads {split.heads.sum():+.2f}, feed-forward parts "
         f"{split.feed_forward.sum():+.2f}, constants {split.constants.sum():+.2f}.{_terms(split.terms)} "
@@ -233,10 +232,14 @@ def _start(words: Ledger) -> str:
         for pair in best
     )
     if not listed:
-        return f"No pair of words raises the cosine **{words.cosine:.2f}**{PLACE}."
-    if sum(pair.contribution for pair in best) > words.cosine / 2 > 0:
-        return f"The cosine **{words.cosine:.2f}**{PLACE} is mostly {listed}."
-    return f"The largest parts of the cosine **{words.cosine:.2f}**{PLACE}: {listed}."
+        return f"No pair of words raises the cosine **{words.cosine:.2f}**."
+    terms = sum(term.value for term in words.terms)
+    more = f"; terms of no pair: {terms:+.2f}" if abs(terms) >= 0.005 else ""
+    # Parts of both signs can cancel out, so that a part larger than the cosine itself need not be most of it.
+    sizes = float(np.abs(words.contributions).sum()) + sum(abs(term.value) for term in words.terms)
+    if sum(pair.contribution for pair in best) > sizes / 2:
+        return f"The cosine **{words.cosine:.2f}** is mostly {listed}{more}."
+    return f"The largest of many parts of the cosine **{words.cosine:.2f}**: {listed}{more}."
 
 
 def _rest(words: Ledger) -> str:

@@ -483,7 +483,7 @@ def sense_jobs() -> Jobs:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def splade_indexes() -> Jobs:
-    """The weights of corpora by SPLADE; those of one corpus take up to 256 MB."""
+    """The weights of corpora by SPLADE; those of one corpus take up to 256 MB, and 8 bytes a sentence."""
     return Jobs(queue(), "embedding", keep=8, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
 
 

@@ -65,7 +65,7 @@ class LoadedModel:
         self.late_interaction: LateInteraction | None = None
         self.not_given = ""
         try:
-            self.splade = read_splade(self.sentence_config.modules) if self.spec.masked_lm else None
+            self.splade = read_splade(folder, self.sentence_config.modules) if self.spec.masked_lm else None
             self.late_interaction = read_late_interaction(
                 folder, self.sentence_config, self.tokenization, self.facts.hidden_size
             )

@@ -109,7 +109,7 @@ def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
 def _settings(request: EmbedRequest, prompts: Mapping[str, str]) -> dict[str, str | int | float]:
     return {
         "precision": "float32",
-        "similarity": "dot",
+        "similarity": "dot" if request.backend.splade is None else request.backend.splade.similarity,
         "max_length": request.max_length or request.backend.own_max_length,
         "document_prompt": prompts.get("document", ""),
         "query_prompt": prompts.get("query", ""),
@@ -123,7 +123,9 @@ def timing(request: EmbedRequest, pairs: Pairs, where: str) -> Timing:
     index, backend, queries = of_corpus.index, request.backend, pairs.queries.texts
 
     def milliseconds(is_cancelled: IsCancelled) -> float:
-        fresh = SpladeRanker(backend, SpladeIndex(index.postings, index.max_length))  # which knows no query yet
+        fresh = SpladeRanker(
+            backend, SpladeIndex(index.postings, index.text_of, index.max_length)
+        )  # which knows no query yet
         return pair_runs.ranker_milliseconds(fresh, queries, is_cancelled)
 
     return Timing(

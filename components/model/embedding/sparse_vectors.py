@@ -6,7 +6,9 @@ arXiv:2109.10086) the weight of piece v is
     w_v = max over positions i of log(1 + relu(logit_iv))
 
 and with "sum" (the first SPLADE, arXiv:2107.05720) the sum over the positions. Pieces that the text does not contain
-get weights too: the text is expanded. The score of a query and a document is the dot product of their weights.
+get weights too: the text is expanded. The score of a query and a document is the dot product of their weights, or their
+cosine where the model was published with it (`Splade.similarity`). Where it was published with a number of weights
+(max_active_dims), only the heaviest of a text are kept.
 
 Folders are those that sentence-transformers' SparseEncoder saves. Its class is not used to read them: the option that
 refuses pickles (model_kwargs={"use_safetensors": True}) covers only the transformer. Another module whose
@@ -34,9 +36,10 @@ from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.files.other_vectors import Splade
 from components.model.files.sentence_config import Role, prompt_for
 from components.model.loaded import LoadedModel
+from components.model.tokenization import clean_text
 
 BATCH_TOKENS = 512  # logits of a batch: 512 x 30,522 pieces are 60 MiB, and as many again while they are pooled
-MOST_WEIGHTS = 32_000_000  # of all texts together: 256 MB, some 200,000 sentences of a model that gives 150 to each
+MOST_WEIGHTS = 32_000_000  # of all texts together: 256 MB, some 200,000 texts of a model that gives 150 to each
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ class ExpandedPieces:
     ids: Int64  # [piece]
     weights: Float32  # [piece]
     pieces: tuple[str, ...]  # as the vocabulary spells them
-    in_text: tuple[bool, ...]  # whether the text itself has the piece; the others expand it
+    in_text: tuple[bool, ...]  # whether the text itself has it, without prompt and special tokens; the others expand it
 
 
 def expanded_pieces(
@@ -65,7 +68,7 @@ def expanded_pieces(
     if weights is None:
         weights = sparse_vectors(embedder, [text], role=role, max_length=max_length)[0]
     order = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights > 0)]
-    own = set(_ids(model, [text], role, max_length)[0])
+    own = _own_ids(model, text, role, max_length)
     vocabulary = model.tokenization.vocabulary
     return ExpandedPieces(
         order,
@@ -144,6 +147,14 @@ def _ids(model: LoadedModel, texts: Sequence[str], role: Role | None, max_length
     return model.tokenization.encode_many([prompt + text for text in texts], length)[0]
 
 
+def _own_ids(model: LoadedModel, text: str, role: Role | None, max_length: int | None) -> set[int]:
+    """The ids of a text's own pieces, as far as the model reads it: neither of the prompt nor special tokens."""
+    prompt = clean_text(prompt_for(model.sentence_config, role))
+    length = model.own_max_length if max_length is None else max_length
+    read = model.tokenization.tokenize(prompt + clean_text(text), max_length=length)
+    return {token.id for token in read.tokens if not token.special and token.end > len(prompt)}
+
+
 def _splade(model: LoadedModel) -> Splade:
     """How the model was published to pool. Raises ModelError."""
     if model.splade is not None:
@@ -169,5 +180,8 @@ def _weights(model: LoadedModel, rows_ids: Sequence[Sequence[int]], splade: Spla
         if splade.activation == "log1p_relu":  # arXiv:2504.14839
             weights = torch.log1p(weights)
         pooled = weights.amax(dim=1) if splade.pooling == "max" else weights.sum(dim=1)
+        if splade.most_weights is not None and splade.most_weights < pooled.shape[1]:
+            kept = torch.topk(pooled, splade.most_weights, dim=1)
+            pooled = torch.zeros_like(pooled).scatter_(1, kept.indices, kept.values)
         result: Float32 = pooled.cpu().numpy()
     return result

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from components.model.tokenization import Tokenization
 
 TOKENS = "token_embeddings"  # the library's name for what Dense and Normalize work on here
+CONFIG = "config_sentence_transformers.json"
 PYLATE = "ColBERT"  # the kind of model that PyLate's format names
 _MARKERS = {"query": "query_prefix", "document": "document_prefix"}
 # Each of them shows that PyLate wrote a configuration, whose queries are expanded unless it says otherwise.
@@ -40,6 +41,7 @@ _PYLATE_SETTINGS = {
 _EXPANDED_LENGTH = 32  # tokens; ColBERT's own
 _SPARSE_POOLINGS = ("max", "sum")
 _SPARSE_ACTIVATIONS = ("relu", "log1p_relu")
+_DISTANCES = ("euclidean", "manhattan")  # similarities of SparseEncoder that are no sum over shared pieces
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Splade:
 
     pooling: str  # "max" or "sum"
     activation: str  # "relu" or "log1p_relu"
+    most_weights: int | None = None  # of a text, the heaviest; None: all above 0
+    similarity: str = "dot"  # or "cosine": of the weights of two texts
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class LateInteraction:
     is_mean: bool  # whether the score is divided by the number of the query's vectors
 
 
-def read_splade(modules: Sequence[PublishedModule]) -> Splade | None:
+def read_splade(folder: Path | None, modules: Sequence[PublishedModule]) -> Splade | None:
     """How a model was published as SPLADE; None if it was not.
 
     Raises HeadNotApplied with the reason, the second half of a sentence, for a sparse model that cannot be applied.
@@ -92,7 +96,21 @@ def read_splade(modules: Sequence[PublishedModule]) -> Splade | None:
     if kinds[1:] != ["SpladePooling"]:
         raise HeadNotApplied("a masked-LM head followed by SpladePooling alone was expected")
     config = modules[1].config or {}
-    found = Splade(str(config.get("pooling_strategy", "max")), str(config.get("activation_function", "relu")))
+    top = {} if folder is None else _mapping(read_json(folder / CONFIG))
+    most = top.get("max_active_dims")
+    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most <= 0):
+        raise HeadNotApplied(f"the number of weights that it keeps is not valid ({str(most)[:40]})")
+    similarity = top.get("similarity_fn_name")
+    if similarity in _DISTANCES:
+        raise HeadNotApplied(
+            f"it compares texts by {similarity} distance, which is not a sum over the pieces they share"
+        )
+    found = Splade(
+        str(config.get("pooling_strategy", "max")),
+        str(config.get("activation_function", "relu")),
+        most,
+        "cosine" if similarity == "cosine" else "dot",
+    )
     if found.pooling not in _SPARSE_POOLINGS or found.activation not in _SPARSE_ACTIVATIONS:
         raise HeadNotApplied(f"its pooling is unknown here ({found.pooling[:40]}, {found.activation[:40]})")
     return found
@@ -109,7 +127,7 @@ def read_late_interaction(
     is_pylate = published.published_as == PYLATE
     if folder is None or not (is_pylate or "MultiVectorMask" in kinds):
         return None
-    top = _mapping(read_json(folder / "config_sentence_transformers.json"))
+    top = _mapping(read_json(folder / CONFIG))
     encoder = _mapping(read_json(folder / "sentence_bert_config.json"))
     settings = {**_pylate_settings(top), **encoder}  # what the encoder's own configuration says goes first
     layers = _layers(folder, published.modules, hidden_size)
@@ -141,8 +159,9 @@ def _reading(
     ids: Mapping[str, int],
 ) -> Reading:
     prompt, marker = prompt_for(published, role), None
-    prefix = top.get(_MARKERS[role])
-    if isinstance(prefix, str):
+    if _MARKERS[role] in top:
+        named = top[_MARKERS[role]]
+        prefix = named if isinstance(named, str) else ""  # null: no marker, and no prompt of another name either
         # The marker stands before the prompt. Where the vocabulary has it, with or without the space after it, it is one
         # token, which a tokenizer would not find in the text.
         prompt = prefix + published.prompts.get(role, "").removeprefix(prefix)
@@ -153,14 +172,15 @@ def _reading(
     own = settings.get(f"{role}_length")
     length = own if isinstance(own, int) and own > 0 else published.max_length or tokenization.max_length
     tasks = mask.get("skiplist_tasks")
-    words = _texts(mask.get("skiplist_words")) if role in (["document"] if tasks is None else _texts(tasks)) else []
+    words = mask.get("skiplist_words") if role in (["document"] if tasks is None else _texts(tasks)) else []
+    left_out = list(words) if isinstance(words, str) else _texts(words)  # a text means its characters
     kept = mask.get("keep_only_token_ids") if role == "document" else None
     return Reading(
         prompt,
         marker,
         min(length, tokenization.max_length),
         expansion,
-        tuple(ids[word] for word in words if word in ids),
+        tuple(ids[word] for word in left_out if word in ids),
         tuple(number for number in kept if isinstance(number, int)) if isinstance(kept, list) else (),
     )
 
@@ -219,4 +239,7 @@ def _mapping(content: Any) -> Mapping[str, Any]:
 
 
 def _texts(content: Any) -> list[str]:
-    return [str(item) for item in content] if isinstance(content, list) else [content] if content else []
+    """The texts of a list, or the only one; none of anything else."""
+    if isinstance(content, str):
+        return [content]
+    return [str(item) for item in content] if isinstance(content, list) else []

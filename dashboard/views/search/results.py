@@ -65,8 +65,8 @@ COMPARISON_NOTES = {
     "them again; it sees no other sentence.",
     "maxsim": "MaxSim (late interaction): the sum over query tokens of the best cosine with a token of the sentence, for the "
     "first {count} hits of the other list; no other sentence is ranked. The model was not trained for it.",
-    "splade": "SPLADE: the dot product of the weights that a trained model gives to pieces of the vocabulary, also to pieces "
-    "that a text does not contain.",
+    "splade": "SPLADE: the dot product (the cosine, if the model was published with it) of the weights that a trained model "
+    "gives to pieces of the vocabulary, also to pieces that a text does not contain.",
     "bow": "Bag of words: the cosine of word counts, without meaning or order.",
     "tfidf": "TF-IDF: a bag of words in which rare words count more.",
     "lsa": "LSA: TF-IDF in at most 100 dimensions that keep most of it, roughly the main directions in which words occur "

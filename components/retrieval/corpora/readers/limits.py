@@ -8,8 +8,10 @@ takes 56 bytes in memory. So every reader counts while it reads, and stops at a 
   MOST_FIELDS), which have limits without `Limits` too
 - the memory of the values that are kept (`Limits.memory`), by `memory_of`
 
-What is kept and what is read from together stay below three times `Limits.bytes`, besides a few blocks of a few MB. A Parquet
-file is read in a second process, which takes up to three times `Limits.bytes` and 128 MB besides, for as long as it reads.
+What is kept of a file and what is read from together stay below three times `Limits.bytes`, besides a few blocks of a few
+MB. A Parquet file is read in a second process, which takes up to three times `Limits.bytes` and 128 MB besides, for as long
+as it reads. Of a test collection this holds for each of its three files; while a packed one is read, all that was unpacked
+takes up to `Limits.bytes` besides, and so do the bytes of the .zip where the caller holds them, as the server does.
 
 Whoever started the reading can stop it: `is_cancelled` is asked for each block of rows or bytes, and Cancelled raised.
 """

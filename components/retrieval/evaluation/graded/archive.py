@@ -2,14 +2,16 @@
 
 The folder may be packed with or without its own name. Files that are no part of a collection, hidden files and what macOS
 adds are left aside. Nothing is written to disk, and each file is read no further than the limits.
+
+Only stored and deflated files are read: of those Python's zipfile unpacks as many bytes as it is asked for, but of bzip2
+and LZMA a whole chunk, which can be a gigabyte out of some hundred bytes.
 """
 
 from __future__ import annotations
 
 import io
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import PurePosixPath
 
 from components.errors import InputError
@@ -25,6 +27,8 @@ from components.retrieval.corpora.readers.limits import (
 
 _MOST_FILES = 10_000
 _BLOCK_BYTES = 1 << 20
+_ENTRY = b"PK\x01\x02"  # begins each entry of the archive's directory
+_READ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LINES, _PACKED = {".jsonl", ".json", ".tsv", ".txt", ".csv", ".trec", ".qrels"}, ".gz"
 
 
@@ -35,34 +39,23 @@ def is_archive(name: str) -> bool:
 def unpacked(
     content: bytes,
     name: str,
-    is_needed: Callable[[str], bool],
+    part_of: Callable[[str], Hashable | None],
     limits: Limits | None = None,
     is_cancelled: IsCancelled = never,
-) -> Mapping[str, bytes]:
-    """The files of a .zip for which `is_needed(path)` holds, by their path in the packed folder.
+) -> dict[str, bytes]:
+    """The files of a .zip that are a part of a collection, by their path in the packed folder.
 
-    All together may take as many bytes as one file. Raises InputError for an archive that is damaged, encrypted or too
-    large, and Cancelled.
+    `part_of(path)` says which part a file is, None for none. All files together may take as many bytes as one file.
+    Raises InputError for an archive that is damaged, encrypted, too large or packed by a method that is not read, and
+    Cancelled.
     """
+    _check_number(content, name)
     files: dict[str, bytes] = {}
     size = 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-            if len(entries) > _MOST_FILES:
-                raise InputError(
-                    f"{name} holds {len(entries):,} files.",
-                    f"At most {_MOST_FILES:,} are looked at.",
-                    "Pack only corpus.jsonl, queries.jsonl and the folder qrels.",
-                )
-            paths = _paths(entries)
-            for path, entry in paths.items():
-                if not is_needed(path):
-                    continue
-                if entry.flag_bits & 1:
-                    raise InputError(
-                        f"{name} is encrypted.", "A .zip without a password is needed.", "Pack the folder again."
-                    )
+            for path, entry in _needed(archive.infolist(), part_of).items():
+                _check_entry(entry, path, name)
                 blocks = io.BytesIO()
                 with archive.open(entry) as file:
                     while block := file.read(_BLOCK_BYTES):
@@ -72,26 +65,70 @@ def unpacked(
                         _check(size, len(content), name, limits)
                         blocks.write(block)
                 files[path] = blocks.getvalue()
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as problem:
+    except (InputError, Cancelled):
+        raise
+    except Exception as problem:  # a damaged archive fails in many ways
         raise unreadable(name, problem) from problem
     return files
 
 
-def _paths(entries: Sequence[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """What can be a file of a collection, by its path in the folder that was packed."""
-    data = {entry.filename.replace("\\", "/"): entry for entry in entries if not entry.is_dir()}
-    data = {path: entry for path, entry in data.items() if _is_data(path)}
+def _needed(
+    entries: Sequence[zipfile.ZipInfo], part_of: Callable[[str], Hashable | None]
+) -> dict[str, zipfile.ZipInfo]:
+    """The files that are a part of a collection, by their path in the folder that was packed.
+
+    Topics and judgements have endings of many kinds, such as .301-350. A file with another ending than the usual ones
+    counts if its own name says which part it is, and no file with a usual ending is this part.
+    """
+    data = {entry.filename.replace("\\", "/"): entry for entry in entries}
+    data = {
+        path: entry
+        for path, entry in data.items()
+        if _is_visible(path)
+        and not path.endswith("/")
+        and (_is_usual(path) or part_of(PurePosixPath(path).name) is not None)
+    }
     tops = {path.partition("/")[0] for path in data}
-    is_with_folder = len(tops) == 1 and all("/" in path for path in data) and tops != {"qrels"}
-    return {path.partition("/")[2] if is_with_folder else path: entry for path, entry in data.items()}
+    if len(tops) == 1 and all("/" in path for path in data) and tops != {"qrels"}:
+        data = {path.partition("/")[2]: entry for path, entry in data.items()}
+    parts = {path: part for path in data if (part := part_of(path)) is not None}
+    usual = {part for path, part in parts.items() if _is_usual(path)}
+    return {path: data[path] for path, part in parts.items() if part not in usual or _is_usual(path)}
 
 
-def _is_data(path: str) -> bool:
-    """Whether a path of an archive can be a file of a collection."""
+def _is_visible(path: str) -> bool:
+    """Whether a path of an archive names a file that is neither hidden nor one of those that macOS adds."""
     parts = PurePosixPath(path).parts
-    if any(part.startswith((".", "__MACOSX")) for part in parts):
-        return False
-    return PurePosixPath(parts[-1].lower().removesuffix(_PACKED)).suffix in _LINES
+    return bool(parts) and not any(part.startswith((".", "__MACOSX")) for part in parts)
+
+
+def _is_usual(path: str) -> bool:
+    """Whether a file has an ending of texts or tables."""
+    return PurePosixPath(path.lower().removesuffix(_PACKED)).suffix in _LINES
+
+
+def _check_number(content: bytes, name: str) -> None:
+    """Raise InputError for too many files. They are counted before zipfile makes an object of each, which takes long."""
+    count = content.count(_ENTRY)
+    if count > _MOST_FILES:
+        raise InputError(
+            f"{name} holds {count:,} files.",
+            f"At most {_MOST_FILES:,} are looked at.",
+            "Pack only corpus.jsonl, queries.jsonl and the folder qrels.",
+        )
+
+
+def _check_entry(entry: zipfile.ZipInfo, path: str, name: str) -> None:
+    """Raise InputError for a file that is encrypted or packed by a method that is not read."""
+    if entry.flag_bits & 1:
+        raise InputError(f"{name} is encrypted.", "A .zip without a password is needed.", "Pack the folder again.")
+    if entry.compress_type not in _READ_METHODS:
+        method = zipfile.compressor_names.get(entry.compress_type, f"method {entry.compress_type}")
+        raise InputError(
+            f"{path[:100]} in {name} is compressed by {method}.",
+            "Files that are deflated, which is usual in a .zip, or not compressed can be read.",
+            "Pack the folder again with the usual settings.",
+        )
 
 
 def _check(size: int, packed: int, name: str, limits: Limits | None) -> None:

@@ -220,17 +220,25 @@ def read_fields(
     """As `read_graded`, with every field.
 
     A folder packed as .zip can take the place of its three files. Of several files with judgements in it the test split's
-    is read, and the collection has the name of the .zip.
+    is read, and the collection has the name of the .zip. Raises InputError also for more files beside a .zip.
     """
-    archives = [file for file in files if archive.is_archive(file)]
-    if not archives:
+    packed = next(filter(archive.is_archive, files), None)
+    if packed is None:
         return _read(files, name, None, limits, is_cancelled)
+    if len(files) > 1:
+        raise InputError(
+            f"{packed[:100]} was chosen together with other files.",
+            "A collection is one .zip, or three files.",
+            "Choose one .zip, or the three files.",
+        )
     limits = _limits(limits)
-    sources = {file: source for file, source in files.items() if file not in archives}
-    for file in archives:
-        content = read_bytes(files[file], file, limits, is_cancelled)
-        sources |= archive.unpacked(content, file, lambda path: part_of(path) is not None, limits, is_cancelled)
-    return _read(sources, Path(archives[0]).stem, "test", limits, is_cancelled)
+    sources = _unpacked(files[packed], packed, limits, is_cancelled)
+    return _read(sources, Path(packed).stem, "test", limits, is_cancelled, packed)
+
+
+def _unpacked(source: Source, name: str, limits: Limits | None, is_cancelled: IsCancelled) -> dict[str, bytes]:
+    """The files of a .zip. Its own bytes, if they were read here, are freed before the files are."""
+    return archive.unpacked(read_bytes(source, name, limits, is_cancelled), name, part_of, limits, is_cancelled)
 
 
 def read_graded_folder(
@@ -297,9 +305,11 @@ def _read(
     split: str | None,
     limits: Limits | None,
     is_cancelled: IsCancelled = never,
+    packed: str = "",
 ) -> FieldedSet:
+    """`packed` names the .zip that the files are from."""
     limits = _limits(limits)
-    parts = find_parts(sources, split)
+    parts = find_parts(sources, split, packed)
     judgements = read_judgements(sources[parts["judgements"]], parts["judgements"], limits, is_cancelled)
     queries = read_entries(sources[parts["queries"]], parts["queries"], QUERY_FIELDS, limits, is_cancelled)
     corpus = read_entries(sources[parts["corpus"]], parts["corpus"], DOCUMENT_FIELDS, limits, is_cancelled)

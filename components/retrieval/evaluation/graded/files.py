@@ -65,20 +65,20 @@ class Judgements:
     bad: BadRows
 
 
-def find_parts(sources: Mapping[str, Source], split: str | None = None) -> dict[Part, str]:
+def find_parts(sources: Mapping[str, Source], split: str | None = None, packed: str = "") -> dict[Part, str]:
     """The name of each part's file.
 
     The file's name decides, else the name of its nearest folder ("qrels/dev.tsv"; BEIR's qrels are recognised without
     their folder too, as a browser uploads them). Of several files of a part the one with `split` in its name is taken.
-    Raises InputError that names the missing and the ambiguous parts, and the files only without `split`: a folder on the
-    server, which is read with one, is not listed.
+    Raises InputError that names the missing and the ambiguous parts, and the files unless they are in a folder on the
+    server: that is read with a `split` and is not listed. `packed` names the .zip that the files are from.
     """
     names_of: dict[Part, list[str]] = {part: [name for name in sources if part_of(name) == part] for part in PARTS}
     for part, names in names_of.items():
         chosen = [name for name in names if split and re.search(rf"(?<![a-z]){re.escape(split.lower())}", name.lower())]
         names_of[part] = chosen if len(names) > 1 and len(chosen) == 1 else names
     if any(len(names) != 1 for names in names_of.values()):
-        raise _unclear(list(sources), names_of, split)
+        raise _unclear(list(sources), names_of, split, packed)
     return {part: names[0] for part, names in names_of.items()}
 
 
@@ -244,18 +244,29 @@ def _ending(name: str) -> str:
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix
 
 
-def _unclear(names: Sequence[str], names_of: Mapping[Part, Sequence[str]], split: str | None) -> InputError:
-    """The error for missing parts, and for parts that could be several files. With a split it names no file."""
+def _unclear(
+    names: Sequence[str], names_of: Mapping[Part, Sequence[str]], split: str | None, packed: str
+) -> InputError:
+    """The error for missing parts, and for parts that could be several files. Those of a folder are not named."""
     titles = {"corpus": "the corpus", "queries": "the queries", "judgements": "the judgements (qrels)"}
     ambiguous = {part: files for part, files in names_of.items() if len(files) > 1}
-    listed = "the files of the folder" if split is not None else ", ".join(names)[:500]
+    is_folder = split is not None and not packed
+    listed = "the files of the folder" if is_folder else ", ".join(names)[:500]
     wrong = []
     for part, files in ambiguous.items():
-        wrong.append(f"{titles[part]} could be {' or '.join(files) if split is None else f'{len(files)} files'}")
+        wrong.append(f"{titles[part]} could be {f'{len(files)} files' if is_folder else ' or '.join(files)[:300]}")
     wrong += [f"{titles[part]} cannot be found" for part, files in names_of.items() if not files]
+    if packed:
+        names_needed = (
+            f"Pack one file of each, named after its content: corpus.jsonl, queries.jsonl and qrels/{split}.tsv."
+        )
+        listed = f"the files of {packed[:100]}"
+    else:
+        names_needed = "Name one file of each after its content, such as corpus.jsonl, queries.jsonl and qrels.tsv" + (
+            f"; or choose another split than {split} (--split on the command line)." if split and ambiguous else "."
+        )
     return InputError(
-        f"Among {listed if names else 'no files'}: {'; '.join(wrong)}.",
+        f"Among {listed if names or packed else 'no files'}: {'; '.join(wrong)}.",
         "Three files are needed: documents, queries, and judgements.",
-        "Name one file of each after its content, such as corpus.jsonl, queries.jsonl and qrels.tsv"
-        + (f"; or choose another split than {split} (--split on the command line)." if split and ambiguous else "."),
+        names_needed,
     )

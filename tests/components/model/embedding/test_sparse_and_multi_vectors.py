@@ -20,12 +20,14 @@ from tests import tiny
 TEXTS = ["the cat sat on the bank", "money", "a red hat, we will walk by the river!", "dog 你 é", "walking " * 70, ""]
 
 
-def save_sparse(folder, pooling="max", activation="relu", prompts=None):
+def save_sparse(folder, pooling="max", activation="relu", prompts=None, **settings):
     from sentence_transformers import SparseEncoder
     from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 
     encoder = MLMTransformer(str(tiny.save_tiny_masked_lm(folder / "encoder")))
-    model = SparseEncoder(modules=[encoder, SpladePooling(pooling, activation)], device="cpu", prompts=prompts)
+    model = SparseEncoder(
+        modules=[encoder, SpladePooling(pooling, activation)], device="cpu", prompts=prompts, **settings
+    )
     model.save(str(folder / "sparse"), create_model_card=False)
     return folder / "sparse"
 
@@ -99,13 +101,60 @@ def test_expanded_pieces_are_sorted_and_say_which_the_text_has(sparse_folder):
     assert (np.diff(found.weights) <= 0).all()
     assert (found.weights > 0).all()
     own = {piece for piece, is_own in zip(found.pieces, found.in_text, strict=True) if is_own}
-    assert own == {"[CLS]", "[SEP]", "the", "cat", "sat"} & set(found.pieces)
+    assert own == {"the", "cat", "sat"} & set(found.pieces)
+    assert {"[CLS]", "[SEP]"} <= set(found.pieces)  # which have a weight, but nobody wrote them
     assert not all(found.in_text)
     before = ours.forward_passes
     weights = ours.sparse_vectors(["the cat sat"])[0]
     again = ours.expanded_pieces("the cat sat", weights=weights)
     assert again.pieces == found.pieces
     assert ours.forward_passes == before + 1
+
+
+def test_the_prompt_is_not_the_texts_own_and_what_is_cut_off_is_not_read(tmp_path):
+    folder = save_sparse(tmp_path, prompts={"query": "red hat "})
+    ours = Backend.load(str(folder))
+    everything = np.ones_like(ours.sparse_vectors(["the"])[0])  # every piece has a weight
+
+    def own(text, max_length=None):
+        found = ours.expanded_pieces(text, role="query", max_length=max_length, weights=everything)
+        return {piece for piece, is_own in zip(found.pieces, found.in_text, strict=True) if is_own}
+
+    assert own("the cat sat") == {"the", "cat", "sat"}
+    assert own("a red cat") == {"a", "red", "cat"}
+    assert own("the cat sat", max_length=6) == {"the", "cat"}  # two special tokens, two of the prompt
+    assert own("the cat sat", max_length=3) == set()
+    assert own("") == set()
+
+
+def test_a_published_number_of_weights_is_kept(tmp_path):
+    from sentence_transformers import SparseEncoder
+
+    folder = save_sparse(tmp_path, prompts={"query": "the ", "document": ""}, max_active_dims=4)
+    reference, ours = SparseEncoder(str(folder), device="cpu", local_files_only=True), Backend.load(str(folder))
+    assert reference.max_active_dims == 4
+    expected = reference.encode_query(TEXTS, convert_to_sparse_tensor=False).numpy()
+    np.testing.assert_allclose(ours.sparse_vectors(TEXTS, role="query"), expected, rtol=1e-5, atol=1e-5)
+    assert (ours.sparse_matrix(TEXTS).getnnz(axis=1) == 4).all()
+    change(folder, "config_sentence_transformers.json", max_active_dims=10_000)  # more than there are pieces
+    assert (Backend.load(str(folder)).sparse_matrix(TEXTS).getnnz(axis=1) > 4).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"max_active_dims": 0}, "not valid"),
+        ({"max_active_dims": True}, "not valid"),
+        ({"max_active_dims": "8"}, "not valid"),
+        ({"similarity_fn_name": "euclidean"}, "euclidean distance"),
+        ({"similarity_fn_name": "manhattan"}, "manhattan distance"),
+    ],
+)
+def test_settings_of_sparse_models_that_are_not_applied_are_refused(tmp_path, sparse_folder, values, reason):
+    folder = shutil.copytree(sparse_folder, tmp_path / "changed")
+    change(folder, "config_sentence_transformers.json", **values)
+    with pytest.raises(ModelError, match=reason):
+        Backend.load(str(folder)).sparse_vectors(["the cat"])
 
 
 def test_progress_and_cancelling_of_sparse_vectors(sparse_folder):
@@ -234,6 +283,10 @@ def save_pylate(folder, *, with_tokens=True, **config):
         ({"attend_to_expansion_tokens": True, "prompts": {"query": "[Q] ", "document": ""}}, 16),
         ({"do_query_expansion": False, "similarity_fn_name": "MaxSim", "prompts": {"query": "red "}}, None),
         ({"query_length": None, "similarity_fn_name": "meanmaxsim"}, 32),
+        ({"query_prefix": None, "document_prefix": None, "prompts": {"passage": "red ", "corpus": "hat "}}, 16),
+        ({"query_prefix": None, "document_prefix": None, "prompts": {"query": "the ", "document": "red "}}, 16),
+        ({"skiplist_words": "a.,"}, 16),
+        ({"skiplist_words": ""}, 16),
     ],
 )
 def test_pylate_folders_equal_sentence_transformers(tmp_path, config, length, with_tokens):
@@ -242,10 +295,17 @@ def test_pylate_folders_equal_sentence_transformers(tmp_path, config, length, wi
     assert set(counts) == {length} if length else len(set(counts)) > 1
     model = Backend.load(str(folder))
     pieces, _ = model.multi_vector_pieces("the cat, sat.", "document")
-    assert ("[D] " in pieces) == with_tokens
+    assert ("[D] " in pieces) == (with_tokens and "document_prefix" not in config)
     assert "," not in pieces or "skiplist_words" in config
     (sentence,) = model.not_applied
     assert "MaxSim on the Search, Evaluate and Pairs pages uses these vectors" in sentence
+
+
+@pytest.mark.parametrize("words", [{"the": 1}, 5, True])
+def test_a_skip_list_that_is_none_skips_nothing(tmp_path, words):
+    folder = save_pylate(tmp_path / "pylate", skiplist_words=words)
+    pieces, _ = Backend.load(str(folder)).multi_vector_pieces("the cat, sat.", "document")
+    assert {"the", ",", "."} <= set(pieces)
 
 
 def test_a_mask_before_the_normalising_module_is_read_too(tmp_path, multi_folder):

@@ -9,6 +9,7 @@ can guess the key without the content.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -19,6 +20,7 @@ from dashboard import caching, state
 from dashboard.ready_made import ASSETS
 
 KEY_LENGTH = 32
+TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
 
 
 @cache
@@ -75,6 +77,12 @@ def query_column(corpus: Corpus) -> str | None:
     elif chosen:
         return str(chosen)
     return PAIR_COLUMN if PAIR_COLUMN in names else names[0] if len(names) == 1 else None
+
+
+def topics(corpus: Corpus, most: int | None = None) -> Sequence[str] | None:
+    """The topic of each sentence by the first column that may name it, with at most `most` different ones; else None."""
+    columns = (corpus.columns[name] for name in TOPIC_COLUMNS if name in corpus.columns)
+    return next((column for column in columns if most is None or len(set(column)) <= most), None)
 
 
 def own_rows(corpus: Corpus, query: str) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ Several pages re-rank: each passes its candidates, and gets their scores as soon
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -40,6 +40,8 @@ RANKED_BY = {"entailment", "relevant"}  # labels that rank, where a head has sev
 SCORED_TOGETHER = (20, 50, MOST_CANDIDATES)  # a slider of the number of candidates moves freely within a step
 REPEATS = 3  # of what takes milliseconds
 _REQUESTED = "_rerankings"  # session key: (view, place) to the key of the job that was requested there last
+_STOPPED = "_rerankings_stopped"  # session key: the keys of the jobs that were stopped so, the last one at the end
+_MOST_STOPPED = 16
 _TRIAL_PAIRS = 48  # of the demo's sentences, on which the speed is measured
 
 
@@ -164,17 +166,22 @@ def cross_encoder() -> SecondStage | None:
     names = scorer.pair_labels()
     label = None
     if len(names) > 1:
-        likely = next((name for name in names if name.lower() in RANKED_BY), names[0])
         chosen = state.get("score_label")
-        label = names.index(chosen if chosen in names else likely)
+        label = names.index(chosen if chosen in names else _likely_label(names))
     return SecondStage("rerank", scorer, controls.length_for(scorer), label=label)
 
 
-def label_choice(stage: SecondStage) -> None:
+def label_choice(stage: SecondStage, after_change: Callable[[], None] | None = None) -> None:
     """The label that a cross-encoder with several is ranked by; draws nothing for others."""
     names = stage.backend.pair_labels() if stage.kind == "rerank" else ()
     if len(names) > 1:
-        controls.pick("score_label", "Label", {name: name for name in names}, default=names[stage.label or 0])
+        options = {name: name for name in names}
+        controls.pick("score_label", "Label", options, default=_likely_label(names), after_change=after_change)
+
+
+def _likely_label(names: Sequence[str]) -> str:
+    """The label that says that a document is relevant, as far as its name tells."""
+    return next((name for name in names if name.lower() in RANKED_BY), names[0])
 
 
 def cell_of(backend: Backend, index: VectorIndex) -> tuple[int, Pooling]:
@@ -273,17 +280,20 @@ def stop_previous(where: str, key: Hashable, view: str = "") -> None:
     """
     jobs, person = caching.preparations(), caching.person()
     requested: dict[tuple[str, str], Hashable] = st.session_state.setdefault(_REQUESTED, {})
-    stopped: set[Hashable] = st.session_state.setdefault("_rerankings_stopped", set())
+    stopped: dict[Hashable, None] = st.session_state.setdefault(_STOPPED, {})
     here = (view or where, where)
     outdated = [place for place in requested if place == here or place[0] != here[0]]
     for previous in {requested.pop(place) for place in outdated} - {key}:
         job = jobs.find(previous)
         if job is not None and not job.finished.is_set() and not job.is_stopped_for(person):
             jobs.stop(job, person)
-            stopped.add(previous)
+            stopped.pop(previous, None)
+            stopped[previous] = None
+            for oldest in list(stopped)[:-_MOST_STOPPED]:
+                del stopped[oldest]
     requested[here] = key
     again = jobs.find(key) if key in stopped else None
-    stopped.discard(key)
+    stopped.pop(key, None)
     if again is not None:  # the person did not press Stop: it may start again
         jobs.forget(again, person)
 

@@ -291,6 +291,14 @@ def feature_names(count: int, combination: Combination | None) -> list[str]:
     return [f"{name}, dimension {dim}" for name in names for dim in range(dims)]
 
 
+def choosing_bytes(queries: int, documents: int, rankings: int = 3) -> int:
+    """Memory that the scores of all documents take, about: float32 of each ranking, and a random order of the test queries.
+
+    One ranking's scores are there twice for a moment, while those of all queries are put together.
+    """
+    return queries * documents * 4 * (rankings + 1) + 8 * round(TEST_SHARE * queries) * documents
+
+
 def learning_bytes(pairs: int, features: int, queries: int, documents: int) -> int:
     """Memory that learning takes, about: the features in float32 and float64 with copies, and scores of all documents."""
     return 8 * (4 * pairs * features + 3 * queries * documents)

@@ -199,6 +199,8 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
     left_out = _left_out(stage, pair.query, document)
     st.markdown(f":material/insights: {headline(pair)}")
+    if is_cut := token_matches.cut_note(corpus.texts[pair.row], MOST_CHARACTERS):
+        st.caption(is_cut)
     left, right = st.columns(2, gap="medium")
     with left:
         _token_matches(backend, pair, document)
@@ -208,6 +210,20 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
+    not_by_this = (
+        "**The vectors did not rank by this figure:** they compare one vector per text, whose cosine is "
+        f"{pair.cosine:.3f}."
+    )
+    not_shown = (
+        "Why the vectors gave this rank: one vector per text has no tokens that could be compared in such cells."
+    )
+    if backend.late_interaction is not None:
+        trained = token_matches.of_trained_vectors(backend, pair.query, document, controls.length_for(backend))
+        if trained is not None:
+            message = f"{not_by_this} {trained.message}"
+            token_matches.trained_figure(trained, key="disagreement_tokens", message=message, message_below=True)
+            figures.reading(token_matches.TRAINED_READ, not_shown, stacked=True)
+        return
     matches = token_matches.of_texts(backend, pair.query, document, max_length=controls.length_for(backend))
     if matches is None:
         return
@@ -216,14 +232,13 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         f"MaxSim, layer {matches.layer}: not how the vectors ranked",
         key="disagreement_tokens",
         colour_bar=False,
-        message=f"**The vectors did not rank by this figure:** they compare one vector per text, whose cosine is "
-        f"{pair.cosine:.3f}. Token by token, the same model's MaxSim is {matches.similarity.total:.2f}; each query token's "
+        message=f"{not_by_this} Token by token, the same model's MaxSim is {matches.similarity.total:.2f}; each query token's "
         f"best cosine is {matches.similarity.mean:.2f} on average.",
         message_below=True,
     )
     figures.reading(
         "Every row is a query token; its brightest cell is the document token that matches it best.",
-        "Why the vectors gave this rank: one vector per text has no tokens that could be compared in such cells.",
+        not_shown,
         stacked=True,
     )
 

@@ -56,9 +56,9 @@ TRIPLES = {
 }
 FROM_CORPUS = "From the corpus"  # a query, its own sentence, and another one, of the same topic where there are topics
 ROLES = ("relevant", "other")
+SAME_SCORE = 0.005  # scores that differ by less are written as the same
 STRATEGIES = {"longest_first": "Longest first", "only_second": "Only the document"}
 TEXTS = {"pair_query": "Query", "pair_relevant": "Relevant document", "pair_other": "Other document"}
-TAGS = ("topic", "label", "category")  # columns that name a sentence's topic
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _from_corpus() -> None:
     number = st.session_state["_corpus_triple"] = st.session_state.get("_corpus_triple", -1) + 1
     randomness = np.random.default_rng(number)
     row = int(randomness.choice(rows))
-    topics = next((corpus.columns[name] for name in TAGS if name in corpus.columns), None)
+    topics = current.topics(corpus)
     others = [
         other
         for other in range(len(corpus))
@@ -293,12 +293,14 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
         st.markdown(f":material/insights: Most probable label, {', '.join(likely)}.")
         return
     difference = float(relevant[0] - other[0])
-    which = "relevant" if difference > 0 else "other"
-    text = f":material/insights: Relevant **{relevant[0]:.2f}**, other **{other[0]:.2f}**: the **{which} document** gets the "
-    text += f"higher score, by {abs(difference):.2f}."
-    if difference <= 0:
-        text += " Here the model is wrong."
-    st.markdown(text)
+    text = f":material/insights: Relevant **{relevant[0]:.2f}**, other **{other[0]:.2f}**: "
+    if abs(difference) < SAME_SCORE:
+        st.markdown(f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant.")
+        return
+    text += (
+        f"the **{'relevant' if difference > 0 else 'other'} document** gets the higher score, by {abs(difference):.2f}."
+    )
+    st.markdown(text if difference > 0 else f"{text} Here the model is wrong.")
 
 
 def _removed(scorer: Backend, query: str, documents: Sequence[str], length: int, longest: int) -> None:

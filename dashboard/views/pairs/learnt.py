@@ -196,7 +196,7 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
     standings = _standings(rankers, measure)
 
     def written(ranker: Ranker, name: str) -> str:
-        return f"{name} ({_mean(ranker, measure):.1f} %)"
+        return f"{name} ({_mean(ranker, measure):.1f})"
 
     by_name = {ranker.name: ranker for ranker in rankers}
     cosine = next((ranker for ranker in rankers if ranker.name.startswith("Cosine")), None)

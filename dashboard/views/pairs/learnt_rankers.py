@@ -16,10 +16,10 @@ from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
-from dashboard.jobs import evaluation, progress
+from dashboard.jobs import evaluation, progress, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import messages, model_gate
+from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.wording import counted, size
 
 if TYPE_CHECKING:
@@ -139,13 +139,12 @@ def candidates_of(
 ) -> tuple[Candidates, tuple[object, ...], Indexes]:
     """The pairs of a collection, what names them, and the model's indexes. Raises NoResult until they are chosen."""
     documents, queries = evaluation.both_indexes(request, graded.document_texts, graded.query_texts, "learnt")
-    own_pooling = request.backend.own_pooling
     key = ("learnt", documents.folder.name, queries.folder.name, graded.content_hash, most, first, others, seed)
     candidates = progress.prepared(
         key,
         f"Choosing the candidates of {min(most, len(graded.queries)):,} queries",
         lambda report_progress, is_cancelled: _chosen(
-            graded, documents, queries, own_pooling, (most, first, others, seed), report_progress, is_cancelled
+            graded, documents, queries, request.backend, (most, first, others, seed), report_progress, is_cancelled
         ),
         "learnt_pairs",
     )
@@ -158,15 +157,13 @@ def _chosen(
     graded: GradedSet,
     documents: VectorIndex,
     queries: VectorIndex,
-    own_pooling: Pooling,
+    backend: Backend,
     numbers: tuple[int, int, int, int],
     report_progress: ReportProgress,
     is_cancelled: IsCancelled,
 ) -> Candidates:
     most, first, others, seed = numbers
-    options = documents.info.options
-    # The model's own pooling, or another if the corpus was embedded with others.
-    cell = (options.layers[-1], own_pooling if own_pooling in options.poolings else options.poolings[0])
+    cell = reranking.cell_of(backend, documents)
     search, vectors = documents.engine(*cell), queries.engine(*cell).vectors
     bm25, jm = (make_ranker(kind, Stoppable(graded.documents, is_cancelled)) for kind in ("bm25", "jm"))
     scores = {
@@ -178,6 +175,7 @@ def _chosen(
     pairs = learnt_ranking.judged_pairs(
         graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, report_progress, is_cancelled
     )
+    check_choosing(len(sampled), len(pairs.documents))
     of_documents = {}
     for name, score in scores.items():
         rows = []
@@ -274,6 +272,18 @@ def _source(
     return None if learnt is None else Source(all_keys, vectors, learnt, is_file)
 
 
+def check_choosing(queries: int, documents: int) -> None:
+    """Raise InputError where the scores of all documents for all queries would take too much memory."""
+    needed = learnt_ranking.choosing_bytes(queries, documents)
+    if needed > MOST_LEARNING_BYTES:
+        raise InputError(
+            f"The scores of {counted(documents, 'document')} for {counted(queries, 'query', 'queries')} take {size(needed)} "
+            "of memory.",
+            f"This view uses at most {size(MOST_LEARNING_BYTES)}.",
+            "Choose fewer queries or candidates under “Options”.",
+        )
+
+
 def check_learning(candidates: Candidates, dim: int, reading: Reading, features: Combination) -> None:
     """Raise InputError where learning from vectors of so many numbers would take too much memory."""
     pairs, side = candidates.pairs, np.empty((0, dim), np.float32)
@@ -364,14 +374,19 @@ def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranke
     pairs, queries = candidates.pairs, candidates.split.test
     rows = pairs.rows_of(queries)
     rows = rows[pairs.is_found[rows]]
+    length = controls.length_for(scorer)
+    all_keys = (*key, "cross-encoder", scorer.spec.key, scorer.revision, length)
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> np.ndarray:
         scores = np.full(len(pairs), np.nan, np.float32)
-        scores[rows] = scorer.score_pairs(*pairs.texts(rows), progress=report_progress, is_cancelled=is_cancelled)
+        is_over = reranking.unless_left(all_keys, is_cancelled)
+        scores[rows] = scorer.score_pairs(
+            *pairs.texts(rows), max_length=length, progress=report_progress, is_cancelled=is_over
+        )
         return scores
 
     scores = progress.prepared(
-        (*key, "cross-encoder", scorer.spec.key, scorer.revision),
+        all_keys,
         f"{scorer.spec.title} reads {counted(len(rows), 'candidate')}",
         work,
         "learnt_cross_encoder",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from components.retrieval.search.rerank import Reranked
     from dashboard.jobs.reranking import PassCosts, Retrieved, Scored, SecondStage
 
-# Headlines of the demo corpus, and what the second stage does to them with the included models and 10 or 20 candidates: it
+# Headlines of the demo corpus, and what the second stage does to them with the included models and 10 to 20 candidates: it
 # moves the correct answer up to rank 1 (repaired), or down from it (harmed).
 REPAIRED = ("Title slips away by one run", "Ninety-four and faster than ever")
 HARMED = ("Army rescues villagers by boat", "Voters stay away in record numbers")
@@ -39,14 +39,17 @@ EFFECTS: dict[StageKind, dict[str, str]] = {
     "maxsim": {READY_QUERIES[0]: "repaired", HARMED[1]: "harmed", READY_QUERIES[-1]: "repaired"},
 }
 READY_CHARACTERS = 20  # of a ready-made query in the row
-INCLUDED_NOTE = (
-    " **The included cross-encoder does not rank better than the included model:** it was trained to grade how similar two "
-    "sentences are (STS-B), not to answer queries. Over all headlines of the demo corpus, it lowers Recall@1 from 97 to "
-    "90 %. It repairs the first two ready-made queries and harms the next two. Cross-encoders trained on search, such as "
-    "ms-marco-MiniLM, can be chosen in the sidebar."
+EFFECTS_HOLD = range(10, 21)  # candidates
+MEASURED_NOTE = (
+    " **The included cross-encoder does not rank better than the included model:** over all headlines of the demo corpus, it "
+    "lowers Recall@1 from 97 to 90 %."
+)
+EFFECTS_NOTE = " It repairs the first two ready-made queries and harms the next two."
+TRAINED_NOTE = (
+    " The included cross-encoder was trained to grade how similar two sentences are (STS-B), not to answer queries. "
+    "Cross-encoders trained on search, such as ms-marco-MiniLM, can be chosen in the sidebar."
 )
 ONE_QUERY = "**This is one query.** Over all 630 headlines, Recall@1 falls from 97 to 90 %."
-TAGS = ("topic", "label", "category")  # columns that may name a sentence's topic
 # Reimers and Gurevych 2019, section 1: the most similar pair of 10,000 sentences, by BERT on one V100 GPU.
 PUBLISHED_TEXTS, PUBLISHED_JOINT, PUBLISHED_SINGLE = 10_000, 65 * 3_600.0, 5.0
 SIZES = np.unique(np.geomspace(10, 1_000_000, 51).round().astype(np.int64))
@@ -123,10 +126,7 @@ def _ready_made() -> None:
     if state.get("corpus"):
         return  # they are headlines of the demo corpus
     kind = state.get("second_stage")
-    is_included = state.get("model") == EMBEDDED_KEY and (
-        kind == "maxsim" or state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY
-    )
-    effects = EFFECTS[kind] if is_included else {}
+    effects = EFFECTS[kind] if _is_included(kind) and state.get("k") in EFFECTS_HOLD else {}
     texts = {
         query: f"{effects[query]}: {shortened(query, READY_CHARACTERS)}" if query in effects else query
         for query in READY_QUERIES
@@ -140,6 +140,22 @@ def _ready_made() -> None:
     )
 
 
+def _is_included(kind: StageKind) -> bool:
+    """Whether what was measured for this page holds: with the included models, the demo corpus and the default length."""
+    scorer = EMBEDDED_CROSS_ENCODER_KEY if kind == "rerank" else state.get("cross_encoder")  # MaxSim needs none
+    chosen = (state.get("model"), state.get("cross_encoder"), state.get("corpus"), state.get("max_length"))
+    return chosen == (EMBEDDED_KEY, scorer, state.default("corpus"), state.default("max_length"))
+
+
+def _included_note(kind: StageKind, k: int) -> str:
+    """What is known of the included cross-encoder, as far as it holds for the session's choices."""
+    if kind != "rerank" or state.get("cross_encoder") != EMBEDDED_CROSS_ENCODER_KEY:
+        return ""
+    if not _is_included(kind):
+        return TRAINED_NOTE
+    return MEASURED_NOTE + (EFFECTS_NOTE if k in EFFECTS_HOLD else "") + TRAINED_NOTE
+
+
 def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
     """The rows of the sentences that belong to the query, and of those marked as relevant on the Search page."""
     judged = marks.judgements(corpus).of(query)
@@ -148,7 +164,7 @@ def _correct_answers(corpus: Corpus, query: str) -> frozenset[int]:
 
 def _kinds(orders: _TwoOrders) -> list[Kind]:
     corpus = orders.corpus
-    topics = next((corpus.columns[name] for name in TAGS if name in corpus.columns), None)
+    topics = current.topics(corpus)
     wanted = set() if topics is None else {topics[row] for row in orders.correct}
     return [
         "correct" if row in orders.correct else "topic" if topics is not None and topics[row] in wanted else "other"
@@ -173,7 +189,7 @@ def _message(orders: _TwoOrders) -> str:
             f"The correct answer is not among the first {len(before)} hits: re-ranking cannot find it. Increase k, or "
             "improve the first stage."
         )
-    old, new = moves[0] if len(moves) == 1 else min(moves, key=lambda move: move[1])
+    old, new = map(min, zip(*moves, strict=True))  # the best one before and the best one after can be two
     subject = "Correct answer" if len(orders.correct) == 1 else "Best correct answer"
     if old == new:
         return f"{subject}: stays at rank {new}."
@@ -185,7 +201,6 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
     first, second = "vectors", "cross-encoder" if stage.kind == "rerank" else "MaxSim"
     texts = [corpus.texts[row] for row in reranked.rows]
     table = _table(orders)
-    is_included = stage.kind == "rerank" and stage.backend.spec.key == EMBEDDED_CROSS_ENCODER_KEY
     with left:
         figures.figure(
             charts.rank_changes(reranked.before, _kinds(orders), texts, first=first, second=second),
@@ -198,9 +213,7 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
         note += (
             f"{len(corpus):,} sentences (layer {orders.found.layer}, {POOLING_NAMES[orders.found.pooling]}, cosine)."
         )
-        if is_included:
-            note += INCLUDED_NOTE
-        st.caption(note)
+        st.caption(note + _included_note(stage.kind, state.get("k")))
         strong = charts.strong_lines(reranked.before, _kinds(orders))
         others = ""
         if len(strong) < len(texts):
@@ -216,7 +229,7 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
             stacked=True,
         )
     with right:
-        if is_included and not state.get("corpus"):
+        if stage.kind == "rerank" and _is_included(stage.kind):
             st.markdown(ONE_QUERY)
         figures.whole_texts(table[["now", "before", "text"]], key="rerank_table")
 

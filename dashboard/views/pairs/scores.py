@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -23,7 +22,7 @@ from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import embedding, progress, reranking
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.threshold import Confusion, ThresholdAnalysis
+    from dashboard.jobs.reranking import SecondStage
 
 MOST_DOCUMENTS = 5_000
 FEW_HITS = 10  # whose topics are counted to find the query's
-TAGS = ("topic", "label", "category")  # columns that may name a document's topic
 MOST_TOPICS = 200  # with more different values a column is no list of topics
 SCALE_NAMES = {"logit": "Raw logit", "sigmoid": "Sigmoid", "softmax": "Softmax"}
 RELEVANT_BY = {"topic": "Same topic", "own": "Its own document", "marks": "Marks on Search"}
@@ -81,17 +80,18 @@ def scores(backend: Backend) -> None:
     if not query.strip():
         st.info("**No query yet.** Type a few words.", icon=":material/edit:")
         return
-    scorer = model_gate.cross_encoder()
-    if scorer is None:
+    stage = reranking.cross_encoder()
+    if stage is None:
         return
+    scorer, label = stage.backend, stage.label or 0
     with panel:
-        scale, label = _scale(scorer)
+        scale = _scale(stage)
     cosines = _cosines(backend, corpus, query)
     if cosines is None:
         return
     relevant, meaning = _relevant(corpus, query, relevant_by, cosines, panel)
     rows = _chosen_rows(cosines, min(int(state.get("scored_documents")), len(corpus)))
-    logits = _logits(scorer, corpus, query, rows)
+    logits = _logits(stage, corpus, query, rows)
     if logits is None:
         return
     values = pair_scales.on_scale(logits, scale)[:, label]
@@ -178,7 +178,7 @@ def _relevant_by(corpus: Corpus) -> str:
         key: name
         for key, name in RELEVANT_BY.items()
         if key == "marks"
-        or (key == "topic" and _topics(corpus) is not None)
+        or (key == "topic" and current.topics(corpus, MOST_TOPICS) is not None)
         or (key == "own" and current.query_column(corpus) is not None)
     }
     return controls.pick(
@@ -192,15 +192,9 @@ def _relevant_by(corpus: Corpus) -> str:
     )
 
 
-def _topics(corpus: Corpus) -> Sequence[str] | None:
-    """The topic of each document, if the corpus has a column for it."""
-    columns = (corpus.columns[name] for name in TAGS if name in corpus.columns)
-    return next((column for column in columns if len(set(column)) <= MOST_TOPICS), None)
-
-
-def _scale(scorer: Backend) -> tuple[Scale, int]:
-    """The chosen scale, and the number of the label."""
-    labels = scorer.pair_labels()
+def _scale(stage: SecondStage) -> Scale:
+    """The chosen scale; with it the label is chosen, where there are several."""
+    labels = stage.backend.pair_labels()
     offered: dict[str, str] = {name: SCALE_NAMES[name] for name in pair_scales.scales_for(len(labels))}
     scale = controls.choice(
         "score_scale",
@@ -211,12 +205,8 @@ def _scale(scorer: Backend) -> tuple[Scale, int]:
         default="logit",
         after_change=_new_threshold,
     )
-    label = labels[0]
-    if len(labels) > 1:
-        default = next((name for name in labels if name.lower() in reranking.RANKED_BY), labels[0])
-        names = {name: name for name in labels}
-        label = controls.pick("score_label", "Label", names, default=default, after_change=_new_threshold)
-    return cast("Scale", scale), labels.index(label)
+    reranking.label_choice(stage, after_change=_new_threshold)
+    return cast("Scale", scale)
 
 
 def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32 | None:
@@ -224,8 +214,7 @@ def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32 | None:
     index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "pairs")
     if index is None:
         return None
-    layer, poolings = index.info.options.layers[-1], index.info.options.poolings
-    pooling = backend.own_pooling if backend.own_pooling in poolings else poolings[0]
+    layer, pooling = reranking.cell_of(backend, index)
     vectors = caching.query_vectors(backend, (query,), index.info)
     return index.engine(layer, pooling).scores(vectors[layer, pooling][0], "cosine")
 
@@ -248,7 +237,7 @@ def _relevant(
             "Relevant are the documents that you marked with ✓ for this query on the Search page; all others count as "
             "not relevant.",
         )
-    topics = _topics(corpus) or ()
+    topics = current.topics(corpus, MOST_TOPICS) or ()
     likely = Counter(topics[row] for row in (own or top(cosines, FEW_HITS).tolist()))
     names = sorted(set(topics))
     with panel:
@@ -275,23 +264,23 @@ def _chosen_rows(cosines: Float32, count: int) -> Int64:
     return np.sort(np.concatenate([first, sample]))
 
 
-def _logits(scorer: Backend, corpus: Corpus, query: str, rows: Int64) -> Float32 | None:
+def _logits(stage: SecondStage, corpus: Corpus, query: str, rows: Int64) -> Float32 | None:
     """The logits of the query with each document, float32 [document, label]; None while they are computed."""
-    documents, length = [corpus.texts[row] for row in rows], controls.length_for(scorer)
+    scorer, documents = stage.backend, [corpus.texts[row] for row in rows]
+    chosen = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
+    key = ("pair logits", scorer.spec.key, scorer.revision, corpus.content_hash, query, chosen, stage.max_length)
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
         return read_only(
             scorer.pair_logits(
                 [query] * len(documents),
                 documents,
-                max_length=length,
+                max_length=stage.max_length,
                 progress=report_progress,
-                is_cancelled=is_cancelled,
+                is_cancelled=reranking.unless_left(key, is_cancelled),
             )
         )
 
-    chosen = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
-    key = ("pair logits", scorer.spec.key, scorer.revision, corpus.content_hash, query, chosen, length)
     reranking.stop_previous("scores", key)
     return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 

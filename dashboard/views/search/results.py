@@ -19,7 +19,7 @@ from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from dashboard import caching, state
-from dashboard.corpora import marks
+from dashboard.corpora import current, marks
 from dashboard.jobs import rankers, reranking
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import (
@@ -86,7 +86,6 @@ TRAINED_MAX_SIM = (
     "are its own token vectors, and not hidden states."
 )
 TIE = 1e-6  # scores of a word ranking that differ by less are equal
-TAGS = ("topic", "label", "category")  # columns shown with a hit
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +409,8 @@ def _tied(scores: np.ndarray, best: np.ndarray) -> tuple[int, int]:
 
 
 def _tag(corpus: Corpus, row: int) -> str:
-    return next((corpus.columns[name][row] for name in TAGS if name in corpus.columns), "")
+    topics = current.topics(corpus)
+    return "" if topics is None else topics[row]
 
 
 def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:

@@ -8,30 +8,27 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from components.charts import matrices
 from components.retrieval.search import words
-from components.retrieval.search.rerank import trained_scores
 from dashboard import caching, navigation, pair_links, state
-from dashboard.ui import controls, figures, messages, token_matches
+from dashboard.ui import controls, messages, token_matches
 from dashboard.views.search import splade
 
 if TYPE_CHECKING:
     from components.analysis.similarity.late_interaction import MaxSim
     from components.model.backend import Backend
-    from components.model.files.sentence_config import Role
     from components.model.trace import TokenizedSentence
     from components.retrieval.search.splade import SpladeRanker
     from dashboard.views.search.request import SearchRequest
 
 
 MOST_CHARACTERS = 15_000
-ROLES: tuple[Role, Role] = ("query", "document")
 
 
 def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: Backend | None = None) -> None:
     """The explanation of the hit that was clicked, if any.
 
-    `of_splade` is the SPLADE ranking that the hits are compared with, and `trained` the late-interaction model.
+    `of_splade` is the SPLADE ranking that the hits are compared with, and `trained` the late-interaction model that they are
+    compared by; without it, the page's own model is explained by its trained vectors if it has some.
     """
     backend, corpus, query, row = request.backend, request.corpus, request.query, request.explained
     if row is None:
@@ -45,10 +42,14 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         if of_splade is not None:
             splade.explanation(of_splade, query, corpus.texts[row], row)
-        if trained is not None:
-            _trained_matrix(trained, query, corpus.texts[row][:MOST_CHARACTERS])
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]
+        if is_cut := token_matches.cut_note(corpus.texts[row], MOST_CHARACTERS):
+            st.caption(is_cut)
+        if trained is None and backend.late_interaction is not None:
+            trained = backend
+        if trained is not None:
+            _trained_matrix(trained, query, text)
         _links(request, row, text)
         matches = token_matches.of_texts(backend, query, text, request.layer, request.max_length)
         if matches is None:
@@ -69,8 +70,8 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
             matches,
             f"Query and sentence, layer {layer}",
             key="why_matrix",
-            message=f"MaxSim, the sum of each query token's best cosine, is {similarity.total:.2f}; the mean of these cosines "
-            f"is {similarity.mean:.2f}. {unrelated}",
+            message=f"MaxSim{' of the hidden states' if backend.late_interaction is not None else ''}, the sum of each query "
+            f"token's best cosine, is {similarity.total:.2f}; the mean of these cosines is {similarity.mean:.2f}. {unrelated}",
             read="Every row is a query token; its brightest cell is the document token that matches it best ([Khattab and "
             "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
             not_shown="How the hit was found: the search compares one vector per sentence. MaxSim is also one-sided: it "
@@ -92,44 +93,16 @@ def _links(request: SearchRequest, row: int, text: str) -> None:
 
 def _trained_matrix(backend: Backend, query: str, text: str) -> None:
     """The comparison of the token vectors that a model was trained to give."""
-    length, trained = controls.length_for(backend), backend.late_interaction
-    vectors, pieces = [], []
-    for part, role in ((query, ROLES[0]), (text, ROLES[1])):
-        vectors.append(caching.trained_token_vectors(backend, part, role, length))
-        of_text, positions = backend.multi_vector_pieces(part, role, max_length=length)
-        pieces.append([f"{position} {piece[:24]}" for position, piece in zip(positions, of_text, strict=True)])
-    if not len(vectors[0]) or not len(vectors[1]) or trained is None:
-        st.info("The query or the sentence has no token with a vector: there is nothing to compare.")
-        return
-    products = vectors[0] @ vectors[1].T  # [query token, sentence token]
-    (score,) = trained_scores(backend, vectors[0], vectors[1:])
-    expansion = trained.readings["query"].expansion
-    message = (
-        f"MaxSim by {messages.escape(backend.spec.title)} is {score:.2f}: the best product of each of the query's "
-    )
-    message += f"{len(products)} token vectors, " + ("on average." if trained.is_mean else "added up.")
-    if expansion is not None:
-        added = messages.escape(backend.tokenization.vocabulary[expansion.token])
-        message += f" The model fills the query up with {added}, whose vectors count too."
-    figures.figure(
-        matrices.token_matrix(
-            products,
-            pieces[0],
-            pieces[1],
-            f"Token vectors of {backend.spec.title}",
-            rows="query token",
-            columns="sentence token",
-            value="dot product",
-            show_values=len(pieces[1]) <= 12 and len(pieces[0]) <= 12,
-        ),
-        key="trained_matrix",
-        alt=f"Dot products of {len(pieces[0])} query token vectors with {len(pieces[1])} of the sentence",
-        message=message,
-        read="Every row is a token of the query as the model reads it, special tokens included; its brightest cell counts. The "
-        "model was trained to compare these vectors ([Khattab and Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
-        not_shown="Tokens without a vector, such as punctuation marks of the sentence. What follows compares hidden states.",
-        table=lambda: pd.DataFrame(products.round(4), columns=pieces[1]).assign(query=pieces[0])[["query", *pieces[1]]],
-    )
+    matches = token_matches.of_trained_vectors(backend, query, text, controls.length_for(backend))
+    if matches is not None:
+        token_matches.trained_figure(
+            matches,
+            key="trained_matrix",
+            message=matches.message,
+            read=token_matches.TRAINED_READ,
+            not_shown="Tokens without a vector, such as punctuation marks of the sentence. What follows compares hidden "
+            "states.",
+        )
 
 
 def _marked(similarity: MaxSim, hit: TokenizedSentence, prompt_length: int) -> None:

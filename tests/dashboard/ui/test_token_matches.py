@@ -10,6 +10,7 @@ import pytest
 from components.model.backend import Backend
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard.ui import token_matches
+from tests.components.model.embedding.test_sparse_and_multi_vectors import save_pylate
 from tests.tiny import save_tiny
 
 
@@ -28,3 +29,22 @@ def test_the_sum_shown_is_the_score(tmp_path: Path, layer: int | None, max_lengt
     assert matches.layer == (backend.facts.layers if layer is None else layer)
     assert matches.document.text[matches.prompt_length :] == document
     assert [matches.query.tokens[place].piece for place in matches.similarity.query_positions] == ["the", "cat", "sat"]
+
+
+def test_trained_vectors_add_up_to_the_score_and_hidden_states_do_not(tmp_path: Path) -> None:
+    backend = Backend.load(str(save_pylate(tmp_path / "pylate", document_length=12)), device_name="cpu")
+    query, document = "the dog in a hat", "the dog ran on the bank"
+    (score,) = late_interaction_scores(backend, query, [document], backend.facts.layers)
+    matches = token_matches.of_trained_vectors(backend, query, document)
+    assert matches is not None
+    assert matches.products.shape == (len(matches.query_pieces), len(matches.document_pieces))
+    assert matches.products.max(axis=1).sum() == pytest.approx(float(score), abs=1e-4)
+    assert f"is {score:.2f}: the best product" in matches.message
+    hidden = token_matches.of_texts(backend, query, document)
+    assert hidden is not None
+    assert hidden.similarity.total != pytest.approx(float(score), abs=0.01)
+
+
+def test_only_a_text_that_was_cut_has_a_note() -> None:
+    assert token_matches.cut_note("four", 4) == ""
+    assert "has 5 characters, of which only the first 4 are explained" in token_matches.cut_note("fifth", 4)

@@ -15,7 +15,7 @@ from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.search.splade import SpladeIndex
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.search import splade
+from dashboard.views.search import splade, why
 from tests.components.model.embedding.test_pair_scores import save_cross_encoder
 from tests.components.model.embedding.test_sparse_and_multi_vectors import save_multi, save_pylate, save_sparse
 from tests.dashboard.conftest import Open, figures, settled, texts
@@ -149,6 +149,19 @@ def test_search_by_trained_token_vectors(open_page: Open, small: Corpus, multi: 
     assert_hits(app, multi_scores(multi, (QUERY,), small.texts)[0])
     assert "was trained for it: these are its own token vectors" in texts(app)
     assert any("trained for late interaction" in item.value for item in app.markdown)
+
+
+def test_search_explains_a_late_interaction_model_by_its_trained_vectors_and_says_what_was_cut(
+    open_page: Open, small: Corpus, multi: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = {"q": QUERY, "why": "3", "corpus": current.key_of(small), "m": str(multi)}
+    app = settled(open_page("search", **address))
+    assert not app.error, texts(app)
+    assert any("Token vectors of" in figure["layout"]["title"]["text"] for figure in figures(app))
+    assert "MaxSim of the hidden states, the sum" in texts(app)
+    assert "are explained here" not in texts(app)
+    monkeypatch.setattr(why, "MOST_CHARACTERS", 9)
+    assert "only the first 9 are explained here" in texts(settled(app.run()))
 
 
 def test_search_offers_the_label_of_a_cross_encoder_with_several(

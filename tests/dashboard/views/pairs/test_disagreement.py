@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,13 @@ import pytest
 
 from components.analysis.similarity import late_interaction
 from components.model.backend import Backend
+from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import reranking
 from dashboard.views.pairs import disagreement as view
+from tests.components.model.embedding.test_sparse_and_multi_vectors import save_pylate
 from tests.dashboard.conftest import Open, figures, plain_table, settled, texts
 from tests.dashboard.test_pages import backend
 
@@ -166,3 +170,27 @@ def test_another_pair_is_chosen_and_the_caveat_stays(open_page: Open, scorer: Ba
     assert "the drops do not sum to the score" in texts(app)
     app = settled(open_page("pairs", view="disagree", nq="6", k="8", dis="900"))
     assert app.selectbox(key="w_disagreement").index == 0
+
+
+def test_a_late_interaction_model_is_explained_by_its_trained_vectors(
+    open_page: Open, scorer: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "MOST_CHARACTERS", 12)
+    pairs = (
+        ("the cat sat on the red hat", "a cat"),
+        ("money in the bank", "the bank"),
+        ("we walk by the river", "red"),
+    )
+    lines = "\n".join(json.dumps({"sentence": text, "compressed": query}) for text, query in pairs)
+    corpus = read_corpus(lines.encode(), "few.jsonl", "sentence")
+    caching.corpora().put(current.key_of(corpus), corpus)
+    folder = save_pylate(tmp_path / "pylate", document_length=12)
+    app = settled(open_page("pairs", view="disagree", corpus=current.key_of(corpus), m=str(folder)))
+    assert not app.error, texts(app)
+    (pair,) = plain_table(app).head(1).to_dict("records")
+    model = Backend.load(str(folder), device_name="cpu")
+    (score,) = late_interaction_scores(model, pair["query"], [pair["document"][:12]], model.facts.layers)
+    shown = np.asarray(figures(app)[0]["data"][0]["z"], float)
+    assert shown.max(axis=1).sum() == pytest.approx(float(score), abs=1e-3)
+    assert "did not rank by this figure" in texts(app)
+    assert "only the first 12 are explained here" in texts(app)

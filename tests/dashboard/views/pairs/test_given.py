@@ -84,6 +84,13 @@ def test_a_wrong_score_is_called_wrong(open_page: Open) -> None:
     assert app.query_params["pq"] in ("The bottle is not empty.", ["The bottle is not empty."])
 
 
+def test_equal_scores_are_not_called_wrong(open_page: Open) -> None:
+    app = open_page("pairs", pr="Bees find their way by the sun.", po="Bees find their way by the sun.")
+    assert "**both documents get the same score**, to two decimals" in texts(app)
+    assert "the model is wrong" not in texts(app)
+    assert "higher score" not in texts(app)
+
+
 def test_the_model_fails_clearly_on_the_example_of_shared_words(open_page: Open, scorer: Backend) -> None:
     query, *documents = given.TRIPLES["Shared words mislead"]
     relevant, other = scorer.score_pairs([query] * 2, documents)

@@ -11,6 +11,7 @@ import pytest
 from sklearn.model_selection import train_test_split
 from streamlit.testing.v1 import AppTest
 
+from components.errors import InputError
 from components.model.backend import Backend
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
@@ -90,7 +91,7 @@ def test_the_learnt_ranking_stands_beside_the_others(page: AppTest) -> None:
     answer = next(str(item.value) for item in page.markdown if "Learnt MAP" in str(item.value))
     assert f"Learnt MAP {values['Learnt: [CLS] layer 6']:.1f} %: better than" in answer
     for name, shown in (("Cosine: [CLS] layer 6", "plain cosine"), ("BM25", "BM25"), ("By chance", "chance")):
-        assert f"{shown} ({values[name]:.1f} %)" in answer
+        assert f"{shown} ({values[name]:.1f})" in answer
     table = next(plain_table(page, number) for number, each in enumerate(page.table) if "ranking" in each.value)
     assert list(table["ranking"]) == sorted(values, key=values.__getitem__, reverse=True)
     assert {name: float(value) for name, value in zip(table["ranking"], table["MAP"], strict=True)} == pytest.approx(
@@ -210,6 +211,22 @@ def test_what_takes_too_much_memory_is_refused_before_any_pass(
     app = settled(open_page("pairs", view="learnt", lr="together", lk="4", lo="2"))
     assert "This view uses at most" in texts(app)
     assert backend().forward_passes == before
+
+
+def test_scores_that_take_too_much_memory_are_refused_before_they_are_put_together(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert learnt_ranking.choosing_bytes(2_000, 400_000) > 10e9
+    with pytest.raises(InputError, match="2,000 queries"):
+        learnt_rankers.check_choosing(2_000, 400_000)
+    learnt_rankers.check_choosing(2_000, learnt_ranking.MOST_DOCUMENTS)
+    monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 10)
+    made: list[int] = []
+    monkeypatch.setattr(learnt_ranking, "random_means", lambda *arguments, **options: made.append(1))
+    app = settled(open_page("pairs", view="learnt", lk="5", lo="3"))
+    assert "of memory" in texts(app)
+    assert "Choose fewer queries or candidates" in texts(app)
+    assert not made
 
 
 def test_the_vectors_of_two_models_are_kept() -> None:

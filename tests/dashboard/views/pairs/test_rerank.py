@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.jobs import Cancelled
 from components.model.backend import Backend
-from components.retrieval.search.rerank import late_interaction_scores
+from components.retrieval.search.rerank import in_order_of, late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import reranking
@@ -223,3 +223,45 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
     finally:
         gate.set()
     settled(app)
+
+
+def test_of_two_correct_answers_the_best_before_and_the_best_after_are_compared() -> None:
+    """1 goes to 5, and 3 to 2: the best is now 2, which is worse than before."""
+    reranked = in_order_of(np.array([0, 5, 4, 3, 2], np.float32), np.arange(5))
+    unused: Any = None
+    orders = view._TwoOrders(current.demo(), "query", unused, unused, reranked, unused, frozenset({0, 2}))
+    assert orders.moves == [(3, 2), (1, 5)]
+    assert view._message(orders) == "Best correct answer: from rank 1 down to 2."
+
+
+@pytest.mark.parametrize(
+    "address",
+    [{"k": "9"}, {"k": "21"}, {"len": "16"}, {"m": "google-bert/bert-base-uncased"}],
+    ids=["fewer", "more", "a shorter length", "another model"],
+)
+def test_effects_are_promised_only_where_they_hold(open_page: Open, scorer: Backend, address: dict[str, str]) -> None:
+    for kind in ("rerank", "maxsim"):
+        app = open_page("pairs", view="rerank", by=kind, q="", **address)
+        rows = [row for row in app.button_group if row.key == "w_ready_pair_query"]
+        assert all(tuple(row.options) == view.READY_QUERIES for row in rows)
+        assert rows or "m" in address  # without the model the page ends above
+
+
+def test_what_was_measured_is_said_only_of_what_it_was_measured_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"model": view.EMBEDDED_KEY, "cross_encoder": view.EMBEDDED_CROSS_ENCODER_KEY, "corpus": ""}
+    chosen: dict[str, Any] = {}
+    monkeypatch.setattr(view.state, "get", lambda name: (own | chosen).get(name))
+    assert view._included_note("rerank", 10) == view.MEASURED_NOTE + view.EFFECTS_NOTE + view.TRAINED_NOTE
+    assert view._included_note("rerank", 21) == view.MEASURED_NOTE + view.TRAINED_NOTE
+    assert view._included_note("maxsim", 10) == ""
+    assert view._is_included("maxsim")
+    for name, value in {"model": "org/other", "corpus": "0" * 32, "max_length": 16}.items():
+        chosen.clear()
+        chosen[name] = value
+        assert view._included_note("rerank", 10) == view.TRAINED_NOTE
+        assert not view._is_included("maxsim")
+    chosen.clear()
+    chosen["cross_encoder"] = "org/other"
+    assert view._included_note("rerank", 10) == ""
+    assert not view._is_included("rerank")
+    assert view._is_included("maxsim")

@@ -37,7 +37,7 @@ from components.model.trace import Pooling, TokenizedSentence
 Reference = Literal["unknown", "mask", "padding", "mean"]
 REFERENCES: tuple[Reference, ...] = ("unknown", "mask", "padding", "mean")
 DEFAULT_STEPS = 30
-MOST_STEPS = 200
+MOST_STEPS = 100
 MOST_TOKENS = 128  # of a text: the work grows with the square of their number
 _BATCH_TOKENS = 1_024  # in one batch: as long as others wait for the lock
 

@@ -73,7 +73,7 @@ def draw(backend: Backend) -> None:
 
     key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length, from_both)
     title = f"Removing the words of {pair.names[0]} and {pair.names[1]}"
-    found = progress.prepared(key, title, compare, "deletion", "removing words", "texts")
+    found = progress.latest(key, title, compare, "deletion", "removing words", "texts", view="methods")
     if found is None:
         return
     without_words = [name for name, count in zip(pair.names, found.pair.counts, strict=True) if not count]

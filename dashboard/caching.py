@@ -456,9 +456,15 @@ def preparations() -> Jobs:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def explanations() -> Jobs:
+    """What the page Why computes of texts: splits, deletion curves, edits, cosines of pairs, probes; mostly kilobytes each."""
+    return Jobs(queue(), "preparation", keep=512, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def interventions() -> Jobs:
     """Experiments in which activations are replaced; those of a pair of sentences take up to some megabytes."""
-    return Jobs(queue(), "preparation", keep=64, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+    return Jobs(queue(), "preparation", keep=256, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -13,6 +13,7 @@ from typing import Any
 from components.analysis.attention.head_patterns import PATTERNS
 from components.analysis.maps.projection import METHODS, METRICS, MapOptions
 from components.analysis.pair_scales import SCALES
+from components.analysis.why.patch_codes import is_code
 from components.model.catalog import (
     EMBEDDED_CROSS_ENCODER_KEY,
     EMBEDDED_KEY,
@@ -196,18 +197,13 @@ def _parse_runs(values: list[str]) -> tuple[str, ...]:
 
 
 def _parse_patches(values: list[str]) -> tuple[str, ...]:
-    """Codes of activations, as components.analysis.why.patching.Patch has them: "t4.2", "h3.5", "a2", "f2"."""
+    """Codes of activations, as components.analysis.why.patch_codes.Patch has them: "t4.2", "h3.5", "a2", "f2"."""
     if len(values) > MOST_PATCHES:
         raise ValueError(f"there are more than {MOST_PATCHES}")
     for value in values:
-        if not is_patch(value):
+        if not is_code(value):
             raise ValueError("it names no activation")
     return tuple(dict.fromkeys(values))
-
-
-def is_patch(code: str) -> bool:
-    """Whether a text is the code of an activation."""
-    return re.fullmatch(r"[th][0-9]{1,3}\.[0-9]{1,3}|[af][0-9]{1,3}", code) is not None
 
 
 def _parse_corpus(values: list[str]) -> str:
@@ -225,6 +221,7 @@ def _layers_view() -> Setting:
 
 MOST_RUNS = 24
 MOST_PATCHES = 12  # made together
+MOST_EXPERIMENT_SEED = 9_999
 LEAST_RUN_CANDIDATES, MOST_RUN_CANDIDATES = 2, 1_000  # of a query that a run re-ranks
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
@@ -450,7 +447,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("experiment_values", "xa", ("patch", "zero", "mean", "resample"), WHY, words="values put into B"),
     _choice("experiment_outcome", "xo", ("cosine", "score", "rank"), WHY, words="outcome"),
     _choice("experiment_numbers", "xv", ("share", "change"), WHY, words="numbers of the map"),
-    _number("experiment_seed", "xs", 0, 9_999, WHY, words="seed"),
+    _number("experiment_seed", "xs", 0, MOST_EXPERIMENT_SEED, WHY, words="seed"),
     Setting("patches", "xp", (), _parse_patches, lambda value: list(value), WHY),
     _choice("deletion_order", "del", ("first", "last"), WHY, words="order of removal"),
     _choice("deletion_from", "from", ("one", "both"), WHY, words="texts that lose words"),

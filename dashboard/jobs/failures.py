@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from components.arrays import Float32, Int64
+from components.analysis.similarity.baseline import sample_of_rows
+from components.arrays import Float32
 from components.jobs import part_of
 from components.model.trace import Pooling
 from components.retrieval.failures import causes, edits, failed_queries, hubness
@@ -16,7 +17,7 @@ from components.retrieval.failures.edits import EditSearch, Embedding
 from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import embedding, progress, reranking
+from dashboard.jobs import embedding, progress
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from dashboard.jobs.embedding import EmbedRequest
 
 MOST_QUERIES = 5_000  # a seeded sample of this many says how often each text is found
-SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,18 @@ class Searched:
         return self.request.query_options(options).prompt, options.prompt
 
 
+class TriedEdits(NamedTuple):
+    """The edits of a query; if none of them helps, those of the right text too."""
+
+    by_query: EditSearch
+    by_text: EditSearch | None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the listed texts take, in bytes."""
+        return self.by_query.nbytes + (0 if self.by_text is None else self.by_text.nbytes)
+
+
 def searched_corpus(corpus: Corpus) -> SearchedCorpus:
     """The session's corpus as texts and queries, made once."""
     column = current.query_column(corpus)
@@ -103,7 +115,7 @@ def occurrences(searched: Searched, where: str = "hubness") -> Hubness | None:
     vectors = engine.vectors if queries is None else queries.engine(searched.layer, searched.pooling).vectors
 
     def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Hubness:
-        rows = sample(len(vectors))
+        rows = sample_of_rows(len(vectors), MOST_QUERIES)
         own = rows if queries is None else None
         chosen = np.asarray(vectors[rows], np.float32)
         return hubness.k_occurrence(chosen, engine, hubness.FIRST_HITS, own, report_progress, is_cancelled)
@@ -111,13 +123,6 @@ def occurrences(searched: Searched, where: str = "hubness") -> Hubness | None:
     title = f"Counting in how many of {min(len(vectors), MOST_QUERIES):,} queries' first {hubness.FIRST_HITS} hits each text is"
     key = ("k-occurrence", *searched.key)
     return progress.prepared(key, title, count, where, "counting the hits", "queries", caching.evaluations())
-
-
-def sample(count: int) -> Int64:
-    """All of so many rows, or a seeded sample of MOST_QUERIES of them, in order."""
-    if count <= MOST_QUERIES:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(SEED).permutation(count)[:MOST_QUERIES])
 
 
 def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Causes, Causes] | None:
@@ -142,9 +147,7 @@ def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Cause
     )
 
 
-def edits_of(
-    searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]
-) -> tuple[EditSearch, EditSearch | None] | None:
+def edits_of(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]) -> TriedEdits | None:
     """The edits of a query that help; if there are none, those of the right text too.
 
     None while they are tried, with the progress drawn. The search for edits of another query that this session began
@@ -156,16 +159,15 @@ def edits_of(
     of_texts = Embedding(backend, documents, searched.layer, searched.pooling)
     right_text, vector = searched.corpus.documents.texts[placed.row], searched.vector(query)
 
-    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[EditSearch, EditSearch | None]:
+    def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> TriedEdits:
         rank = edits.rank_queries(of_queries, engine, placed.row, right_rows)
         by_query = edits.query_edits(query, right_text, rank, report_progress, is_cancelled)
         if by_query.helping:
-            return by_query, None
+            return TriedEdits(by_query, None)
         rank = edits.rank_texts(of_texts, engine, vector, placed.row, right_rows)
         done = by_query.tried
         further = part_of(report_progress, done, done + edits.MOST_SINGLE)
-        return by_query, edits.text_edits(query, right_text, rank, further, is_cancelled)
+        return TriedEdits(by_query, edits.text_edits(query, right_text, rank, further, is_cancelled))
 
     key = ("edits", *searched.key, backend.revision, query, placed.row, tuple(right_rows))
-    reranking.stop_previous("edits", key)
-    return progress.prepared(key, "Trying edits of the query", seek, "edits", "trying edits", "edits")
+    return progress.latest(key, "Trying edits of the query", seek, "edits", "trying edits", "edits", view="debugger")

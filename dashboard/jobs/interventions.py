@@ -6,19 +6,20 @@ Their results hold arrays and no model, so that a model that is dropped can be f
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from components.analysis.why import patching
-from components.analysis.why.patching import FromSentence, Means, Patch, Zeros
+from components.analysis.why.patching import FromSentence, Means, SampleMeans, Zeros
 from components.errors import InputError
 from components.jobs import Cancelled
 from dashboard import caching
 from dashboard.jobs import progress
 
 if TYPE_CHECKING:
+    from components.analysis.why.patch_codes import Patch
     from components.analysis.why.patching import Alignment, Source
     from components.arrays import Float32
     from components.jobs import IsCancelled, ReportProgress
@@ -84,14 +85,15 @@ class Ready:
 def ready(experiment: Experiment, where: str) -> Ready | None:
     """Tokens, activations and outputs of an experiment's sentences; None while they are computed, with the progress drawn.
 
-    Raises InputError for sentences that are too long.
+    Raises InputError for sentences that are too long, and for a mean that the sample does not have.
     """
     a, b = experiment.tokens(experiment.a), experiment.tokens(experiment.b)
     means = None
     if experiment.values == "mean":
-        means = _means(experiment, b, where)
-        if means is None:
+        sample = _means(experiment, where)
+        if sample is None:
             return None
+        means = sample.of(b)
 
     def prepare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Ready:
         source, other, nbytes = _source(experiment, a, b, means)
@@ -101,12 +103,13 @@ def ready(experiment: Experiment, where: str) -> Ready | None:
             rows.append(_output(experiment, tokens))
         return Ready(a, b, patching.align_tokens(a, b), source, np.concatenate(rows), other, nbytes)
 
-    return progress.prepared(
+    return progress.latest(
         ("sentences", experiment.key),
         "Reading the sentences",
         prepare,
         f"read_{where}",
         doing="reading the sentences",
+        view=("experiment", experiment.key),
         jobs=caching.interventions(),
     )
 
@@ -121,13 +124,14 @@ def results(
         return patching.measured(backend, sentence, source, patches, pooling, report_progress, is_cancelled)
 
     codes = tuple(tuple(patch.code for patch in together) for together in patches)
-    return progress.prepared(
+    return progress.latest(
         ("experiments", experiment.key, codes),
         title,
         run,
         where,
         doing="replacing activations",
         unit="experiments",
+        view=("experiment", experiment.key),
         jobs=caching.interventions(),
     )
 
@@ -143,7 +147,7 @@ def _source(
 ) -> tuple[Source, str, int]:
     """Where the values come from, the sentence drawn for them if one was, and the size in bytes."""
     if means is not None:
-        return replace(means, sentence=b), "", 0  # the sample's own job keeps the arrays
+        return means, "", 0  # the sample's own job keeps the arrays
     backend = experiment.backend
     if experiment.values == "patch":
         own = backend.activations(a)
@@ -164,10 +168,10 @@ def _of_sample(experiment: Experiment, text: str) -> TokenizedSentence:
     return experiment.backend.tokenize([text], [pair], experiment.backend.own_max_length)[0]
 
 
-def _means(experiment: Experiment, sentence: TokenizedSentence, where: str) -> Means | None:
+def _means(experiment: Experiment, where: str) -> SampleMeans | None:
     """The mean activations of a sample of sentences, which are the same for all experiments of a model."""
 
-    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Means:
+    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SampleMeans:
         texts = caching.demo_sentences()[:SAMPLE]
 
         def sample() -> Iterator[Activations]:
@@ -177,16 +181,17 @@ def _means(experiment: Experiment, sentence: TokenizedSentence, where: str) -> M
                 yield experiment.backend.activations(_of_sample(experiment, text))
                 report_progress(number + 1, len(texts))
 
-        return patching.mean_activations(sample(), sentence)
+        return patching.mean_activations(sample())
 
     backend = experiment.backend
     pair = experiment.c if experiment.pooling is None else None
-    return progress.prepared(
+    return progress.latest(
         ("mean activations", backend.spec.key, backend.revision, str(backend.device), pair),
         f"Mean activations of {SAMPLE} sentences",
         measure,
         f"mean_{where}",
         doing="reading the sample",
         unit="sentences",
+        view=("experiment", experiment.key),  # which ends the work for another one
         jobs=caching.interventions(),
     )

@@ -24,6 +24,9 @@ LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's lis
 DRAWING = "_drawing"  # session key: how often a page's view was drawn; a bar tells by it whether its view was left
 IN_PAGE = "_jobs_in_page"  # session key: the numbers of the jobs whose progress the page itself shows
 SOMEBODY = "another person's job"
+_REQUESTED = "_jobs_requested"  # session key: (view, place) to the jobs and the key that were requested there last
+_STOPPED = "_jobs_stopped"  # session key: the keys of those that were stopped because they were no longer waited for
+_MOST_STOPPED = 16  # keys that are kept, the last ones
 BYTES = "bytes"  # the unit of downloads, shown as MB
 
 
@@ -133,6 +136,84 @@ def prepared(
     is_ready = ready(jobs, job, doing=doing, stop_key=stop_key, again_key=again_key, unit=unit)
     result: Value | None = job.result if is_ready else None
     return result
+
+
+def latest(
+    key: Hashable,
+    title: str,
+    work: Callable[[ReportProgress, IsCancelled], Value],
+    where: str,
+    doing: str,
+    unit: str = "",
+    *,
+    view: Hashable,
+    jobs: Jobs | None = None,
+) -> Value | None:
+    """As `prepared`, for work that is of use only while its view shows this: with another key at this place, or once the
+    view or everybody who waits is gone, it ends. `view` is that of `stop_previous`.
+    """
+    kept = caching.explanations() if jobs is None else jobs
+
+    def until_left(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Value:
+        return work(report_progress, unless_left(key, is_cancelled, kept))
+
+    stop_previous(where, key, view, kept)
+    return prepared(key, title, until_left, where, doing, unit, kept)
+
+
+def unless_left(key: Hashable, is_cancelled: IsCancelled, jobs: Jobs | None = None) -> IsCancelled:
+    """Whether the job of a key was stopped; ends it too once everybody who waits for it has gone."""
+    kept = caching.preparations() if jobs is None else jobs
+
+    def is_over() -> bool:
+        if is_cancelled():
+            return True
+        job = kept.find(key)
+        return job is not None and kept.end_if_left(job)
+
+    return is_over
+
+
+def stop_previous(where: str, key: Hashable, view: Hashable = "", jobs: Jobs | None = None) -> None:
+    """Stop the jobs that this session requested before and no longer waits for; the job of `key` in `jobs` comes next.
+
+    These are the last one of this place, unless it is that of `key`, and those of the views that were left: `view` names
+    the view of several places, and is the place by default. `jobs` are the preparations by default.
+    """
+    kept = caching.preparations() if jobs is None else jobs
+    here = (view or where, where)
+    requested = _requested()
+    _stop([place for place in requested if place == here or place[0] != here[0]], key)
+    requested[here] = (kept, key)
+    stopped: dict[Hashable, None] = st.session_state.setdefault(_STOPPED, {})
+    again = kept.find(key) if key in stopped else None
+    stopped.pop(key, None)
+    if again is not None:  # the person did not press Stop: it may start again
+        kept.forget(again, caching.person())
+
+
+def stop_requested() -> None:
+    """Stop all jobs for which `stop_previous` was called: the view that showed them was left."""
+    _stop(list(_requested()), None)
+
+
+def _requested() -> dict[tuple[Hashable, str], tuple[Jobs, Hashable]]:
+    requested: dict[tuple[Hashable, str], tuple[Jobs, Hashable]] = st.session_state.setdefault(_REQUESTED, {})
+    return requested
+
+
+def _stop(places: list[tuple[Hashable, str]], key: Hashable) -> None:
+    """Take this session off the jobs of these places, except that of `key`."""
+    requested, person = _requested(), caching.person()
+    stopped: dict[Hashable, None] = st.session_state.setdefault(_STOPPED, {})
+    for jobs, previous in [requested.pop(place) for place in places]:
+        job = None if previous == key else jobs.find(previous)
+        if job is not None and not job.finished.is_set() and not job.is_stopped_for(person):
+            jobs.stop(job, person)
+            stopped.pop(previous, None)
+            stopped[previous] = None
+            for oldest in list(stopped)[:-_MOST_STOPPED]:
+                del stopped[oldest]
 
 
 def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Callable[[], None]) -> None:

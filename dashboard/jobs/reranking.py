@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import streamlit as st
 
 from components.arrays import read_only
 from components.retrieval.search.query import query_vectors
@@ -19,6 +18,7 @@ from components.retrieval.search.rerank import late_interaction_scores, max_sim_
 from dashboard import caching, state
 from dashboard.jobs import embedding, progress
 from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.progress import stop_previous, unless_left
 from dashboard.ui import controls, model_gate
 from dashboard.ui.wording import counted
 
@@ -39,9 +39,6 @@ MOST_CANDIDATES = (
 RANKED_BY = {"entailment", "relevant"}  # labels that rank, where a head has several; in lower case
 SCORED_TOGETHER = (20, 50, MOST_CANDIDATES)  # a slider of the number of candidates moves freely within a step
 REPEATS = 3  # of what takes milliseconds
-_REQUESTED = "_rerankings"  # session key: (view, place) to the key of the job that was requested there last
-_STOPPED = "_rerankings_stopped"  # session key: the keys of the jobs that were stopped so, the last one at the end
-_MOST_STOPPED = 16
 _TRIAL_PAIRS = 48  # of the demo's sentences, on which the speed is measured
 
 
@@ -218,11 +215,14 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
     return progress.prepared(key, "Searching", search, f"retrieve_{where}", "searching the corpus")
 
 
-def scored(stage: SecondStage, corpus: Texts, query: str, rows: Int64, where: str, title: str = "") -> Scored | None:
+def scored(
+    stage: SecondStage, corpus: Texts, query: str, rows: Int64, where: str, title: str = "", view: str = ""
+) -> Scored | None:
     """The scores of candidate `rows` [candidate]; None while the second stage works, with the progress drawn.
 
     Work that this session requested here before for other candidates is stopped: a person who types a query would
-    otherwise wait for the scores of each beginning of it. `title` says what the job does, if it is not simply re-ranking.
+    otherwise wait for the scores of each beginning of it. `title` says what the job does, if it is not simply re-ranking;
+    `view` is that of `stop_previous`.
     """
     documents = [corpus.texts[row] for row in rows]
     queue = caching.queue()
@@ -238,7 +238,7 @@ def scored(stage: SecondStage, corpus: Texts, query: str, rows: Int64, where: st
         seconds = time.perf_counter() - started
         return Scored(read_only(scores), seconds, was_alone and queue.works_on_one())
 
-    stop_previous(where, key)
+    stop_previous(where, key, view)
     title = title or f"Re-ranking {counted(len(rows), 'candidate')}"
     return progress.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
 
@@ -257,45 +257,6 @@ def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k:
 def scored_together(k: int) -> int:
     """How many candidates are scored at once where k are asked for."""
     return next(count for count in SCORED_TOGETHER if count >= k)
-
-
-def unless_left(key: Hashable, is_cancelled: IsCancelled) -> IsCancelled:
-    """Whether the job of a key was stopped; ends it too once everybody who waits for it has gone."""
-    jobs = caching.preparations()
-
-    def is_over() -> bool:
-        if is_cancelled():
-            return True
-        job = jobs.find(key)
-        return job is not None and jobs.end_if_left(job)
-
-    return is_over
-
-
-def stop_previous(where: str, key: Hashable, view: str = "") -> None:
-    """Stop the jobs that this session requested before and no longer waits for; the job of `key` comes next.
-
-    These are the last one of this place, unless it is that of `key`, and those of the views that were left: `view` names
-    the view of several places, and is the place by default.
-    """
-    jobs, person = caching.preparations(), caching.person()
-    requested: dict[tuple[str, str], Hashable] = st.session_state.setdefault(_REQUESTED, {})
-    stopped: dict[Hashable, None] = st.session_state.setdefault(_STOPPED, {})
-    here = (view or where, where)
-    outdated = [place for place in requested if place == here or place[0] != here[0]]
-    for previous in {requested.pop(place) for place in outdated} - {key}:
-        job = jobs.find(previous)
-        if job is not None and not job.finished.is_set() and not job.is_stopped_for(person):
-            jobs.stop(job, person)
-            stopped.pop(previous, None)
-            stopped[previous] = None
-            for oldest in list(stopped)[:-_MOST_STOPPED]:
-                del stopped[oldest]
-    requested[here] = key
-    again = jobs.find(key) if key in stopped else None
-    stopped.pop(key, None)
-    if again is not None:  # the person did not press Stop: it may start again
-        jobs.forget(again, person)
 
 
 def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts | None:

@@ -121,7 +121,8 @@ def of_trained_vectors(
     if expansion is not None:
         added = messages.escape(backend.tokenization.vocabulary[expansion.token])
         message += f" The model fills the query up with {added}, whose vectors count too."
-    return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, *pieces, message)
+    of_query, of_document = pieces
+    return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, of_query, of_document, message)
 
 
 def trained_figure(matches: TrainedMatches, *, key: str, **arguments: Any) -> None:

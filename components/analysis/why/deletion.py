@@ -87,6 +87,14 @@ class MethodComparison:
             read_only(scores)
 
     @property
+    def nbytes(self) -> int:
+        """Memory the scores, curves and words take, in bytes; a word is some 200."""
+        curves = [*self.first.values(), *self.last.values()]
+        arrays = [*self.scores.values(), *(array for curve in curves for array in (curve.shares, curve.cosines))]
+        removed = sum(len(removal) for curve in curves for removal in curve.removals)
+        return sum(array.nbytes for array in arrays) + 8 * removed + 200 * len(self.pair.words)
+
+    @property
     def by_area(self) -> list[str]:
         """The methods that were tested, without random, the smallest area first."""
         return sorted((method for method in self.first if method != RANDOM), key=lambda name: self.first[name].area)

@@ -18,7 +18,6 @@ is enough here. It puts the model into a state that no text gives it, and later 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -26,8 +25,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
+from components.analysis.why.patch_codes import Patch
 from components.arrays import Float32, Float64, cosine, read_only
-from components.model.catalog import ModelFacts
+from components.errors import InputError
 from components.model.interventions.activations import Activations, Site
 from components.model.interventions.patched import Replacement
 from components.model.trace import Pooling, Token, TokenizedSentence
@@ -35,44 +35,13 @@ from components.model.trace import Pooling, Token, TokenizedSentence
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.catalog import ModelFacts
 
 MapKind = Literal["tokens", "heads", "parts"]
 Ablation = Literal["zero", "mean", "resample"]
 _ARRAYS = ("layers", "heads", "attention", "feed_forward")  # of Activations
 SMALL_DIFFERENCE = 0.02  # of two outcomes: shares of a smaller difference are large numbers that mean little
 NEAR = 1e-5  # of two cosines: the same text embedded twice may differ by that
-_SITES: dict[str, Site] = {"t": "layer", "h": "head", "a": "attention", "f": "feed_forward"}
-_CODE = re.compile(r"([th])([0-9]{1,3})\.([0-9]{1,3})|([af])([0-9]{1,3})")
-
-
-@dataclass(frozen=True)
-class Patch:
-    """One activation that is replaced: a token at a layer, a head, or what a part of a block adds to all tokens."""
-
-    site: Site
-    number: int  # a layer for a token, else a block
-    index: int | None = None  # the position of a token in B, or the number of a head
-
-    @property
-    def code(self) -> str:
-        """A short name: "t4.2" is token 2 at layer 4, "h3.5" head 5 of block 3, "a2" and "f2" the parts of block 2."""
-        letter = next(letter for letter, site in _SITES.items() if site == self.site)
-        return f"{letter}{self.number}" + ("" if self.index is None else f".{self.index}")
-
-    @classmethod
-    def parse(cls, code: str) -> Patch:
-        """The patch of a code. Raises ValueError."""
-        match = _CODE.fullmatch(code)
-        if match is None:
-            raise ValueError(f"{code[:20]!r} names no activation")
-        letter = match[1] or match[4]
-        return cls(_SITES[letter], int(match[2] or match[5]), None if match[3] is None else int(match[3]))
-
-    def exists(self, facts: ModelFacts, positions: Sequence[int]) -> bool:
-        """Whether a model has this activation, and for a token whether it is at one of these positions."""
-        if self.site == "layer":
-            return self.number <= facts.layers and self.index in positions
-        return self.number < facts.layers and (self.index is None or self.index < facts.heads)
 
 
 @dataclass(frozen=True)
@@ -161,7 +130,7 @@ class Zeros:
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """The mean over a sample of inputs: of each special token by itself, and of all tokens of a text."""
+    """The mean over a sample of inputs, for the tokens of B."""
 
     sentence: TokenizedSentence  # B
     means: Activations  # with the roles in the place of tokens
@@ -176,33 +145,57 @@ class Means:
         return self.means.at(site, number, head)[[self.roles.index(at[position]) for position in positions]]
 
 
+@dataclass(frozen=True, eq=False)
+class SampleMeans:
+    """The mean over a sample of inputs: of each special token by itself, and of all tokens of a text. For any sentence."""
+
+    roles: tuple[str, ...]  # every role that occurs in the sample
+    arrays: Mapping[str, Float32]  # by the field of Activations, with the roles in the place of tokens
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the arrays take, in bytes."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def of(self, sentence: TokenizedSentence) -> Means:
+        """The means in the place of a sentence's tokens. Raises InputError for a token whose role is not in the sample."""
+        missing = [
+            token.piece for token, role in zip(sentence.tokens, _roles(sentence), strict=True) if role not in self.roles
+        ]
+        if missing:
+            raise InputError(
+                f"No sentence of the sample has a token in the place of “{missing[0]}”.",
+                "A mean is taken over the tokens that play the same part in other sentences.",
+                "Choose something else to put into B, or another sentence.",
+            )
+        return Means(sentence, Activations(sentence, **self.arrays), self.roles)
+
+
 def _roles(sentence: TokenizedSentence) -> list[str]:
     """What each token is: one of the first or second text, or the n-th special token."""
     specials = iter(range(len(sentence)))
     return [f"special {next(specials)}" if token.special else f"text {int(token.in_pair)}" for token in sentence.tokens]
 
 
-def mean_activations(sample: Iterable[Activations], sentence: TokenizedSentence) -> Means:
-    """The mean of the sample's activations for each token of `sentence`, by the token's role.
-
-    Raises ValueError for an empty sample, or one whose inputs lack a role (a single text for a pair).
-    """
-    roles = tuple(dict.fromkeys(_roles(sentence)))
-    totals = dict.fromkeys(_ARRAYS, np.zeros(1))
-    counts = np.zeros(len(roles))
+def mean_activations(sample: Iterable[Activations]) -> SampleMeans:
+    """The mean of the sample's activations by the tokens' roles. Raises ValueError for an empty sample."""
+    totals: dict[str, dict[str, np.ndarray]] = {}  # role to field to the sum over its tokens, [block, ...]
+    counts: dict[str, int] = {}
     for item in sample:
         of_token = np.array(_roles(item.sentence))
-        members = np.stack([of_token == role for role in roles]).astype(np.float64)  # [role, token]
-        counts += members.sum(axis=1)
-        for name in _ARRAYS:
-            totals[name] = totals[name] + np.einsum("rt,bt...->br...", members, getattr(item, name))
-    if not counts.all():
-        raise ValueError("the sample has no token of some role")
-    means = {
-        name: (total / counts.reshape(1, -1, *[1] * (total.ndim - 2))).astype(np.float32)
-        for name, total in totals.items()
+        for role in dict.fromkeys(of_token.tolist()):
+            members = of_token == role
+            counts[role] = counts.get(role, 0) + int(members.sum())
+            own = totals.setdefault(role, {})
+            for name in _ARRAYS:
+                own[name] = own.get(name, 0.0) + getattr(item, name)[:, members].sum(axis=1, dtype=np.float64)
+    if not counts:
+        raise ValueError("the sample is empty")
+    arrays = {
+        name: read_only(np.stack([own[name] / counts[role] for role, own in totals.items()], axis=1).astype(np.float32))
+        for name in _ARRAYS
     }
-    return Means(sentence, Activations(sentence, **means), roles)
+    return SampleMeans(tuple(counts), arrays)
 
 
 def same_places(sentence: TokenizedSentence, other: TokenizedSentence) -> dict[int, int]:

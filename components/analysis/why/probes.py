@@ -42,6 +42,11 @@ class ProbeResult:
     repeated: int  # sentences whose changed form occurs in another pair too
 
     @property
+    def nbytes(self) -> int:
+        """Memory the arrays take, in bytes."""
+        return self.right.nbytes + self.control.nbytes
+
+    @property
     def accuracy(self) -> Float64:
         """float64 [layer]"""
         return np.asarray(self.right.mean(axis=1))

@@ -38,7 +38,7 @@ from components.model.trace import Pooling, TokenizedSentence
 Reference = Literal["unknown", "mask", "padding", "mean"]
 REFERENCES: tuple[Reference, ...] = ("unknown", "mask", "padding", "mean")
 DEFAULT_STEPS = 30
-MOST_STEPS = 200
+MOST_STEPS = 100
 MOST_TOKENS = 64  # of a text: the work grows with the square of their number
 _BATCH_TOKENS = 256  # in one batch: as long as others wait for the lock
 _PAUSE = 0.001  # seconds between two batches: a lock that is taken again at once is never given to a thread that waits

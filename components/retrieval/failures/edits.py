@@ -15,6 +15,7 @@ never. A query without a word may also be a text that nobody would type.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -72,11 +73,18 @@ class EditSearch:
     nearest: Edit | None  # of those that do not help, the one with the smallest lead of a rival; None without any
     tried: int
     possible: int  # edits of one word
+    has_more: bool = False  # whether more edits had rank 1 than the MOST_LISTED that were looked at again by themselves
 
     @property
     def untried(self) -> int:
         """Edits of one word that were not tried, because there are too many."""
         return max(0, self.possible - MOST_SINGLE)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the listed texts take, in bytes."""
+        listed = (*self.helping, *(() if self.nearest is None else (self.nearest,)))
+        return sum(sys.getsizeof(edit.text) for edit in listed)
 
 
 # Edited texts, and whether each is embedded by itself -> the right text's ranks int64 [text], leads float64 [text]
@@ -180,7 +188,7 @@ class _Trials:
     def __init__(self, text: str, rank: Rank, progress: ReportProgress, is_cancelled: IsCancelled) -> None:
         self._text, self._rank, self._progress, self._is_cancelled = text, rank, progress, is_cancelled
         self._tried: dict[str, Edit] = {}  # by edited text: two changes can give one text
-        self._expected = 0
+        self._expected, self._has_more = 0, False
 
     def expect(self, count: int) -> None:
         """How many edits there are at most; only the progress depends on it."""
@@ -203,14 +211,15 @@ class _Trials:
 
     def confirmed(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """Those that bring the right text to rank 1, also when each is embedded by itself."""
-        first = _sorted([edit for edit in edits if edit.rank == 1])[:MOST_LISTED]
+        ranked_first = _sorted([edit for edit in edits if edit.rank == 1])
+        first, self._has_more = ranked_first[:MOST_LISTED], len(ranked_first) > MOST_LISTED
         again = self._ranked([edit.text for edit in first], {edit.text: edit.changes for edit in first}, by_itself=True)
         return _sorted([edit for edit in again if edit.rank == 1])
 
     def result(self, side: Side, helping: tuple[Edit, ...], edits: Sequence[Edit], possible: int) -> EditSearch:
         others = [edit for edit in edits if edit.rank > 1]
         nearest = min(others, key=lambda edit: (edit.lead, len(edit.changes)), default=None)
-        return EditSearch(side, helping, nearest, len(self._tried), possible)
+        return EditSearch(side, helping, nearest, len(self._tried), possible, self._has_more)
 
     def _ranked(self, texts: Sequence[str], changes: dict[str, tuple[Change, ...]], by_itself: bool) -> list[Edit]:
         if self._is_cancelled():

@@ -132,11 +132,11 @@ def _candidates(
             [query for query, rows in zip(queries, hits.indices, strict=True) for _ in rows],
             [corpus.texts[row] for rows in hits.indices for row in rows],
             report_progress,
-            reranking.unless_left(key, is_cancelled),
+            progress.unless_left(key, is_cancelled),
         )
         return _Candidates(hits.indices, hits.scores, read_only(logits.reshape(hits.indices.shape)))
 
-    reranking.stop_previous("disagree", key)
+    progress.stop_previous("disagree", key)
     title = f"Scoring the first {together} hits of {counted(len(queries), 'query', 'queries')}"
     if together > k:
         title += f", so that k can be moved up to {together}"
@@ -252,11 +252,11 @@ def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut | No
         return leave_one_out(
             sentence,
             lambda first, second: stage.pair_scores(
-                first, second, report_progress, reranking.unless_left(key, is_cancelled)
+                first, second, report_progress, progress.unless_left(key, is_cancelled)
             ),
         )
 
-    reranking.stop_previous("left_out", key, view="disagree")
+    progress.stop_previous("left_out", key, view="disagree")
     return progress.prepared(key, "Scoring the pair without each word", score, "left_out", "scoring the pair", "pairs")
 
 

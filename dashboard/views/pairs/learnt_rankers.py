@@ -379,7 +379,7 @@ def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranke
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> np.ndarray:
         scores = np.full(len(pairs), np.nan, np.float32)
-        is_over = reranking.unless_left(all_keys, is_cancelled)
+        is_over = progress.unless_left(all_keys, is_cancelled)
         scores[rows] = scorer.score_pairs(
             *pairs.texts(rows), max_length=length, progress=report_progress, is_cancelled=is_over
         )

@@ -277,11 +277,11 @@ def _logits(stage: SecondStage, corpus: Corpus, query: str, rows: Int64) -> Floa
                 documents,
                 max_length=stage.max_length,
                 progress=report_progress,
-                is_cancelled=reranking.unless_left(key, is_cancelled),
+                is_cancelled=progress.unless_left(key, is_cancelled),
             )
         )
 
-    reranking.stop_previous("scores", key)
+    progress.stop_previous("scores", key)
     return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.why.contrasts import changed_spans, pair_cosines, separation
+from components.analysis.why.contrasts import changed_spans, pair_cosines, separations, shares_above
 from components.charts import minimal_pairs as charts
 from components.charts import theme
 from components.charts.retrieval.evaluation import Curve
@@ -26,7 +26,7 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.why import clinic_probe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from components.analysis.why.contrasts import PairCosines, Separation
     from components.arrays import Float32, Float64
@@ -63,6 +63,7 @@ class Measured:
     pairs: MinimalPairs
     cosines: PairCosines
     poolings: tuple[Pooling, ...]
+    key: tuple[Hashable, ...]  # of the job that gave the cosines
 
     def of(self, kind: str, layer: int, pooling: Pooling) -> Float64:
         """The cosines of a kind's pairs, float64 [pair]."""
@@ -76,9 +77,31 @@ class Measured:
         """The cosines of each pair's first sentence with the second one of its partner, float64 [pair]."""
         return np.asarray(self.cosines.unrelated[layer, self.poolings.index(pooling)])
 
-    def separation(self, kind: str, layer: int, pooling: Pooling) -> Separation:
-        """How often a paraphrase has the higher cosine than a pair of this kind."""
-        return separation(self.of(PARAPHRASE, layer, pooling), self.of(kind, layer, pooling))
+    def at_all_layers(self, kind: str, pooling: Pooling) -> Float64:
+        """The cosines of a kind's pairs, float64 [layer, pair]."""
+        return np.asarray(self.cosines.of_pairs[:, self.poolings.index(pooling)][:, self.pairs.rows_of(kind)])
+
+    def shares(self, kind: str, pooling: Pooling) -> list[float]:
+        """How often a paraphrase has the higher cosine than a pair of this kind, [layer]."""
+        paraphrases, changed = (self.at_all_layers(name, pooling) for name in (PARAPHRASE, kind))
+        return [float(share) for share in shares_above(paraphrases, changed)]
+
+    def separations(self, kind: str, pooling: Pooling) -> tuple[Separation, ...] | None:
+        """The same with intervals, [layer]; None while they are computed, with the progress drawn."""
+        paraphrases, changed = (self.at_all_layers(name, pooling) for name in (PARAPHRASE, kind))
+
+        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Separation, ...]:
+            return separations(paraphrases, changed, progress=report_progress, is_cancelled=is_cancelled)
+
+        return progress.latest(
+            ("separations", *self.key, kind, pooling),
+            f"Computing intervals: {kind}",
+            work,
+            "clinic_intervals",
+            "computing the intervals",
+            "layers",
+            view="clinic",
+        )
 
 
 def draw(backend: Backend) -> None:
@@ -103,11 +126,13 @@ def draw(backend: Backend) -> None:
         measured = _measured(backend, pairs.with_paraphrases_of(demo_pairs()))
         if measured is None:
             return
+        found = measured.separations(kind, pooling)
         if figure == "cosines":
-            _cosines(measured, kind, layer, pooling)
+            if found is not None:
+                _cosines(measured, found[layer], kind, layer, pooling)
             _one_pair(measured, kind, layer, pooling)
-        else:
-            _by_layer(measured, kind, layer, pooling)
+        elif found is not None:
+            _by_layer(measured, found, kind, layer, pooling)
     if pooling == "own":
         messages.head_note([backend], "own")
     _about(pairs, source)
@@ -169,15 +194,17 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> Measured | None:
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> PairCosines:
         return pair_cosines(embed, pairs.first, pairs.second, progress=report_progress, is_cancelled=is_cancelled)
 
-    cosines = progress.prepared(
-        ("minimal pairs", backend.spec.key, backend.revision, options, pairs.content_hash),
+    key = (backend.spec.key, backend.revision, options, pairs.content_hash)
+    cosines = progress.latest(
+        ("minimal pairs", *key),
         f"Embedding {2 * len(pairs):,} sentences",
         work,
         "clinic",
         "embedding the pairs",
         "sentences",
+        view="clinic",
     )
-    return None if cosines is None else Measured(pairs, cosines, options.poolings)
+    return None if cosines is None else Measured(pairs, cosines, options.poolings, key)
 
 
 def _subject(kind: str) -> str:
@@ -204,11 +231,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooling: Pooling) -> None:
     """The first figure: a strip of points for each kind."""
     pairs = measured.pairs
     paraphrases, own = measured.of(PARAPHRASE, layer, pooling), measured.of(kind, layer, pooling)
-    median, share = float(np.median(paraphrases)), measured.separation(kind, layer, pooling)
+    median = float(np.median(paraphrases))
     rows = pairs.rows_of(kind)
     typical = int(rows[np.argsort(own, kind="stable")[len(own) // 2]])
     shown = f"“{messages.escape(pairs.first[typical])}” and “{messages.escape(pairs.second[typical])}”"
@@ -348,22 +375,22 @@ def _table(measured: Measured, layer: int, pooling: Pooling) -> pd.DataFrame:
     )
 
 
-def _by_layer(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
-    """How often the paraphrase is the more similar one, by kind over the layers."""
+def _by_layer(measured: Measured, found: Sequence[Separation], kind: str, layer: int, pooling: Pooling) -> None:
+    """How often the paraphrase is the more similar one, by kind over the layers; `found` [layer] is of the chosen kind."""
     kinds = measured.pairs.changed_kinds
     layers = range(measured.cosines.of_pairs.shape[0])
-    shares = {name: [measured.separation(name, each, pooling) for each in layers] for name in kinds}
+    shares = {name: measured.shares(name, pooling) for name in kinds}
     curves = [
         Curve(
             name.capitalize(),
-            np.array([100 * share.value for share in shares[name]]),
-            np.array([100 * share.low for share in shares[name]]) if name == kind else None,
-            np.array([100 * share.high for share in shares[name]]) if name == kind else None,
+            100 * np.array(shares[name]),
+            np.array([100 * share.low for share in found]) if name == kind else None,
+            np.array([100 * share.high for share in found]) if name == kind else None,
         )
         for name in kinds
     ]
-    own = [share.value for share in shares[kind]]
-    best = max(kinds, key=lambda name: shares[name][layer].value)
+    own = shares[kind]
+    best = max(kinds, key=lambda name: shares[name][layer])
     figures.figure(
         charts.shares_by_layer(
             curves,
@@ -375,11 +402,11 @@ def _by_layer(measured: Measured, kind: str, layer: int, pooling: Pooling) -> No
         key="clinic_layers",
         alt=f"Share of draws in which a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
         message_below=True,
-        message=f"{_verdict(shares[kind][layer], kind)} At layer {layer} the paraphrase is more similar in "
+        message=f"{_verdict(found[layer], kind)} At layer {layer} the paraphrase is more similar in "
         f"{_percent(own[layer])} of all draws; over all layers that is between {_percent(min(own))} and "
         f"{_percent(max(own))}."
         + (
-            f" At layer {layer} it is highest for “{messages.escape(best)}”: {_percent(shares[best][layer].value)}."
+            f" At layer {layer} it is highest for “{messages.escape(best)}”: {_percent(shares[best][layer])}."
             if len(kinds) > 1
             else ""
         ),
@@ -393,9 +420,9 @@ def _by_layer(measured: Measured, kind: str, layer: int, pooling: Pooling) -> No
                 {
                     "kind": name,
                     "layer": each,
-                    "AUC": round(share.value, 4),
-                    "low": round(share.low, 4),
-                    "high": round(share.high, 4),
+                    "AUC": round(share, 4),
+                    "low": round(found[each].low, 4) if name == kind else None,
+                    "high": round(found[each].high, 4) if name == kind else None,
                     "median cosine": round(float(np.median(measured.of(name, each, pooling))), 4),
                 }
                 for name in kinds

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis.similarity.baseline import sample_of_rows
 from components.analysis.why import probes
 from components.analysis.why.contrasts import changed_forms
 from components.charts import minimal_pairs as charts
@@ -45,13 +46,16 @@ def draw(backend: Backend, pairs: MinimalPairs, kind: str, layer: int, pooling: 
             f"nothing to read from one sentence alone. Choose another difference: {', '.join(QUESTIONS)}."
         )
         return
-    rows = pairs.rows_of(kind)[: probes.MOST_PAIRS]
+    all_rows = pairs.rows_of(kind)
+    rows = all_rows[sample_of_rows(len(all_rows), probes.MOST_PAIRS)]
     if len(rows) < probes.FEWEST_PAIRS:
         st.info(
             f"**{counted(len(rows), 'pair')} of this kind are too few to learn from.** A probe needs at least "
             f"{probes.FEWEST_PAIRS}."
         )
         return
+    if len(rows) < len(all_rows):
+        st.caption(f"The probe learns from a random sample of {len(rows)} of the {len(all_rows):,} pairs.")
     first, second = ([texts[row] for row in rows.tolist()] for texts in (pairs.first, pairs.second))
     result = _probed(backend, first, second, pooling, kind)
     if result is not None:
@@ -69,13 +73,14 @@ def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pool
         forms = [changed_forms(*texts) for texts in zip(first, second, strict=True)]
         return probes.probe_layers(both, forms, progress=report_progress, is_cancelled=is_cancelled)
 
-    return progress.prepared(
+    return progress.latest(
         ("probe", backend.spec.key, backend.revision, options, tuple(first), tuple(second)),
         f"Training a probe for each layer: {kind}",
         work,
         "clinic_probe",
         "training the probes",
         "layers",
+        view="clinic",
     )
 
 

@@ -12,6 +12,7 @@ import streamlit as st
 from components.analysis.why.token_ledger import token_ledger
 from components.charts import matrices
 from components.charts.retrieval import failures as charts
+from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.failures import failed_queries
 from components.retrieval.failures.failed_queries import Failures, Placing
 from dashboard import caching, pair_links, state
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 ORDERS = {"nearest": "Nearest misses first", "worst": "Worst first"}
 MOST_LISTED = 500  # failed queries offered in the list
 MOST_HITS = 50  # offered as the right text of a typed query
-MOST_CHARACTERS = 9_000  # of each text whose words are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +177,10 @@ def _typed(searched: Searched, query: str) -> Case | None:
             offers="Choose one of the list.",
         )
     )
+    if chosen is None and not own:
+        st.caption(
+            ":material/touch_app: Choose under “Right text” which text should rank first. Until then the second hit stands for it."
+        )
     return _placed(searched, query, row, own if row in own else ())
 
 
@@ -269,17 +273,26 @@ def _ledgers(case: Case) -> tuple[Ledger, Ledger] | None:
     if searched.pooling not in {"mean", "max"}:
         return None
     for_query, for_text = searched.prompts()
-    texts = [
-        for_query + case.query,
-        for_text + case.right[:MOST_CHARACTERS],
-        for_text + case.rival[:MOST_CHARACTERS],
-    ]
+    texts = cut_together((for_query, case.query), (for_text, case.right), (for_text, case.rival))
     trace = searched.backend.trace(texts, max_length=searched.max_length)
     query, right, rival = trace.sentences
     return (
         token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_word(query, right),
         token_ledger(trace, searched.layer, searched.pooling, 0, 2).by_word(query, rival),
     )
+
+
+def cut_together(*texts: tuple[str, str]) -> list[str]:
+    """Each prompt with its text, of which the longest are cut so that one trace holds them all.
+
+    No text is cut to less than its share of the characters.
+    """
+    left = MAX_CHARACTERS - sum(len(prompt) for prompt, _ in texts)
+    kept: dict[int, int] = {}  # the shortest first, so that what they leave is for the others
+    for place in sorted(range(len(texts)), key=lambda place: len(texts[place][1])):
+        kept[place] = min(len(texts[place][1]), max(0, left) // (len(texts) - len(kept)))
+        left -= kept[place]
+    return [prompt + text[: kept[place]] for place, (prompt, text) in enumerate(texts)]
 
 
 def _largest(case: Case, right: Ledger, rival: Ledger) -> str:

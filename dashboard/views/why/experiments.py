@@ -14,7 +14,8 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.why import patching
-from components.analysis.why.patching import Outcomes, Patch
+from components.analysis.why.patch_codes import Patch, is_code
+from components.analysis.why.patching import Outcomes
 from components.charts.why import experiments as charts
 from components.errors import InputError
 from dashboard import caching, settings, state
@@ -36,12 +37,13 @@ MAPS: dict[MapKind, str] = {"tokens": "Tokens by layer", "heads": "Heads", "part
 VALUES: dict[Values, str] = {
     "patch": "A's activation",
     "zero": "zeros",
-    "mean": "the mean of 50 sentences",
+    "mean": f"the mean of {interventions.SAMPLE} sentences",
     "resample": "another sentence's",
 }
 OUTCOMES = {"cosine": "Cosine with C", "score": "Cross-encoder", "rank": "Rank for C"}
 NUMBERS = {"share": "Share of the way, in %", "change": "Change"}
 FIGURE = "experiments_map"
+NO_EFFECT = 1e-4
 STRONGEST = 5  # cells that are offered beside the map
 _WHOLE = "_whole_page"  # session key: the sentences changed, so that the bar above has to be drawn again
 
@@ -153,7 +155,7 @@ def draw(backend: Backend) -> None:
             ),
         )
         if values == "resample":
-            controls.number("experiment_seed", "Seed: which sentence", 0, 99, 0)
+            controls.number("experiment_seed", "Seed: which sentence", 0, settings.MOST_EXPERIMENT_SEED, 0)
         if values == "patch":
             controls.choice("experiment_numbers", "Numbers", NUMBERS)
         pooling = controls.sentence_vector([backend]) if outcome != "score" else backend.own_pooling
@@ -268,7 +270,7 @@ def _choose_pair(pair: MinimalPair) -> None:
 
 def _corpus_cosines(experiment: Experiment, prepared: Ready) -> Float32 | None:
     """The cosine of each text of the session's corpus with C; None while the corpus is embedded."""
-    index = embedding.index_of(EmbedRequest.of_session(experiment.backend), current.corpus(), "experiments")
+    index = embedding.index_of(EmbedRequest.of_session(experiment.backend, exact=True), current.corpus(), "experiments")
     if index is None or experiment.pooling is None:
         return None
     layer = experiment.backend.facts.layers
@@ -316,9 +318,11 @@ def _clicked(kind: MapKind) -> None:
     points = st.session_state[FIGURE].selection.points
     cell = points[0].get("customdata") if points else None
     # A browser can send anything: the patch itself is checked when it is drawn.
-    if isinstance(cell, list | tuple) and len(cell) == 2 and all(isinstance(item, int | float) for item in cell):
+    if not (isinstance(cell, list | tuple) and len(cell) == 2):
+        return
+    if all(isinstance(item, int | float) and math.isfinite(item) for item in cell):
         code = _code(kind, int(cell[0]), int(cell[1]))
-        if settings.is_patch(code):
+        if is_code(code):
             _add(code)
 
 
@@ -359,7 +363,7 @@ def _effect(shown: _Shown, patches: list[Patch], found: Outcomes, row: int) -> s
         is_one = len(patches) == 1
         by = {
             "zero": "zeros",
-            "mean": f"{'its mean' if is_one else 'their means'} over 50 sentences",
+            "mean": f"{'its mean' if is_one else 'their means'} over {interventions.SAMPLE} sentences",
             "resample": f"{'that' if is_one else 'those'} of another sentence",
         }
         what = f"Replacing {what} by {by[shown.experiment.values]}"
@@ -481,7 +485,11 @@ def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patc
             st.markdown(f"Together: **{_short(shown, joint, 0)}**. The single effects sum to {total}.")
             st.button("Remove all", key="remove_all_patches", on_click=state.put, args=("patches", ()))
     effects = np.abs(found.changes) if found.shares is None else found.shares
-    order = [cells[row] for row in np.argsort(-effects, kind="stable").tolist() if cells[row] not in patches]
+    order = [
+        cells[row]
+        for row in np.argsort(-effects, kind="stable").tolist()
+        if cells[row] not in patches and effects[row] > NO_EFFECT
+    ]
     offered = {patch.code: shown.name(patch, short=True) for patch in order[:STRONGEST]}
     if offered:
         st.session_state["w_add_patch"] = None
@@ -532,6 +540,12 @@ def _notes(shown: _Shown) -> None:
             f"The rank is 1 + the number of texts of {messages.escape(corpus.name)} ({len(corpus):,}) that are nearer to C: "
             "the nearer the text, the lower its rank."
         )
+        prompt = EmbedRequest.of_session(shown.experiment.backend, exact=True).document_options().prompt
+        if prompt:
+            notes.append(
+                f"This model reads the corpus's texts with “{messages.escape(prompt.strip())}” before them. A, B and C are "
+                "read without, so that the rank is not the one that Search gives."
+            )
     if shown.outcome == "score":
         notes.append(
             f"{messages.escape(shown.experiment.backend.spec.title)} reads each sentence together with C as one input, and the "

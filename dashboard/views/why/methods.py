@@ -73,12 +73,16 @@ def draw(backend: Backend) -> None:
 
     key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length, from_both)
     title = f"Removing the words of {pair.names[0]} and {pair.names[1]}"
-    found = progress.prepared(key, title, compare, "deletion", "removing words", "texts")
+    found = progress.latest(key, title, compare, "deletion", "removing words", "texts", view="methods")
     if found is None:
         return
     without_words = [name for name, count in zip(pair.names, found.pair.counts, strict=True) if not count]
     if without_words:
-        st.info(f"{' and '.join(without_words).capitalize()} has no word that could be removed.")
+        st.info(
+            "Neither text has a word that could be removed."
+            if len(without_words) == 2
+            else f"{without_words[0].capitalize()} has no word that could be removed."
+        )
         return
     if first == second:
         st.info("A and B are the same text: each word matters only because it is missing in one of the two.")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
 from dashboard import navigation
+from dashboard.jobs import progress
 from dashboard.views.why import clinic, debugger, experiments, methods, split
 
 if TYPE_CHECKING:
@@ -46,7 +49,13 @@ DRAW = {
 }
 
 
+_SHOWN = "_why_shown"  # session key: the view that was drawn last
+
+
 def _view(backend: Backend, view: str) -> None:
+    if st.session_state.get(_SHOWN, view) != view:
+        progress.stop_requested()  # what the other view waited for: this one would wait behind it
+    st.session_state[_SHOWN] = view
     DRAW[view](backend)
 
 

@@ -14,7 +14,7 @@ from components.charts.retrieval import failures as charts
 from components.function_words import FUNCTION_WORDS
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.ranks import TIED
-from components.retrieval.failures.edits import MOST_LISTED, Change, Edit, EditSearch
+from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.search import words
 from dashboard import state
 from dashboard.jobs import failures, rankers, reranking
@@ -140,7 +140,7 @@ def _edit_list(found: EditSearch, key: str) -> None:
         st.markdown(f":material/insights: **No edit of the {name} helps** (of {tried}).{near}")
         return
     best = found.helping[0]
-    more = f"{len(found.helping)} or more" if len(found.helping) == MOST_LISTED else str(len(found.helping))
+    more = f"at least {len(found.helping)}" if found.has_more else str(len(found.helping))
     st.markdown(
         f":material/insights: **{_sentence(best)}** and the right text ranks first ({more} of {tried} do this)."
     )
@@ -257,7 +257,7 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
     corpus = searched.corpus.documents
     hits = searched.engine.search(searched.vector(query)[None], SCORED).indices[0]
     rows = np.array(list(dict.fromkeys([*hits.tolist(), placed.row, placed.rival])), np.int64)
-    scored = reranking.scored(stage, corpus, query, rows, "why")
+    scored = reranking.scored(stage, corpus, query, rows, "why", view="debugger")
     if scored is None:
         return None
     both = [float(scored.scores[rows.tolist().index(row)]) for row in (placed.row, placed.rival)]

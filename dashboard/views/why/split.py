@@ -10,9 +10,9 @@ import streamlit as st
 
 from components.analysis.why import residual_split, token_ledger
 from components.analysis.why.integrated_jacobians import split_to_words
-from components.model.contributions.path_products import DEFAULT_STEPS, MOST_TOKENS
+from components.model.contributions.path_products import DEFAULT_STEPS, MOST_STEPS, MOST_TOKENS
 from dashboard import caching
-from dashboard.jobs import progress, reranking
+from dashboard.jobs import progress
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.ui.wording import counted
 from dashboard.views.why import context, split_figures
@@ -30,7 +30,7 @@ REFERENCES = {
     "padding": "Padding",
     "mean": "Mean of all word vectors",
 }
-FEWEST_STEPS, MOST_STEPS = 4, 100
+FEWEST_STEPS = 4
 
 
 def draw(backend: Backend) -> None:
@@ -125,14 +125,14 @@ def _down_to_words(
     length = controls.length_for(backend)
     chosen = (first.text, second.text, layer, pooling, reference, steps, length)
     key = ("score split", backend.spec.key, backend.revision, *chosen)
-    reranking.stop_previous("score_split", key)
-    return progress.prepared(
+    return progress.latest(
         key,
         "Following both texts from the reference",
         partial(_work, backend, texts, layer, pooling, reference, steps),
         "score_split",
         doing="splitting the score",
         unit="steps",
+        view="split",
     )
 
 

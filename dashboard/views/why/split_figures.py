@@ -27,6 +27,13 @@ NOT_A_CAUSE = (
     "Causes: without a word, all other tokens would have other vectors. Test a word by removing it (“Which words matter”). "
     "A split is one of many with the same sum. "
 )
+_PRODUCTS = {  # what a cell is, by pooling
+    "mean": "the product of their vectors at this layer, divided by both numbers of tokens and both lengths.",
+    "max": "the product of their vectors at this layer, only along the axes where both have the maximum of their text, divided "
+    "by both lengths.",
+    "own": "the product of what both add to the pooled vectors before the Dense layers, divided by both lengths.",
+    "cls": "the product of their vectors at this layer, divided by both lengths, for the two first tokens; all others are 0.",
+}
 FALSE_ZERO = 5e-6  # a smaller left-over is 0.00000 in writing
 
 
@@ -52,9 +59,8 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -
         )
     st.markdown(_rest(words))
     figures.reading(
-        "Each cell is a token of A with a token of B: the product of their vectors at this layer, divided by both numbers of "
-        "tokens and both lengths. All cells together are the cosine. Orange raises it, blue lowers it. A bar is the sum of a "
-        "word's row or column.",
+        f"Each cell is a token of A with a token of B: {_PRODUCTS[split.pooling]} All cells together are the cosine. Orange "
+        "raises it, blue lowers it. A bar is the sum of a word's row or column.",
         NOT_A_CAUSE
         + "What the word itself contributes: above layer 0, each token's vector has something of all other tokens "
         "in it, and special tokens have content only from them. “Words as typed” goes down to the input.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled, Job
+from components.jobs import Cancelled, Job, Jobs, Lane, Queue
 from dashboard import caching
 from dashboard.jobs import progress
 from tests.dashboard.conftest import Open, texts
@@ -333,3 +334,58 @@ def test_a_bar_of_a_view_that_was_left_draws_nothing(monkeypatch: pytest.MonkeyP
     session[progress.DRAWING] = 2
     fragments[0]()
     assert len(drawn) == 2
+
+
+def test_a_session_waits_only_for_what_it_asked_for_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One job at each place of a view, none of another view, also where several `Jobs` keep the results."""
+    monkeypatch.setattr(progress, "st", SimpleNamespace(session_state={}))
+    as_person(monkeypatch, "Ann")
+    release, queue = threading.Event(), Queue({"preparation": Lane(workers=4)})
+    kinds = Jobs(queue, "preparation", keep=8), Jobs(queue, "preparation", keep=8)
+
+    def work(report_progress: Any, is_cancelled: Any) -> str:
+        while not release.wait(0.01):
+            if is_cancelled():
+                raise Cancelled
+        return "done"
+
+    def ask(kind: int, where: str, key: str, view: str) -> Job:
+        progress.stop_previous(where, key, view, kinds[kind])
+        return kinds[kind].request(key, key, work, person="Ann")
+
+    try:
+        layers = [ask(0, "curves", f"layer {layer}", "methods") for layer in range(5)]
+        assert [job.cancel.is_set() for job in layers] == [True] * 4 + [False]
+        assert ask(0, "curves", "layer 4", "methods") is layers[4]  # drawn again
+        both = ask(1, "probe", "probe", "clinic"), ask(0, "cosines", "cosines", "clinic")
+        assert layers[4].cancel.is_set()  # another view
+        assert not any(job.cancel.is_set() for job in both)  # two places of one view
+        again = ask(0, "curves", "layer 4", "methods")
+        assert all(job.cancel.is_set() for job in both)
+        assert again is not layers[4]  # nobody pressed Stop: it starts again
+        assert not again.cancel.is_set()
+        progress.stop_requested()
+        assert again.cancel.is_set()
+    finally:
+        release.set()
+
+
+def test_work_ends_once_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue({"preparation": Lane()})
+    jobs, present = Jobs(queue, "preparation", keep=8), True
+    monkeypatch.setattr(queue, "is_present", lambda person: present)
+    entered = threading.Event()
+
+    def work(report_progress: Any, is_cancelled: Any) -> None:
+        is_over = progress.unless_left("key", is_cancelled, jobs)
+        assert not is_over()
+        entered.set()
+        while not is_over():
+            time.sleep(0.01)
+        raise Cancelled
+
+    job = jobs.request("key", "Probing", work, person="Ann")
+    assert entered.wait(10)
+    present = False
+    assert job.finished.wait(10)
+    assert job.is_cancelled

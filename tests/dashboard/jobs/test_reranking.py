@@ -64,7 +64,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     result = Jobs()
     monkeypatch.setattr(caching, "preparations", lambda: result)
     monkeypatch.setattr(caching, "person", lambda: "me")
-    monkeypatch.setattr(reranking.st, "session_state", {})
+    monkeypatch.setattr(progress.st, "session_state", {})
     return result
 
 
@@ -113,8 +113,8 @@ def test_the_cross_encoder_beside_a_learnt_ranking_reads_the_chosen_length_and_e
 
 def test_a_session_keeps_few_keys_of_stopped_jobs(jobs: Jobs) -> None:
     for number in range(40):
-        reranking.stop_previous("place", number)
+        progress.stop_previous("place", number)
     assert jobs.stopped == list(range(39))
-    assert list(reranking.st.session_state[reranking._STOPPED]) == list(range(39))[-16:]
-    reranking.stop_previous("place", 30)  # may start again
-    assert 30 not in reranking.st.session_state[reranking._STOPPED]
+    assert list(progress.st.session_state[progress._STOPPED]) == list(range(39))[-16:]
+    progress.stop_previous("place", 30)  # may start again
+    assert 30 not in progress.st.session_state[progress._STOPPED]

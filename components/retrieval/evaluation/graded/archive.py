@@ -123,7 +123,9 @@ def _check_entry(entry: zipfile.ZipInfo, path: str, name: str) -> None:
     if entry.flag_bits & 1:
         raise InputError(f"{name} is encrypted.", "A .zip without a password is needed.", "Pack the folder again.")
     if entry.compress_type not in _READ_METHODS:
-        method = zipfile.compressor_names.get(entry.compress_type, f"method {entry.compress_type}")
+        method = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}.get(
+            entry.compress_type, f"method {entry.compress_type}"
+        )
         raise InputError(
             f"{path[:100]} in {name} is compressed by {method}.",
             "Files that are deflated, which is usual in a .zip, or not compressed can be read.",

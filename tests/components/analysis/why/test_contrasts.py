@@ -7,7 +7,16 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from components.analysis.why import contrasts
-from components.analysis.why.contrasts import changed_forms, changed_spans, pair_cosines, separation
+from components.analysis.why.contrasts import (
+    RESAMPLES,
+    changed_forms,
+    changed_spans,
+    pair_cosines,
+    separation,
+    separations,
+    shares_above,
+)
+from components.jobs import Cancelled
 
 TEXTS = {f"{side} {number}": number for side in "ab" for number in range(11)}
 
@@ -87,3 +96,22 @@ def test_changed_words(first, second, spans, forms):
     found = changed_spans(first, second)
     assert tuple([text[a:b] for a, b in own] for text, own in zip((first, second), found, strict=True)) == spans
     assert changed_forms(first, second) == forms
+
+
+def test_all_layers_at_once_are_each_layer_alone():
+    numbers = np.random.default_rng(1)
+    paraphrases, changed = numbers.normal(0.7, 0.1, (3, 20)).round(2), numbers.normal(0.72, 0.1, (3, 15)).round(2)
+    seen = []
+    found = separations(paraphrases, changed, progress=lambda *count: seen.append(count))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert list(found) == [separation(one, other) for one, other in zip(paraphrases, changed, strict=True)]
+    np.testing.assert_allclose(shares_above(paraphrases, changed), [share.value for share in found])
+    # The same draws, with every pair compared with every other one.
+    one, other = paraphrases[2][:, None], changed[2][None]
+    wins = (one > other) + 0.5 * (one == other)
+    generator = np.random.default_rng(0)
+    drawn = [generator.multinomial(size, np.full(size, 1 / size), size=RESAMPLES) for size in wins.shape]
+    shares = ((drawn[0] @ wins) * drawn[1]).sum(axis=1) / wins.size
+    assert (found[2].low, found[2].high) == pytest.approx(tuple(np.quantile(shares, (0.025, 0.975))))
+    with pytest.raises(Cancelled):
+        separations(paraphrases, changed, is_cancelled=lambda: True)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from components.analysis.why import patching
-from components.analysis.why.patching import FromSentence, Outcomes, Patch, Zeros
+from components.analysis.why.patch_codes import Patch, is_code
+from components.analysis.why.patching import FromSentence, Outcomes, Zeros
 from components.arrays import cosine
+from components.errors import InputError
 from components.model.backend import Backend
 from components.model.store import TraceStore
 from tests.places import ROOT
@@ -28,11 +30,15 @@ def pieces(sentence, positions):
 
 @pytest.mark.parametrize("code", ["t4.2", "h3.5", "a2", "f0", "t0.0", "h11.11"])
 def test_a_code_is_read_as_the_patch_that_writes_it(code):
+    assert is_code(code)
     assert Patch.parse(code).code == code
 
 
-@pytest.mark.parametrize("code", ["", "t4", "a2.1", "x1.1", "h1.-1", "t1.2.3", "h1234.1", "T1.1", "h٣.1"])
+@pytest.mark.parametrize(
+    "code", ["", "t4", "a2.1", "x1.1", "h1.-1", "t1.2.3", "h1234.1", "T1.1", "h٣.1", "t04.2", "t4.02", "a00"]
+)
 def test_other_codes_are_refused(code):
+    assert not is_code(code)
     with pytest.raises(ValueError, match="names no activation"):
         Patch.parse(code)
 
@@ -138,15 +144,21 @@ def test_means_are_those_of_special_tokens_and_of_text_apart(bert):
     sample = bert.tokenize(["the cat sat", "a dog", "red hat in bank"])
     (b,) = bert.tokenize(["we put money in"])
     records = [bert.activations(item) for item in sample]
-    means = patching.mean_activations(iter(records), b)
+    of_sample = patching.mean_activations(iter(records))
+    means = of_sample.of(b)
     text = np.concatenate([item.heads[1, 1:-1, 2] for item in records]).mean(axis=0)
     values = means.values("head", 1, means.positions, 2)
     np.testing.assert_allclose(values[1:-1], np.tile(text, (4, 1)), atol=1e-6)
     np.testing.assert_allclose(values[0], np.mean([item.heads[1, 0, 2] for item in records], axis=0), atol=1e-6)
     last = np.mean([item.layers[3, -1] for item in records], axis=0)
     np.testing.assert_allclose(means.values("layer", 3, [len(b) - 1], None)[0], last, atol=1e-6)
-    with pytest.raises(ValueError, match="no token of some role"):
-        patching.mean_activations(iter(()), b)
+    assert of_sample.roles == ("special 0", "text 0", "special 1")
+    assert of_sample.nbytes == sum(array.nbytes for array in of_sample.arrays.values()) > 0
+    (pair,) = bert.tokenize(["the cat"], ["a dog"])
+    with pytest.raises(InputError, match="in the place of “a”"):
+        of_sample.of(pair)
+    with pytest.raises(ValueError, match="empty"):
+        patching.mean_activations(iter(()))
 
 
 def test_another_sentence_stands_in_by_place(bert):

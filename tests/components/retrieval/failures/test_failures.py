@@ -287,3 +287,19 @@ def test_ranks_and_leads_are_those_of_placing(small: Searched) -> None:
     for number, query in enumerate(small.queries):
         placed = failed_queries.placing(query, 4, (), small.engine)
         assert (ranks[number], leads[number]) == (placed.rank, pytest.approx(placed.lead, abs=1e-12))
+
+
+@pytest.mark.parametrize("count", [edits.MOST_LISTED - 1, edits.MOST_LISTED, edits.MOST_LISTED + 5])
+def test_more_edits_that_help_than_are_looked_at_again_are_said(count: int) -> None:
+    """One word is replaced by each of so many; each helps in a batch, and half of them by themselves."""
+    found = edits.query_edits(
+        "boats",
+        " ".join(f"word{number}" for number in range(count)),
+        lambda texts, by_itself: (
+            np.array([1 + (by_itself and row % 2) for row in range(len(texts))]),
+            np.full(len(texts), -0.1),
+        ),
+    )
+    assert found.has_more == (count > edits.MOST_LISTED)
+    assert len(found.helping) == -(-min(count, edits.MOST_LISTED) // 2)
+    assert found.nbytes >= sum(len(edit.text) for edit in found.helping)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.failures import failed_queries
 from components.retrieval.failures.causes import CAUSES
@@ -153,3 +154,15 @@ def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, e
     assert (setting(app, "why_view"), setting(app, "failed_query")) == ("debugger", worst.row)
     assert (setting(app, "layer"), setting(app, "pooling")) == (6, "mean")
     settled(app)
+
+
+def test_long_texts_share_the_characters_of_one_trace() -> None:
+    """2,200 + 9,000 + 9,000 characters were more than a trace holds."""
+    cut = debugger.cut_together(("query: ", "q" * 2_200), ("passage: ", "r" * 30_000), ("passage: ", "s" * 9_500))
+    assert sum(map(len, cut)) == MAX_CHARACTERS - 1  # an odd number for two
+    assert cut[0] == "query: " + "q" * 2_200
+    assert len(cut[1]) == len(cut[2]) > 8_800
+    assert cut[1].startswith("passage: r")
+    short = debugger.cut_together(("", "one"), ("", "two"), ("", "x" * 50_000))
+    assert [len(text) for text in short] == [3, 3, MAX_CHARACTERS - 6]
+    assert max(map(len, debugger.cut_together(("p" * 21_000, "a"), ("", "b"), ("", "c")))) == 21_000

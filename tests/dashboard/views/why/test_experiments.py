@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.analysis.why import patching
-from components.analysis.why.patching import FromSentence, Patch
+from components.analysis.why.patch_codes import Patch
+from components.analysis.why.patching import FromSentence
 from components.arrays import cosine
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
@@ -129,6 +130,8 @@ def test_a_ready_made_pair_replaces_sentences_text_and_patches(open_page: Open) 
         ("heads", [-1, 2], ("f0",)),  # what no browser of ours sends
         ("heads", ["1", 2], ("f0",)),
         ("heads", None, ("f0",)),
+        ("heads", [float("nan"), 2], ("f0",)),
+        ("heads", [2, float("inf")], ("f0",)),
     ],
 )
 def test_a_click_adds_the_patch_of_its_cell(
@@ -160,6 +163,24 @@ def test_ablations_show_how_far_the_cosine_changes(open_page: Open, values: str)
     by = {"zero": "zeros", "mean": "its mean over 50 sentences", "resample": "that of another sentence"}[values]
     assert f"by {by} " in shown
     assert ("The other sentence: " in shown) == (values == "resample")
+
+
+def test_the_means_serve_every_sentence_after_an_empty_one(open_page: Open) -> None:
+    """The sample's means are kept for all sessions: they must not depend on the sentence that was first."""
+    caching.interventions().drop(
+        [job for job in caching.interventions().finished() if job.key[0] == "mean activations"]
+    )
+    opened(open_page, s=[PARIS.a, "\u200b"], xm="parts", xa="mean")
+    app = opened(open_page, s=[PARIS.a, PARIS.b], xm="parts", xa="mean")
+    assert cells(app).shape == (6, 2)
+    assert np.isfinite(cells(app)).all()
+
+
+def test_one_activation_has_one_code(open_page: Open) -> None:
+    """With “t04.2” for “t4.2” the list would have two rows with one key."""
+    app = opened(open_page, s=[PARIS.a, PARIS.b], xm="heads", xp=["t4.2", "t04.2"])
+    assert setting(app, "patches") in (None, ())
+    assert "it names no activation" in texts(app)
 
 
 def test_the_outcome_of_a_cross_encoder(open_page: Open) -> None:

@@ -179,7 +179,7 @@ def _typed(searched: Searched, query: str) -> Case | None:
     )
     if chosen is None and not own:
         st.caption(
-            ":material/touch_app: Choose under “Right text” which text should rank first. Until then the second hit stands for it."
+            ":material/touch_app: Choose under “Right text” which text should rank first; until then the second hit is taken."
         )
     return _placed(searched, query, row, own if row in own else ())
 

@@ -29,6 +29,7 @@ _MOST_FILES = 10_000
 _BLOCK_BYTES = 1 << 20
 _ENTRY = b"PK\x01\x02"  # begins each entry of the archive's directory
 _READ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_OTHER_METHODS = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}
 _LINES, _PACKED = {".jsonl", ".json", ".tsv", ".txt", ".csv", ".trec", ".qrels"}, ".gz"
 
 
@@ -123,9 +124,7 @@ def _check_entry(entry: zipfile.ZipInfo, path: str, name: str) -> None:
     if entry.flag_bits & 1:
         raise InputError(f"{name} is encrypted.", "A .zip without a password is needed.", "Pack the folder again.")
     if entry.compress_type not in _READ_METHODS:
-        method = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA"}.get(
-            entry.compress_type, f"method {entry.compress_type}"
-        )
+        method = _OTHER_METHODS.get(entry.compress_type, f"method {entry.compress_type}")
         raise InputError(
             f"{path[:100]} in {name} is compressed by {method}.",
             "Files that are deflated, which is usual in a .zip, or not compressed can be read.",

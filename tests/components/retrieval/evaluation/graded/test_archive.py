@@ -67,7 +67,7 @@ def test_what_is_no_part_of_a_collection_is_not_unpacked() -> None:
         (packed({"corpus.jsonl": BEIR["corpus.jsonl"]}), "the judgements (qrels) cannot be found"),
         (packed(BOMB), "expands to more than 200 times"),
         (packed(SMALLER_BOMB, method=zipfile.ZIP_BZIP2), "is compressed by bzip2"),
-        (packed(SMALLER_BOMB, method=zipfile.ZIP_LZMA), "is compressed by lzma"),
+        (packed(SMALLER_BOMB, method=zipfile.ZIP_LZMA), "is compressed by LZMA"),
     ],
     ids=["no archive", "cut off", "one part", "bomb", "bomb in bzip2", "bomb in LZMA"],
 )

@@ -202,7 +202,7 @@ def _answer(rankers: Sequence[Ranker], measure: str) -> str:
     cosine = next((ranker for ranker in rankers if ranker.name.startswith("Cosine")), None)
     compared = {"BM25": "BM25", learnt_rankers.CHANCE: "chance"}
     if cosine is not None:
-        compared = {cosine.name: "plain cosine", **compared}
+        compared = {cosine.name: "cosine", **compared}
     named: dict[str, list[str]] = {
         "better than": [],
         "not clearly better than": [],
@@ -256,7 +256,7 @@ def _ranking_figure(
         message=_answer(rankers, measure),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
         f"{counted(len(split.test), 'query', 'queries')} that were not learnt from; orange is learnt. {MEASURE_READ[measure]} "
-        "“Cosine” (plain cosine) takes the same vectors and learns nothing; the bi-encoder is the cosine of the model's "
+        "“Cosine” takes the same vectors and learns nothing; the bi-encoder is the cosine of the model's "
         "vectors as it was published; BM25 and Jelinek-Mercer (a language model) only compare words. The thin line is the "
         "95 % interval. Better or worse means p < 0.05 in a randomisation test over the queries, adjusted for the number of "
         "rankings (Holm).",

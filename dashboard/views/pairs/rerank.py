@@ -179,7 +179,7 @@ def _message(orders: _TwoOrders) -> str:
         rank = int(np.argmax(np.abs(changes)))
         if not changes[rank]:
             return "Re-ranking changes no rank."
-        text = messages.escape(orders.corpus.texts[orders.reranked.rows[rank]][:60])
+        text = messages.escape(shortened(orders.corpus.texts[orders.reranked.rows[rank]], 60))
         return (
             f"The largest change: “{text}” moves from rank {before[rank]} to {rank + 1}. No correct answer of this query "
             "is known: mark one with ✓ on the Search page."
@@ -207,6 +207,7 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
             key="rank_changes",
             alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
             message=_message(orders),
+            message_below=True,
             table=lambda: table,
         )
         note = f"Second stage: {messages.escape(stage.title)}. First stage: {counted(len(texts), 'candidate')} of "

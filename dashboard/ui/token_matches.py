@@ -121,12 +121,7 @@ def of_trained_vectors(
     if expansion is not None:
         added = messages.escape(backend.tokenization.vocabulary[expansion.token])
         message += f" The model fills the query up with {added}, whose vectors count too."
-<<<<<<< HEAD
-    of_query, of_document = pieces
-    return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, of_query, of_document, message)
-=======
     return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, pieces[0], pieces[1], message)
->>>>>>> fixpairs
 
 
 def trained_figure(matches: TrainedMatches, *, key: str, **arguments: Any) -> None:

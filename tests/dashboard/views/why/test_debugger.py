@@ -111,7 +111,7 @@ def test_a_corpus_in_which_no_query_fails_says_so(open_page: Open, small: Corpus
 def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:
     app = settled(open_page("why", view="debugger", corpus=kept(small), pool="cls"))
     assert not app.exception
-    assert "with mean pooling only" in texts(app)
+    assert "with mean or maximum pooling only" in texts(app)
 
 
 @pytest.mark.parametrize(("number", "word"), [(1, "1st"), (2, "2nd"), (13, "13th"), (23, "23rd"), (1_011, "1,011th")])

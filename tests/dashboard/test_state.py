@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import UserError
+from components.model.contributions.path_products import MOST_STEPS
 from dashboard import ready_made, settings
 
 EXAMPLES = {
@@ -286,3 +287,11 @@ def test_the_ready_made_sets_are_complete() -> None:
     for item in sets.values():
         assert len(item.look_for) > 30
         assert settings.clean_sentences(list(item.sentences)) == item.sentences
+
+
+def test_one_bound_of_the_steps_and_of_the_seed() -> None:
+    by_name = {setting.name: setting for setting in settings.SETTINGS}
+    for name, most in (("split_steps", MOST_STEPS), ("experiment_seed", settings.MOST_EXPERIMENT_SEED)):
+        assert by_name[name].parse([str(most)]) == most
+        with pytest.raises(ValueError, match=str(most)):
+            by_name[name].parse([str(most + 1)])

@@ -318,7 +318,7 @@ def _clicked(kind: MapKind) -> None:
     points = st.session_state[FIGURE].selection.points
     cell = points[0].get("customdata") if points else None
     # A browser can send anything: the patch itself is checked when it is drawn.
-    if not (isinstance(cell, list | tuple) and len(cell) == 2):
+    if not isinstance(cell, list | tuple) or len(cell) != 2:
         return
     if all(isinstance(item, int | float) and math.isfinite(item) for item in cell):
         code = _code(kind, int(cell[0]), int(cell[1]))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from components.analysis.why import probes
 from components.model.catalog import EMBEDDED_KEY, parse_model
-from components.retrieval.corpora.minimal_pairs import read_minimal_pairs
+from components.retrieval.corpora.minimal_pairs import MinimalPairs, read_minimal_pairs
 from dashboard import caching
-from dashboard.views.why import clinic
+from dashboard.views.why import clinic, clinic_probe
 from tests.dashboard.conftest import Open, figures, setting, settled, texts
 from tests.dashboard.views.evaluate.test_page import plain_vectors
 
@@ -120,3 +122,28 @@ def test_an_unknown_kind_of_a_link_is_replaced(open_page: Open) -> None:
     app = settled(open_page("why", view="clinic", ck="irony"))
     assert app.selectbox(key="w_clinic_kind").value == "negation"
     assert any("no kind “irony”" in item.value for item in app.warning)
+
+
+def test_intervals_are_computed_once_and_not_in_the_script(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Moving the layer draws no pairs again, and kinds that are not chosen have no interval."""
+    app = settled(open_page("why", view="clinic", cf="layers", ck="names"))
+    monkeypatch.setattr(clinic, "separations", lambda *arguments, **options: pytest.fail("drawn again"))
+    app.number_input(key="w_layer").set_value(2).run()
+    app = settled(app)
+    assert not app.exception
+    assert "At layer 2 the paraphrase is more similar" in texts(app)
+    kinds = {job.key[-2] for job in caching.explanations().finished() if job.key[0] == "separations"}
+    assert "names" in kinds
+    assert "quantity" not in kinds  # drawn as a curve, never chosen
+
+
+def test_a_probe_of_many_pairs_learns_from_a_sample_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first pairs of a file can be of one kind only: a sample of all is drawn, which the page says."""
+    count, learnt, said = 1_000, [], []
+    first, second = (tuple(f"{side} {row}" for row in range(count)) for side in ("first", "second"))
+    monkeypatch.setattr(clinic_probe, "_probed", lambda backend, first, *others: learnt.extend(first))
+    monkeypatch.setattr(clinic_probe, "st", SimpleNamespace(caption=said.append))
+    clinic_probe.draw(None, MinimalPairs(("mine",) * count, first, second), "mine", 6, "mean", False)  # type: ignore[arg-type]
+    assert len(set(learnt)) == probes.MOST_PAIRS
+    assert sum(int(text.split()[1]) >= count // 2 for text in learnt) > probes.MOST_PAIRS // 4
+    assert said == ["The probe learns from a random sample of 200 of the 1,000 pairs."]

@@ -1,0 +1,87 @@
+"""What the Why page's long computations cost those who use other pages at the same time."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.faults.session import opened
+
+VISITORS = 8  # of plain pages
+PEOPLE = 16  # on the Why page
+VISITS = 12
+PAUSE = 1.0  # seconds, at most
+WORDS = (
+    *("river", "stone", "market", "window", "garden", "letter", "winter", "bridge"),
+    *("music", "doctor", "ship", "farmer", "road", "kitchen", "teacher", "forest"),
+)
+
+
+def visits(server: Server) -> list[float]:
+    """Seconds of each interaction of the visitors of a plain page: from the message to the end of the run."""
+
+    def visit(number: int) -> list[float]:
+        pauses, taken = random.Random(number), []
+        with opened(server.url) as session:
+            session.run("layers")
+            for step in range(VISITS):
+                time.sleep(pauses.uniform(0, PAUSE))
+                started = time.perf_counter()
+                session.run("layers", f"view=sentences&pool={('max', 'mean')[step % 2]}")
+                taken.append(time.perf_counter() - started)
+                assert not [element for element in session.elements if type(element).__name__ == "Exception"]
+        return taken
+
+    with ThreadPoolExecutor(VISITORS) as people:
+        return [seconds for taken in people.map(visit, range(VISITORS)) for seconds in taken]
+
+
+def explain(server: Server, number: int, is_over: threading.Event) -> int:
+    """One person on the Why page, with other sentences at every move; returns the number of moves."""
+    words, moves = random.Random(1_000 + number), 0
+    with opened(server.url) as session:
+        while not is_over.is_set():
+            first = " ".join(words.choices(WORDS, k=12))
+            second = " ".join(words.choices(WORDS, k=12))
+            view = (("view", "split"), ("by", "words")) if moves % 2 else (("view", "experiments"),)
+            session.run("why", urlencode([("s", first), ("s", second), *view]), seconds=300)
+            moves += 1
+    return moves
+
+
+@pytest.mark.timeout(900)
+def test_sixteen_people_on_why_do_not_slow_plain_pages_beyond_three_times(tmp_path: Path) -> None:
+    """The idle server is measured before and after, since later rounds find more in the caches; the quicker one counts."""
+    server = start_server(tmp_path / "log.txt")
+    is_over = threading.Event()
+    try:
+        visits(server)  # the first ones load the model
+        idle = visits(server)
+        with ThreadPoolExecutor(PEOPLE) as people:
+            moves = [people.submit(explain, server, number, is_over) for number in range(PEOPLE)]
+            try:
+                time.sleep(5)
+                beside = visits(server)
+            finally:
+                is_over.set()
+            made = sum(move.result() for move in moves)
+        idle_after = visits(server)
+    finally:
+        stop_server(server)
+    assert made >= PEOPLE
+    medians = min(statistics.median(idle), statistics.median(idle_after)), statistics.median(beside)
+    ratio = medians[1] / medians[0]
+    sys.stdout.write(
+        f"\n    plain pages: median {1000 * medians[0]:.0f} ms, beside {PEOPLE} people on Why {1000 * medians[1]:.0f} ms = "
+        f"{ratio:.2f} x (95th percentile {1000 * statistics.quantiles(beside, n=20)[-1]:.0f} ms, {made} moves on Why)\n"
+    )
+    assert ratio <= 3

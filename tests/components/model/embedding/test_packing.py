@@ -12,11 +12,25 @@ from components.model.embedding import packing
 needs_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 
 
+def packs_bfloat16() -> bool:
+    """Whether this chip has oneDNN's packed products in bfloat16: those without AVX512 or AVX-NE-CONVERT have not."""
+    vectors = torch.ones(2, 4, dtype=torch.bfloat16)
+    try:
+        with torch.inference_mode():
+            packing.PackedLinear(torch.nn.Linear(4, 4, dtype=torch.bfloat16))(vectors)
+    except RuntimeError:
+        return False
+    return True
+
+
 @needs_onednn
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("kind", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.03)])
 @pytest.mark.parametrize("shape", [(1, 48), (5, 7, 48), (4000, 48)])
 def test_a_packed_layer_equals_the_plain_one(shape, kind, tolerance, bias):
+    if kind is torch.bfloat16 and not packs_bfloat16():
+        assert packing.trial(48, 80, kind)[1] is False  # such a chip goes on with the plain layers
+        return
     torch.manual_seed(1)
     linear = torch.nn.Linear(48, 80, bias=bias, dtype=kind)
     vectors = torch.randn(shape, dtype=kind)

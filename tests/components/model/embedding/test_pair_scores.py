@@ -18,6 +18,7 @@ from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, catalog_spec
 from components.model.files import sources
 from tests import tiny
+from tests.components.model.embedding.test_packing import packs_bfloat16
 
 KINDS = ("bert", "bert with segments", "electra", "roberta", "distilbert", "mpnet")
 QUERIES = ["the cat sat on the bank", "money", "a red hat", "you will walk by the river, we will run", "x", ""]
@@ -74,7 +75,7 @@ def test_packed_weights_and_short_attention_change_no_score(scorers, monkeypatch
         (DOCUMENTS * 60)[7:] + DOCUMENTS[:1] * 7,
     )  # batches large enough for packed weights
     expected = theirs.predict(list(zip(queries, documents, strict=True)), activation_fn=torch.nn.Identity())
-    monkeypatch.setattr(ours.embedder, "_trials", {"float32": (1.0, True), "bfloat16": (1.0, True)})
+    monkeypatch.setattr(ours.embedder, "_trials", {"float32": (1.0, True), "bfloat16": (1.0, packs_bfloat16())})
     scores = ours.score_pairs(queries, documents, precision="float32")
     assert ("float32", True, True) in ours.embedder._modules
     np.testing.assert_allclose(scores, expected, atol=1e-5)

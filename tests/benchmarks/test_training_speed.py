@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.benchmarks.test_speed import report
-from tests.browser.conftest import Server, start_server, stop_server
-from tests.faults.session import opened
+from tests.benchmarks.test_speed import plain_visits, report
+from tests.browser.conftest import start_server, stop_server
 from tests.places import ROOT
 
 STEPS, ROUNDS = 20, 3
@@ -94,25 +91,6 @@ def test_steps_per_second_against_the_bare_trainer(tmp_path: Path, monkeypatch: 
     assert ratio >= 0.95
 
 
-def interactions(server: Server) -> list[float]:
-    """Seconds of each interaction of all sessions, which are open at once: from the message to the end of the run."""
-
-    def visit(number: int) -> list[float]:
-        pauses, taken = random.Random(number), []
-        with opened(server.url) as session:
-            session.run("layers")
-            for step in range(VISITS):
-                time.sleep(pauses.uniform(0, PAUSE))
-                started = time.perf_counter()
-                session.run("layers", f"view=sentences&pool={('max', 'mean')[step % 2]}")
-                taken.append(time.perf_counter() - started)
-                assert not [element for element in session.elements if type(element).__name__ == "Exception"]
-        return taken
-
-    with ThreadPoolExecutor(SESSIONS) as people:
-        return [seconds for taken in people.map(visit, range(SESSIONS)) for seconds in taken]
-
-
 @pytest.mark.timeout(900)
 def test_pages_stay_quick_while_a_model_is_trained(tmp_path: Path) -> None:
     """The median interaction of 30 sessions beside a run takes at most three times that of an idle server.
@@ -127,8 +105,8 @@ def test_pages_stay_quick_while_a_model_is_trained(tmp_path: Path) -> None:
     data = load("demo:pairs")
     server = start_server(tmp_path / "log.txt")
     try:
-        interactions(server)  # the first ones load the model
-        idle = interactions(server)
+        plain_visits(server, SESSIONS, VISITS, PAUSE)  # the first ones load the model
+        idle = plain_visits(server, SESSIONS, VISITS, PAUSE)
         run = runs.create(settings, data, split(data, settings.held_out_share, settings.seed), tmp_path / "run")
         worker = subprocess.Popen([sys.executable, "-m", "components.training.worker", str(run.path)], cwd=ROOT)
         try:
@@ -138,13 +116,13 @@ def test_pages_stay_quick_while_a_model_is_trained(tmp_path: Path) -> None:
                 assert time.monotonic() < deadline
                 time.sleep(0.2)
             first_step = run.state().step
-            beside = interactions(server)
+            beside = plain_visits(server, SESSIONS, VISITS, PAUSE)
             assert worker.poll() is None  # it was at work all the time
             steps = run.state().step - first_step
         finally:
             worker.kill()
             worker.wait()
-        idle_after = interactions(server)
+        idle_after = plain_visits(server, SESSIONS, VISITS, PAUSE)
     finally:
         stop_server(server)
     medians = min(statistics.median(idle), statistics.median(idle_after)), statistics.median(beside)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.benchmarks.test_speed import plain_visits, report
 from tests.browser.conftest import Server, start_server, stop_server
 from tests.faults.session import opened
 
@@ -24,25 +24,6 @@ WORDS = (
     *("river", "stone", "market", "window", "garden", "letter", "winter", "bridge"),
     *("music", "doctor", "ship", "farmer", "road", "kitchen", "teacher", "forest"),
 )
-
-
-def visits(server: Server) -> list[float]:
-    """Seconds of each interaction of the visitors of a plain page: from the message to the end of the run."""
-
-    def visit(number: int) -> list[float]:
-        pauses, taken = random.Random(number), []
-        with opened(server.url) as session:
-            session.run("layers")
-            for step in range(VISITS):
-                time.sleep(pauses.uniform(0, PAUSE))
-                started = time.perf_counter()
-                session.run("layers", f"view=sentences&pool={('max', 'mean')[step % 2]}")
-                taken.append(time.perf_counter() - started)
-                assert not [element for element in session.elements if type(element).__name__ == "Exception"]
-        return taken
-
-    with ThreadPoolExecutor(VISITORS) as people:
-        return [seconds for taken in people.map(visit, range(VISITORS)) for seconds in taken]
 
 
 def explain(server: Server, number: int, is_over: threading.Event) -> int:
@@ -64,24 +45,24 @@ def test_sixteen_people_on_why_do_not_slow_plain_pages_beyond_three_times(tmp_pa
     server = start_server(tmp_path / "log.txt")
     is_over = threading.Event()
     try:
-        visits(server)  # the first ones load the model
-        idle = visits(server)
+        plain_visits(server, VISITORS, VISITS, PAUSE)  # the first ones load the model
+        idle = plain_visits(server, VISITORS, VISITS, PAUSE)
         with ThreadPoolExecutor(PEOPLE) as people:
             moves = [people.submit(explain, server, number, is_over) for number in range(PEOPLE)]
             try:
                 time.sleep(5)
-                beside = visits(server)
+                beside = plain_visits(server, VISITORS, VISITS, PAUSE)
             finally:
                 is_over.set()
             made = sum(move.result() for move in moves)
-        idle_after = visits(server)
+        idle_after = plain_visits(server, VISITORS, VISITS, PAUSE)
     finally:
         stop_server(server)
     assert made >= PEOPLE
     medians = min(statistics.median(idle), statistics.median(idle_after)), statistics.median(beside)
     ratio = medians[1] / medians[0]
-    sys.stdout.write(
-        f"\n    plain pages: median {1000 * medians[0]:.0f} ms, beside {PEOPLE} people on Why {1000 * medians[1]:.0f} ms = "
-        f"{ratio:.2f} x (95th percentile {1000 * statistics.quantiles(beside, n=20)[-1]:.0f} ms, {made} moves on Why)\n"
+    report(
+        f"plain pages: median {1000 * medians[0]:.0f} ms, beside {PEOPLE} people on Why {1000 * medians[1]:.0f} ms = "
+        f"{ratio:.2f} x (95th percentile {1000 * statistics.quantiles(beside, n=20)[-1]:.0f} ms, {made} moves on Why)"
     )
     assert ratio <= 3

@@ -37,7 +37,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.state.session_state import Serialized, Value, WStates  # noqa: E402
 
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
-from dashboard import access  # noqa: E402
+from dashboard import access, garbage  # noqa: E402
 
 log = logging.getLogger(__name__)
 HEALTH, METRICS = "/_stcore/health", "/_stcore/metrics"
@@ -235,13 +235,14 @@ def uploaded_files() -> MemoryUploadedFileManager:
 
 
 @asynccontextmanager
-async def say_what_is_allowed(_: Any) -> AsyncIterator[None]:
+async def started(_: Any) -> AsyncIterator[None]:
     log.warning(access.summary())
+    garbage.keep_collections_short()
     yield
 
 
 app = st.App(
     Path(__file__).parent / "main.py",
     middleware=[Middleware(Guard), Middleware(UploadLimit)],
-    lifespan=say_what_is_allowed,
+    lifespan=started,
 )

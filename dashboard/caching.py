@@ -6,7 +6,6 @@ that one array could get the result of another.
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import math
@@ -26,7 +25,7 @@ from components.folders import cache_part
 from components.jobs import RETRY_SECONDS, Cache, Job, Jobs, Lane, Presence, Queue
 from components.model.loader import ModelLoader
 from components.model.store import DEFAULT_BYTES, TraceStore
-from dashboard import access
+from dashboard import access, garbage
 from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ LANES = {
     "evaluation": Lane(),
     "statistics": Lane(),
     "preparation": Lane(workers=2),
+    "explanations": Lane(),  # the words of two texts take seconds: a shorter kind of work must not wait for them
+    "experiments": Lane(),
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
     "maps": Lane(newest_first=True, most_waiting=1_000),
     "quick maps": Lane(newest_first=True, most_waiting=1_000),
@@ -129,22 +130,10 @@ after_load: dict[str, Callable[[Backend], None]] = {}
 
 
 def _after_load(backend: Backend) -> None:
-    freeze_garbage()
+    garbage.freezer.collect_everything()  # a model that was dropped for this one is freed
     baseline(backend)
     for more in after_load.values():
         more(backend)
-
-
-def freeze_garbage() -> None:
-    """Exclude the objects of a loaded model from garbage collection.
-
-    Streamlit runs a full collection after every rerun. With torch and transformers loaded, each one visits about a
-    million objects and holds the interpreter's lock for 200 ms. These objects live as long as the server, so the
-    collector need not visit them. Unfreezing first frees a model that was dropped in the meantime.
-    """
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -458,13 +447,13 @@ def preparations() -> Jobs:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def explanations() -> Jobs:
     """What the page Why computes of texts: splits, deletion curves, edits, cosines of pairs, probes; mostly kilobytes each."""
-    return Jobs(queue(), "preparation", keep=512, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+    return Jobs(queue(), "explanations", keep=512, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def interventions() -> Jobs:
     """Experiments in which activations are replaced; those of a pair of sentences take up to some megabytes."""
-    return Jobs(queue(), "preparation", keep=256, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+    return Jobs(queue(), "experiments", keep=256, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -9,6 +9,8 @@ shared model back and forth would be a race between sessions.
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +29,8 @@ from components.model.head import DenseHead, HeadNotApplied, read_head
 from components.model.not_applied import is_cross_encoder, not_applied
 from components.model.tokenization import Tokenization
 from components.model.trace import EVERY_POOLING, POOLINGS, Pooling
+
+HANDOVER_SECONDS = 0.0005  # enough for a thread that waits to take the lock
 
 
 class LoadedModel:
@@ -50,6 +54,7 @@ class LoadedModel:
         self.device: torch.device = next(encoder.parameters()).device
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
         rows = int(encoder.get_input_embeddings().num_embeddings)
+        self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
         self.sentence_config: SentenceConfig = read_sentence_config(folder)
         head_problem: str | None = None
@@ -109,11 +114,23 @@ class LoadedModel:
 
     @contextmanager
     def forward_pass(self) -> Iterator[None]:
-        """The lock and inference mode around one pass, which is counted."""
-        # inference_mode is thread-local, so it is entered here and not once at start.
-        with self.lock, torch.inference_mode():
-            self.forward_passes += 1
-            yield
+        """The lock and inference mode around one pass, which is counted.
+
+        Long work is many passes, and other threads' passes go in between: a thread that takes a lock again as soon as it has
+        released it would leave all others waiting until its work is done.
+        """
+        self._waiting.append(None)
+        self.lock.acquire()
+        self._waiting.pop()
+        try:
+            # inference_mode is thread-local, so it is entered here and not once at start.
+            with torch.inference_mode():
+                self.forward_passes += 1
+                yield
+        finally:
+            self.lock.release()
+            if self._waiting:
+                time.sleep(HANDOVER_SECONDS)
 
     def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:
         """The encoder's arguments on its device, each int64 [sentence, token]; None is left out."""

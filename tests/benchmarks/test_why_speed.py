@@ -27,15 +27,18 @@ WORDS = (
 
 
 def explain(server: Server, number: int, is_over: threading.Event) -> int:
-    """One person on the Why page, with other sentences at every move; returns the number of moves."""
+    """One person on the Why page, with other sentences at every move, who waits for each result and then looks at it."""
     words, moves = random.Random(1_000 + number), 0
     with opened(server.url) as session:
         while not is_over.is_set():
             first = " ".join(words.choices(WORDS, k=12))
             second = " ".join(words.choices(WORDS, k=12))
             view = (("view", "split"), ("by", "words")) if moves % 2 else (("view", "experiments"),)
-            session.run("why", urlencode([("s", first), ("s", second), *view]), seconds=300)
+            address = urlencode([("s", first), ("s", second), *view])
+            session.run("why", address, seconds=300)
+            session.wait_for_result("why", address, seconds=300)
             moves += 1
+            time.sleep(words.uniform(0, PAUSE))
     return moves
 
 

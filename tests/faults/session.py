@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,13 +21,34 @@ class Session:
 
     socket: ClientConnection
     elements: list[object] = field(default_factory=list)
+    asked_again: dict[str, float] = field(default_factory=dict)  # fragments that want to be run every so many seconds
 
     def run(
         self, page: str = "", query: str = "", *, states: tuple[WidgetState, ...] = (), seconds: float = 60
     ) -> None:
-        """Ask for a run of a page with an address and these widget values, and wait until it has ended."""
-        client = ClientState(page_name=page, query_string=query)
+        """Ask for a run of a page with an address and these widget values, and wait until it has ended.
+
+        It counts as Back or Forward: in other runs than a session's first, the dashboard reads no address.
+        """
+        client = ClientState(page_name=page, query_string=query, is_history_navigation=True)
         client.widget_states.widgets.extend(states)
+        self._run(client, seconds)
+
+    def wait_for_result(self, page: str = "", query: str = "", *, seconds: float = 60) -> None:
+        """After a run: run the fragments that ask for it, as a browser does, until a whole page is drawn that asks no more.
+
+        Progress bars are such fragments: they draw the whole page once their job has ended. Raises TimeoutError.
+        """
+        end = time.monotonic() + seconds
+        while self.asked_again:
+            if time.monotonic() > end:
+                raise TimeoutError(f"still waiting after {seconds} s: {page} {query}")
+            fragment, interval = min(self.asked_again.items(), key=lambda item: item[1])
+            time.sleep(interval)
+            client = ClientState(page_name=page, query_string=query, fragment_id=fragment, is_auto_rerun=True)
+            self._run(client, seconds)
+
+    def _run(self, client: ClientState, seconds: float) -> None:
         message = BackMsg()
         message.rerun_script.CopyFrom(client)
         self.elements = []
@@ -35,10 +57,14 @@ class Session:
             received = ForwardMsg()
             received.ParseFromString(self.socket.recv(timeout=seconds))
             kind = received.WhichOneof("type")
+            if kind == "new_session" and not received.metadata.run.fragment_ids:
+                self.elements, self.asked_again = [], {}  # a whole page is drawn
+            if kind == "auto_rerun":
+                self.asked_again[received.auto_rerun.fragment_id] = received.auto_rerun.interval
             if kind == "delta" and received.delta.WhichOneof("type") == "new_element":
                 element = received.delta.new_element
                 self.elements.append(getattr(element, element.WhichOneof("type")))
-            if kind == "script_finished":
+            if kind == "script_finished" and received.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 return
 
     def labelled(self, label: str) -> list[object]:

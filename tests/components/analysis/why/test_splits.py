@@ -101,7 +101,7 @@ def test_the_words_as_typed_sum_to_the_cosine(backend):
     assert split.contributions.sum() + sum(term.value for term in split.terms) + split.left_over == pytest.approx(
         split.cosine, abs=1e-9
     )
-    assert abs(split.left_over) < 1e-3
+    assert abs(split.left_over) < 2e-3
     assert np.abs(split.contributions).max() > 0.01
     assert result.reference == min(result.reference_sizes, key=lambda name: result.reference_sizes[name])
 
@@ -111,8 +111,7 @@ def test_the_words_as_typed_in_the_embedded_model(embedded):
     seen = []
     result = split_to_words(embedded, first, second, 6, "mean", progress=lambda *count: seen.append(count))
     assert abs(result.ledger.left_over) < 1e-4
-    assert seen[-1] == (60, 60)
-    assert [done for done, _ in seen] == list(range(1, 61))
+    assert seen == [(done, 40) for done in range(1, 41)]
     words = result.ledger.by_word(first, second)
     assert {words.top(1)[0].first.text, words.top(1)[0].second.text} in ({"dog", "puppy"}, {"runs", "running"})
     with pytest.raises(ValueError, match="one layer"):

@@ -11,7 +11,7 @@ from components.errors import InputError
 from components.jobs import Cancelled
 from components.model import architecture
 from components.model.backend import Backend
-from components.model.contributions.path_products import MOST_TOKENS, REFERENCES
+from components.model.contributions.path_products import MOST_TOKENS, REFERENCES, SIGHTINGS, steps_of_path
 from components.model.store import TraceStore
 from tests import tiny
 
@@ -66,14 +66,45 @@ def test_they_are_the_jacobians_of_plain_torch_integrated(backend):
         output = model(inputs_embeds=words, position_ids=positions, output_hidden_states=True)
         return output.hidden_states[2].mean(1)[0]
 
+    with torch.no_grad():
+        seen = [vector(start + number / SIGHTINGS * (own - start)).numpy() for number in range(SIGHTINGS + 1)]
     expected = np.zeros((len(sentence), backend.facts.hidden_size))
-    for step in range(steps):
-        place = start + (step + 0.5) / steps * (own - start)
+    for share, weight in zip(*steps_of_path(np.stack(seen).astype(np.float64), steps), strict=True):
+        place = start + float(share) * (own - start)
         jacobian = torch.func.jacrev(vector)(place)[:, 0].detach()  # [dim, token, dim of a word vector]
         for position in replaced:
-            expected[position] += (jacobian[:, position] @ (own - start)[0, position]).numpy() / steps
+            expected[position] += weight * (jacobian[:, position] @ (own - start)[0, position]).numpy()
     products = backend.path_products(sentence, "mask", 2, "mean", steps=steps)
     np.testing.assert_allclose(products.contributions, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_the_steps_of_a_path_lie_where_the_vector_moves():
+    """A vector that turns quickly in the middle: the steps crowd there, and the sum is nearer than with equal steps."""
+
+    def place(t):
+        return np.stack([np.tanh(20 * (t - 0.5)), t], axis=-1)
+
+    def velocity(t):
+        return np.stack([20 / np.cosh(20 * (t - 0.5)) ** 2, np.ones_like(t)], axis=-1)
+
+    shares, weights = steps_of_path(place(np.linspace(0, 1, SIGHTINGS + 1)), 12)
+    assert ((shares > 0) & (shares < 1)).all()
+    assert (np.diff(shares) > 0).all()
+    assert (weights > 0).all()
+    assert weights.sum() == pytest.approx(1, abs=0.03)
+    way = place(1.0) - place(0.0)
+    middles = (np.arange(12) + 0.5) / 12
+    error = np.linalg.norm(weights @ velocity(shares) - way)
+    assert error < 0.25 * np.linalg.norm(velocity(middles).mean(0) - way)
+    assert error < 0.03
+
+
+def test_the_steps_of_a_path_without_turns_are_those_of_gauss():
+    for vectors in (np.linspace([0.0, 1.0], [3.0, 2.0], SIGHTINGS + 1), np.ones((SIGHTINGS + 1, 2))):
+        shares, weights = steps_of_path(vectors, 5)
+        places, gauss = np.polynomial.legendre.leggauss(5)
+        np.testing.assert_allclose(shares, (places + 1) / 2, atol=0.01)
+        np.testing.assert_allclose(weights, gauss / 2, atol=0.01)
 
 
 def test_no_contribution_reaches_cls_at_layer_0(bert):
@@ -139,7 +170,7 @@ def test_progress_cancelling_and_the_lock(bert):
     before = bert.forward_passes
     bert.path_products(sentence, "unknown", 3, "mean", steps=3, progress=progress)
     assert seen == [(1, 3), (2, 3), (3, 3)]
-    assert bert.forward_passes - before == 2 + 3
+    assert bert.forward_passes - before == 2 + 2 + 3  # the path is looked at in two passes
     with pytest.raises(Cancelled):
         bert.path_products(sentence, "unknown", 3, "mean", steps=3, is_cancelled=lambda: len(seen) >= 3)
 

@@ -1,0 +1,58 @@
+"""Keeps Streamlit's garbage collections short.
+
+Streamlit runs a full collection after every run of a page. With torch and transformers loaded each visits more than a
+million objects and holds the interpreter's lock for some 300 ms: with sixteen people it took two thirds of the time in
+which the server ran Python code. Nearly all of these objects live as long as the server.
+
+A collection proves that whatever it leaves is in use. So at the end of each full collection all that is left is frozen
+(`gc.freeze`): the next one visits only what was made since. Circles among frozen objects that fall out of use later, those
+of a session that ended or of a model that was dropped, are found by a complete collection, for which everything is
+thawed; complete ones take at most a fiftieth of the time. Objects outside circles are freed at once, frozen or not.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import Literal
+
+SHARE = 50  # complete collections take at most the SHARE-th part of the time
+LEAST_SECONDS = 10.0  # between two complete collections
+
+
+class Freezer:
+    """Called by Python before and after each collection. `complete` counts those that visited everything."""
+
+    def __init__(self) -> None:
+        self.complete = 0
+        self._began: float | None = None  # time.monotonic() when a complete collection began, while it is under way
+        self._due = 0.0  # time.monotonic() from which the next one is complete
+
+    def __call__(self, phase: Literal["start", "stop"], info: dict[str, int]) -> None:
+        if info["generation"] < 2:
+            return
+        now = time.monotonic()
+        if phase == "start":
+            if now >= self._due:
+                gc.unfreeze()
+                self._began = now
+        else:
+            if self._began is not None:
+                self._due = now + max(LEAST_SECONDS, SHARE * (now - self._began))
+                self._began = None
+                self.complete += 1
+            gc.freeze()
+
+    def collect_everything(self) -> None:
+        """Make the next collection a complete one, and run it now."""
+        self._due = 0.0
+        gc.collect()
+
+
+freezer = Freezer()
+
+
+def keep_collections_short() -> None:
+    """For the rest of the process: a server calls it when it starts."""
+    if freezer not in gc.callbacks:
+        gc.callbacks.append(freezer)

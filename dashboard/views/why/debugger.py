@@ -57,10 +57,6 @@ def draw(backend: Backend) -> None:
     if case is None:
         _nothing(corpus, searched, found)
         return
-    if typed and state.get("right_row") is None and not case.right_rows:
-        st.caption(
-            ":material/touch_app: Choose under “Right text” which text should rank first; until then the second hit is taken."
-        )
     with st.container(key="failed_search"):
         failed_case.draw(case)
     if found is not None and len(found):
@@ -175,7 +171,8 @@ def _typed(searched: Searched, query: str) -> Case | None:
         controls.bind(
             "right_row",
             st.selectbox,
-            "Right text (by rank)",
+            # One label for a choice and another before it: nobody should take the second hit for the page's opinion.
+            "Right text (by rank)" if chosen is not None or own else "Right text: the second hit, until you choose one",
             options=names,
             default=default,
             describe=lambda row: f"number {row}",

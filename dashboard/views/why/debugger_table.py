@@ -117,7 +117,7 @@ def _queries(
                 "markable": False,
                 "pickHint": "Why did this search fail?",
                 "pickedLabel": "Shown at the top",
-                "answer": ".st-key-failed_search",
+                "answer": ".bi-case",
                 "rows": [
                     {
                         "index": item.row,
@@ -125,7 +125,7 @@ def _queries(
                         "parts": [{"text": query(item)[:MOST_CHARACTERS], "shared": False}],
                         "bar": round(item.lead / most, 4),
                         "score": f"rival leads by {_lead(item)}",
-                        "tag": own_causes(item),
+                        "tag": f"cause: {own_causes(item)}",
                         "picked": item.row == opened,
                     }
                     for item in shown

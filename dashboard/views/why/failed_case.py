@@ -13,6 +13,7 @@ import streamlit as st
 from components.analysis.why.token_ledger import token_ledger
 from components.charts import matrices, theme
 from components.charts.retrieval import failures as charts
+from components.function_words import FUNCTION_WORDS
 from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.search import words
 from dashboard import pair_links
@@ -121,12 +122,17 @@ def _texts(case: Case) -> None:
     placed, count = case.placed, len(case.searched.corpus.documents)
     cosines = both(placed.right_cosine, placed.rival_cosine)
     ranks = (placed.rank, 2 if placed.rank == 1 else 1)
+    limit = case.searched.max_length
+    tokens = case.searched.backend.tokenization.lengths([text[:MOST_SHOWN] for text in (case.right, case.rival)])
     parts = [f'<section><h6>Query</h6><p class="query" dir="auto">{html.escape(case.query)}</p></section>']
-    for name, kind, text, cosine, rank in zip(
-        ("Right text", "Its rival"), ("right", "rival"), (case.right, case.rival), cosines, ranks, strict=True
+    for name, kind, text, cosine, rank, length in zip(
+        ("Right text", "Its rival"), ("right", "rival"), (case.right, case.rival), cosines, ranks, tokens, strict=True
     ):
+        facts = f"rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b>"
+        if length > limit:
+            facts += f" · the model read only its first {limit} tokens"
         parts.append(
-            f'<section class="{kind}"><h6>{name} <span>rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b></span></h6>'
+            f'<section class="{kind}"><h6>{name} <span>{facts}</span></h6>'
             f'<p dir="auto">{_marked(case.query, text[:MOST_SHOWN])}{" …" if len(text) > MOST_SHOWN else ""}</p></section>'
         )
     st.html(f'<div class="bi-case">{"".join(parts)}</div>')
@@ -164,8 +170,7 @@ def _reason(case: Case, found: QueryWords | None) -> str:
     name = messages.escape(word)
     if not placed.is_failed:
         return f"**This search does not fail**: the right text ranks first, and “{name}” speaks most for it."
-    own = set(words.words(word))
-    has_right, has_rival = (not own.isdisjoint(words.words(text[:MOST_SHOWN])) for text in (case.right, case.rival))
+    has_right, has_rival = (_has(text[:MOST_SHOWN], word) for text in (case.right, case.rival))
     which = {
         (False, True): ", and only the rival has this word",
         (True, False): ", though only the right text has this word",
@@ -173,6 +178,12 @@ def _reason(case: Case, found: QueryWords | None) -> str:
         (False, False): ", though neither text has this word",
     }[has_right, has_rival]
     return f"**“{name}” speaks most for the rival**: it adds {more:.3f} more there than to the right text{which}."
+
+
+def _has(text: str, word: str) -> bool:
+    """Whether a text has a word as typed, or its content: "Juror" for "Juror's", but not "couldn't" for "didn't"."""
+    own, found = set(words.words(word)), set(words.words(text))
+    return own <= found or not found.isdisjoint(own - FUNCTION_WORDS)
 
 
 def _query_words(case: Case) -> QueryWords | None:

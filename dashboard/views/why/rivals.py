@@ -20,7 +20,7 @@ from components.retrieval.search import words
 from dashboard import state
 from dashboard.jobs import failures, rankers, reranking
 from dashboard.ui import figures, messages
-from dashboard.ui.wording import INCLUDED_CROSS_ENCODER, counted
+from dashboard.ui.wording import INCLUDED_CROSS_ENCODER, counted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,8 +128,9 @@ def _smallest(found: EditSearch) -> str:
     name = _side_name(found)
     if found.helping:
         best = found.helping[0]
-        then = f"“{messages.escape(best.text[:MOST_CHARACTERS])}{'…' if len(best.text) > MOST_CHARACTERS else ''}”"
-        return f"**Smallest edit of the {name}**: {_sentence(best)}, and the right text ranks first: {then}."
+        then = shortened(best.text, MOST_CHARACTERS)
+        end = "" if then[-1] in ".?!…" else "."
+        return f"**Smallest edit of the {name}**: {_sentence(best)}, and the right text ranks first: “{messages.escape(then)}”{end}"
     near = found.nearest
     if near is None:
         return f"**No edit of the {name} brings the right text to rank 1.**"

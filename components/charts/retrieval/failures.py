@@ -23,7 +23,7 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
     """
     places, difference = np.arange(len(words)), np.asarray(rival - right, np.float64)
     towards = [theme.ORANGE if value > 0 else theme.BLUE for value in difference]
-    figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.03, column_widths=[0.33, 0.29, 0.38])
+    figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.035, column_widths=[0.31, 0.27, 0.42])
     groups = (
         (RIGHT, right, "Right text", theme.BLUE, theme.unsigned),
         (RIVAL, rival, "Rival", theme.ORANGE, theme.unsigned),

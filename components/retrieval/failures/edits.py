@@ -113,7 +113,8 @@ def _without(before: str, after: str) -> str:
     Brackets and quotation marks around the word alone go with it; other punctuation moves to the word beside it, where that
     has none yet: "rain, hail, and snow" without "hail" is "rain, and snow".
     """
-    lead, trail = _AT_END.search(before)[0], _AT_START.match(after)[0]  # type: ignore[index] - both match anything
+    lead = "" if not before or before[-1].isspace() else before.rsplit(maxsplit=1)[-1]
+    trail = "" if not after or after[0].isspace() else after.split(maxsplit=1)[0]
     left, right = before.removesuffix(lead), after[len(trail) :].lstrip()
     while lead and CLOSING.get(lead[-1], " ") in trail:
         trail = trail.replace(CLOSING[lead[-1]], "", 1)
@@ -134,7 +135,6 @@ def _without(before: str, after: str) -> str:
     return f"{stem}{space}{lead}{right}" if right else stem
 
 
-_AT_END, _AT_START = re.compile(r"\S*\Z"), re.compile(r"\S*")
 _MARKS = ".,;:!?…–—"
 _LEADING_DASH, _TRAILING_DASH = re.compile(r"\A[-–—]+\s+"), re.compile(r"(?:\A|\s)[-–—]+\Z")
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from components.retrieval.failures.failed_queries import Placing
     from dashboard.jobs.failures import Searched
 
+TIED = 1e-6  # the difference of two cosines that are shown as equal
 MOST_SHOWN = 20_000  # characters of a text: a row of a file may be a whole book
 
 
@@ -149,23 +150,29 @@ def _marked(query: str, text: str) -> str:
 
 def both(first: float, second: float) -> tuple[str, str]:
     """Two numbers with three digits, or with as many more (at most six) as it takes to tell them apart."""
-    for digits in range(3, 7):
-        texts = theme.unsigned(first, digits), theme.unsigned(second, digits)
-        if texts[0] != texts[1]:
-            break
-    return texts
+    digits = (
+        3 if abs(first - second) <= TIED else next((n for n in range(3, 6) if f"{first:.{n}f}" != f"{second:.{n}f}"), 6)
+    )
+    return theme.unsigned(first, digits), theme.unsigned(second, digits)
 
 
 def _reason(case: Case, found: QueryWords | None) -> str:
     """Why the search failed, in one sentence."""
     placed = case.placed
+    if abs(placed.lead) <= TIED:
+        return "**Both texts have the same cosine**, and a tie counts against the right text."
     if found is None:
-        nearer, further = ("rival", "right text") if placed.is_failed else ("right text", "rival")
-        return f"**The {nearer} is nearer to the query than the {further}**: by {abs(placed.lead):.3f}."
+        names, cosines = ("right text", "rival"), both(placed.right_cosine, placed.rival_cosine)
+        nearer, further = (1, 0) if placed.is_failed else (0, 1)
+        return (
+            f"**The {names[nearer]} is nearer to the query than the {names[further]}**: its cosine is {cosines[nearer]}, "
+            f"against {cosines[further]}."
+        )
     number = found.strongest(1 if placed.is_failed else -1)
     if number is None:
         whose = "the rival" if placed.is_failed else "the right text"
-        return f"**No single word speaks for {whose}**: its lead comes from the special tokens."
+        source = "the special tokens" + (" and the model's prompt" if found.prompt else "")
+        return f"**No single word speaks for {whose}**: its lead comes from {source}."
     word, more = found.names[number], abs(float(found.differences[number]))
     name = messages.escape(word)
     if not placed.is_failed:

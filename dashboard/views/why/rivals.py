@@ -128,9 +128,9 @@ def _smallest(found: EditSearch) -> str:
     name = _side_name(found)
     if found.helping:
         best = found.helping[0]
-        then = shortened(best.text, MOST_CHARACTERS)
-        end = "" if then[-1] in ".?!…" else "."
-        return f"**Smallest edit of the {name}**: {_sentence(best)}, and the right text ranks first: “{messages.escape(then)}”{end}"
+        then = messages.escape(shortened(best.text, MOST_CHARACTERS))
+        then = f"“{then}”" if then.endswith((".", "?", "!", "…")) else f"“{then}”."
+        return f"**Smallest edit of the {name}**: {_sentence(best)}, and the right text ranks first: {then}"
     near = found.nearest
     if near is None:
         return f"**No edit of the {name} brings the right text to rank 1.**"
@@ -165,7 +165,8 @@ def _edit_list(found: EditSearch, key: str) -> None:
             for edit in found.helping
         ]
     )
-    figures.whole_texts(frame.head(SHOWN_EDITS), key=key)
+    # The rank is 1 in all rows, and the edit says how many words it has: the data have both.
+    figures.whole_texts(frame.head(SHOWN_EDITS).drop(columns=["words", "rank"]), key=key)
     figures.data(key, lambda: frame)
 
 

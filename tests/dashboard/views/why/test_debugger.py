@@ -185,7 +185,8 @@ def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:
     [
         ((0.4379, 0.4394), ("0.438", "0.439")),
         ((0.43791, 0.43802), ("0.4379", "0.4380")),
-        ((0.5, 0.5), ("0.500000", "0.500000")),
+        ((0.5, 0.5), ("0.500", "0.500")),
+        ((0.5, 0.500002), ("0.500000", "0.500002")),
         ((-0.02, 0.1), ("−0.020", "0.100")),
     ],
 )
@@ -193,6 +194,19 @@ def test_two_cosines_have_as_many_digits_as_tell_them_apart(
     numbers: tuple[float, float], expected: tuple[str, str]
 ) -> None:
     assert failed_case.both(*numbers) == expected
+
+
+def test_without_an_edit_that_helps_the_nearest_is_named(open_page: Open) -> None:
+    """A text that the corpus has twice never ranks before its double."""
+    corpus = Corpus("twice", ("Snow fell *in* Oslo.", "Snow fell *in* Oslo.", "Rain."), {"q": ("snow", "oslo", "wet")})
+    app = settled(open_page("why", view="debugger", corpus=kept(corpus), fq="0"))
+    assert not app.exception
+    said = [item.value for item in app.markdown if ":material/edit:" in item.value]
+    assert said[0].startswith(":material/edit: **No edit of the query brings the right text to rank 1.** The nearest,")
+    assert said[0].endswith("leaves it at rank 2.")
+    assert "**Both texts have the same cosine**, and a tie counts against the right text." in texts(app)
+    assert len(said) == 2  # the edits of the right text come next
+    assert "edits of the query were tried; none of them help." in texts(app)
 
 
 @pytest.mark.parametrize(

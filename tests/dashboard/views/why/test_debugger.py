@@ -198,7 +198,9 @@ def test_two_cosines_have_as_many_digits_as_tell_them_apart(
 
 def test_without_an_edit_that_helps_the_nearest_is_named(open_page: Open) -> None:
     """A text that the corpus has twice never ranks before its double."""
-    corpus = Corpus("twice", ("Snow fell *in* Oslo.", "Snow fell *in* Oslo.", "Rain."), {"q": ("snow", "oslo", "wet")})
+    corpus = Corpus(
+        "twice", ("Snow fell *in* Oslo.", "Snow fell *in* Oslo.", "Rain."), {"q": ("snow in Norway", "Oslo", "wet")}
+    )
     app = settled(open_page("why", view="debugger", corpus=kept(corpus), fq="0"))
     assert not app.exception
     said = [item.value for item in app.markdown if ":material/edit:" in item.value]

@@ -23,7 +23,8 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
     """
     places, difference = np.arange(len(words)), np.asarray(rival - right, np.float64)
     towards = [theme.ORANGE if value > 0 else theme.BLUE for value in difference]
-    figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.035, column_widths=[0.31, 0.27, 0.42])
+    # The first two are equally wide, so that their bars can be compared by length.
+    figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.035, column_widths=[0.3, 0.3, 0.4])
     groups = (
         (RIGHT, right, "Right text", theme.BLUE, theme.unsigned),
         (RIVAL, rival, "Rival", theme.ORANGE, theme.unsigned),
@@ -44,7 +45,7 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
         )
         mark = "" if isinstance(colour, list) else f'<span style="color:{colour}">■</span> '
         figure.add_annotation(
-            text=f"<b>{heading}</b><br>{mark}{written(float(np.sum(values)))}",
+            text=f"{heading}<br>{mark}<b>{written(float(np.sum(values)))}</b>",
             xref=f"x{column if column > 1 else ''} domain",
             yref="paper",
             x=0.5 if name == DIFFERENCE else 0,

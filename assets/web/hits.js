@@ -43,7 +43,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const bar = make("span", "bar");
     bar.style.width = `${Math.max(0, Math.min(1, row.bar)) * 100}%`;
     track.append(bar);
-    const why = button("why", row.picked ? "Close" : "Why?", data.pickHint, `w${row.index}`, row.picked, text.onclick);
+    const why = button("why", row.picked ? (data.pickedLabel ?? "Close") : "Why?", data.pickHint, `w${row.index}`, row.picked, text.onclick);
     why.setAttribute("aria-label", `${data.pickHint} (rank ${row.rank})`);
     foot.append(track, make("span", "score", row.score), why, make("span", "tag", row.tag));
     body.append(text, foot);

@@ -52,6 +52,17 @@ def plain(text: str, limit: int = 60) -> str:
     return html.escape(short, quote=False)
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, as in print: "+0.024", "−0.035", and "0" for what rounds to zero."""
+    text = f"{value:+.{digits}f}"
+    return text.replace("-", "−") if text.strip("+-0.") else "0"
+
+
+def unsigned(value: float, digits: int = 3) -> str:
+    """A number with a minus sign as in print if it is negative: "0.024", "−0.035"."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
     """A title in lines short enough for a phone; markup is shown as typed."""
     return "<br>".join(html.escape(line, quote=False) for line in textwrap.wrap(title, width))

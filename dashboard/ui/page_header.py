@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 # Views of a page of sentences that draw other ones: the setting that opens a view, and its values.
-_OF_OTHER_SENTENCES = {"map": ("map_view", {"senses"}), "why": ("why_view", {"clinic"})}
+_OF_OTHER_SENTENCES = {"map": ("map_view", {"senses"}), "why": ("why_view", {"clinic", "debugger"})}
 _SLOT = "_data_line"  # the session's place for the name of what a page measures
 _DRAWN_FOR = "_header_drawn_for"  # session key: the page, and whether its open view draws other sentences
 

@@ -56,6 +56,8 @@ VIEWS = {
     "/why?by=blocks": ".js-plotly-plot",
     "/why?view=methods": ".js-plotly-plot",
     "/why?view=experiments": ".js-plotly-plot",
+    "/why?view=debugger": ".js-plotly-plot",
+    "/why?view=debugger&fo=worst": ".js-plotly-plot",
     "/why?view=clinic": ".js-plotly-plot",
     "/training": ".js-plotly-plot",
     "/training?view=objective": ".js-plotly-plot",

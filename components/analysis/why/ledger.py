@@ -10,6 +10,8 @@ it, other tokens would have other vectors. And it is one split of many: another 
 
 from __future__ import annotations
 
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,6 +20,7 @@ import numpy as np
 
 from components.arrays import Float64, read_only
 from components.model.trace import Pooling, TokenizedSentence
+from components.typed_words import RUN, typed_words
 
 PartKind = Literal["word", "punctuation", "special", "rest"]
 
@@ -84,7 +87,13 @@ class Ledger:
 
         `by_word(...).part_scores()` is one number for each word of both texts; `Part.start` and `end` say where it stands.
         """
-        rows, columns = word_parts(first), word_parts(second)
+        return self._in_parts(word_parts(first), word_parts(second))
+
+    def by_typed_word(self, first: TokenizedSentence, second: TokenizedSentence) -> Ledger:
+        """As `by_word`, with the words as a person typed them: "doesn't" is one; all special tokens are one part."""
+        return self._in_parts(typed_parts(first), typed_parts(second))
+
+    def _in_parts(self, rows: tuple[Part, ...], columns: tuple[Part, ...]) -> Ledger:
         return replace(
             self,
             first=rows,
@@ -151,6 +160,44 @@ def word_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
         text = sentence.word_text(token.position).strip() or token.piece
         groups.setdefault(positions, Part(text, _kind(sentence, positions), positions, start, end))
     return tuple(groups.values())
+
+
+def typed_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
+    """The words of a text as typed, each with the punctuation beside it, and last all special tokens together.
+
+    A run of letters without upper and lower case (Chinese, Thai) stays in the tokenizer's own words, since such texts may have
+    no spaces.
+    """
+    runs: dict[tuple[int, int], list[Part]] = {}
+    special: list[Part] = []
+    spans = [run.span() for run in RUN.finditer(sentence.text)]
+    starts = [start for start, _ in spans]
+    for part in word_parts(sentence):
+        if part.kind == "special" or not spans:
+            special.append(part)
+            continue
+        text = sentence.text[part.start : part.end]
+        first = part.start + len(text) - len(text.lstrip())  # some tokenizers count the space before a word to it
+        start, end = spans[max(0, bisect_right(starts, first) - 1)]
+        is_whole = not any(unicodedata.category(character) == "Lo" for character in sentence.text[start:end])
+        runs.setdefault((start, end) if is_whole else (part.start, part.end), []).append(part)
+    parts = [_joined(own, _typed(sentence.text, span, own)) for span, own in runs.items()]
+    return (*parts, _joined(special, " ".join(part.text for part in special))) if special else tuple(parts)
+
+
+def _typed(text: str, span: tuple[int, int], parts: Sequence[Part]) -> str:
+    """The word at a span of a text, without the punctuation around it; as far as the model read it."""
+    run = text[span[0] : max(part.end for part in parts)]
+    words = typed_words(run)
+    return run[words[0][0] : words[0][1]] if words else run.strip()
+
+
+def _joined(parts: Sequence[Part], text: str) -> Part:
+    """Several parts as one."""
+    kinds = {part.kind for part in parts}
+    kind: PartKind = next(kind for kind in ("word", "punctuation", "special", "rest") if kind in kinds)
+    positions = tuple(position for part in parts for position in part.positions)
+    return Part(text, kind, positions, min(part.start for part in parts), max(part.end for part in parts))
 
 
 def _kind(sentence: TokenizedSentence, positions: Sequence[int]) -> PartKind:

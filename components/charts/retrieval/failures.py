@@ -6,43 +6,97 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from components.charts import theme
 
 RIGHT, RIVAL, DIFFERENCE = "right text", "rival", "rival minus right text"
-_COLOURS = {RIGHT: theme.BLUE, RIVAL: theme.ORANGE, DIFFERENCE: theme.PURPLE}
-_ACROSS = 24  # words: more bars beside each other would be too thin
+_ROW = 25  # pixels of a word
 
 
 def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title: str) -> go.Figure:
     """What each query word adds to its cosine with the right text and with the rival, both [word], and the difference.
 
-    Words stand in the order of the query, from left to right, or from top to bottom where there are many.
+    One row for each word, in the order given, and three groups of bars, each with its name and its sum above it. The first two
+    have one scale; the third has one of its own, since the differences are much smaller than the parts. There a bar to the
+    right, in the rival's colour, speaks for the rival, and a bar to the left for the right text.
     """
-    places, is_across = np.arange(len(words)), len(words) <= _ACROSS
-    labels = [theme.plain(word, 16) for word in words]
-    figure = go.Figure()
-    for name, values in ((RIGHT, right), (RIVAL, rival), (DIFFERENCE, rival - right)):
-        numbers = np.asarray(values, np.float32)
-        value = "%{y:.4f}" if is_across else "%{x:.4f}"
+    places, difference = np.arange(len(words)), np.asarray(rival - right, np.float64)
+    towards = [theme.ORANGE if value > 0 else theme.BLUE for value in difference]
+    # The first two are equally wide, so that their bars can be compared by length.
+    figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.035, column_widths=[0.3, 0.3, 0.4])
+    groups = (
+        (RIGHT, right, "Right text", theme.BLUE, theme.unsigned),
+        (RIVAL, rival, "Rival", theme.ORANGE, theme.unsigned),
+        (DIFFERENCE, difference, "Difference", towards, theme.signed),
+    )
+    for column, (name, values, heading, colour, written) in enumerate(groups, start=1):
+        numbers = [written(value) for value in values]
         figure.add_bar(
-            x=places if is_across else numbers,
-            y=numbers if is_across else places,
-            orientation="v" if is_across else "h",
+            x=np.asarray(values, np.float32),
+            y=places,
+            orientation="h",
             name=name,
-            marker_color=_COLOURS[name],
-            customdata=labels,
-            hovertemplate=f"“%{{customdata}}”<br>{name}: {value}<extra></extra>",
+            marker_color=colour,
+            customdata=list(zip([theme.plain(word) for word in words], numbers, strict=True)),
+            hovertemplate=f"“%{{customdata[0]}}”<br>{name}: %{{customdata[1]}}<extra></extra>",
+            row=1,
+            col=column,
         )
-    ticks = {"tickvals": places, "ticktext": labels, "showgrid": False, "zeroline": False}
-    values_axis = {"title": "part of the cosine", "zeroline": True}
-    if is_across:
-        figure.update_xaxes(**ticks).update_yaxes(**values_axis)
-    else:
-        figure.update_yaxes(range=[len(words) - 0.4, -0.6], **ticks).update_xaxes(**values_axis)
-    figure.update_layout(barmode="group", bargap=0.25)
-    theme.legend_below(figure, shown=True)
-    return theme.finish(figure, title, 340 if is_across else 160 + 26 * len(words))
+        mark = "" if isinstance(colour, list) else f'<span style="color:{colour}">■</span> '
+        figure.add_annotation(
+            text=f"{heading}<br>{mark}<b>{written(float(np.sum(values)))}</b>",
+            xref=f"x{column if column > 1 else ''} domain",
+            yref="paper",
+            x=0.5 if name == DIFFERENCE else 0,
+            y=1,
+            xanchor="center" if name == DIFFERENCE else "left",
+            yanchor="bottom",
+            align="center" if name == DIFFERENCE else "left",
+            showarrow=False,
+        )
+    _mark_differences(figure, places, difference)
+    low, high = (float(end(0.0, *np.ravel([right, rival]))) for end in (min, max))
+    for column in (1, 2):
+        ticks = _ticks(low, high)
+        labels = [f"{tick:g}".replace("-", "−") for tick in ticks]
+        ends = [1.05 * low, 1.05 * high or 1.0]
+        figure.update_xaxes(range=ends, tickvals=ticks, ticktext=labels, zeroline=True, row=1, col=column)
+    figure.update_yaxes(showgrid=False, zeroline=False, range=[len(words) - 0.4, -0.6])
+    figure.update_yaxes(tickvals=places, ticktext=[theme.plain(word, 14) for word in words], row=1, col=1)
+    figure.update_layout(bargap=0.3, showlegend=False, hovermode="closest")
+    theme.finish(figure, title, 126 + _ROW * max(4, len(words)))
+    return figure.update_layout(margin_t=80, title={"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}})
+
+
+def _mark_differences(figure: go.Figure, places: np.ndarray, difference: np.ndarray) -> None:
+    """Write each difference [word] at zero, on the side where its bar is not, so that nothing is cut on a phone."""
+    for is_positive, side in ((True, "left"), (False, "right")):
+        rows = np.flatnonzero((difference > 0) == is_positive)
+        figure.add_scatter(
+            x=np.zeros(len(rows)),
+            y=places[rows],
+            mode="text",
+            text=[f"\u00a0{theme.signed(difference[row])}\u00a0" for row in rows],
+            textposition=f"middle {side}",
+            hoverinfo="skip",
+            cliponaxis=False,
+            row=1,
+            col=3,
+        )
+    most = 1.1 * float(np.abs(difference).max(initial=0.0)) or 1.0
+    figure.update_xaxes(range=[-most, most], showticklabels=False, showgrid=False, zeroline=True, row=1, col=3)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Zero and one round number towards each end that is far enough from it; two numbers fit beside each other on a phone."""
+    ticks = [0.0]
+    for end in (low, high):
+        if abs(end) > 0.3 * max(-low, high, 1e-9):
+            size = 10.0 ** np.floor(np.log10(abs(end)))
+            step = max((factor * size for factor in (0.5, 1, 2, 5) if factor * size <= 0.8 * abs(end)), default=0.0)
+            ticks.append(float(np.copysign(step, end)))
+    return sorted(set(ticks))
 
 
 def occurrence_histogram(counts: np.ndarray, marked: Mapping[str, int], mean: float, title: str) -> go.Figure:

@@ -102,6 +102,7 @@ def effect_map(
 def _number(value: float, as_percent: bool, digits: int) -> str:
     if not np.isfinite(value):
         return ""
-    # A minus sign as in print; no "-0".
-    text = f"{100 * value:.0f}" if as_percent else f"{value:+.{digits}f}"
-    return text.replace("-", "−") if text.strip("+-0.") else "0"
+    if not as_percent:
+        return theme.signed(value, digits)
+    text = f"{100 * value:.0f}"
+    return text.replace("-", "−") if text.strip("-0") else "0"  # a minus sign as in print; no "-0"

@@ -2,9 +2,10 @@
 
 First every edit of one word: a word of the query is removed, or replaced by a word of the right text. Only if none of these
 helps are two words edited: the single edits that came nearest are combined. If no edit of the query helps, the right text is
-edited: one of its words is removed, or a word of the query is added to its end. Every edited text goes through the model, and
-the whole corpus is ranked for it; an edit that brings the right text to rank 1 is embedded once more by itself, because the
-others of a batch can change a vector by some 1e-6.
+edited: one of its words is removed, or a word of the query is added to its end. A word is one as typed ("doesn't" is one word),
+and an edited text reads as text: a removed word leaves no punctuation behind that belonged to it. Every edited text goes
+through the model, and the whole corpus is ranked for it; an edit that brings the right text to rank 1 is embedded once more by
+itself, because the others of a batch can change a vector by some 1e-6.
 
 Such edits are counterfactual explanations (Wachter, Mittelstadt and Russell 2018): the smallest change of the input that
 changes the result. They test a story about a failure, since they change the query and not the story.
@@ -15,6 +16,7 @@ never. A query without a word may also be a text that nobody would type.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +29,8 @@ from components.arrays import Float32, Float64, Int64, cosine
 from components.function_words import FUNCTION_WORDS
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
-from components.retrieval.search.words import word_spans, words
+from components.retrieval.search.words import words
+from components.typed_words import CLOSING, typed_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -69,7 +72,7 @@ class EditSearch:
     """The edits that were tried on one side, and those that help."""
 
     side: Side
-    helping: tuple[Edit, ...]  # the fewest changes first, then the clearest lead of the right text
+    helping: tuple[Edit, ...]  # the smallest first, as `_sorted` has them
     nearest: Edit | None  # of those that do not help, the one with the smallest lead of a rival; None without any
     tried: int
     possible: int  # edits of one word
@@ -92,11 +95,11 @@ Rank = Callable[[Sequence[str], bool], tuple[Int64, Float64]]
 
 
 def edited(text: str, changes: Sequence[Change]) -> str:
-    """A text after some changes; no two spaces stand where a word was."""
+    """A text after some changes; neither two spaces nor stray punctuation stand where a word was."""
     for change in sorted(changes, key=lambda item: item.start, reverse=True):
         before, after = text[: change.start], text[change.end :]
         if change.kind == "removed":
-            text = before + (after.lstrip() if not before or before[-1].isspace() else after)
+            text = _without(before, after)
         elif change.kind == "replaced":
             text = before + change.by + after
         else:
@@ -104,9 +107,41 @@ def edited(text: str, changes: Sequence[Change]) -> str:
     return text.strip()
 
 
+def _without(before: str, after: str) -> str:
+    """What is left of a text without the word between these two parts.
+
+    Brackets and quotation marks around the word alone go with it; other punctuation moves to the word beside it, where that
+    has none yet: "rain, hail, and snow" without "hail" is "rain, and snow".
+    """
+    lead = "" if not before or before[-1].isspace() else before.rsplit(maxsplit=1)[-1]
+    trail = "" if not after or after[0].isspace() else after.split(maxsplit=1)[0]
+    left, right = before.removesuffix(lead), after[len(trail) :].lstrip()
+    while lead and CLOSING.get(lead[-1], " ") in trail:
+        trail = trail.replace(CLOSING[lead[-1]], "", 1)
+        lead = lead[:-1]
+    stem = left.rstrip()
+    space = left[len(stem) :] or " "
+    if not right:  # the last word: what opened or led on to it has nothing to stand before
+        lead, stem = "", stem.rstrip(" ,;:–—")
+    if not stem:
+        return lead + _LEADING_DASH.sub("", right)
+    if trail and stem[-1] in _MARKS:
+        # Two marks in a row: the end of a sentence is the stronger one.
+        stem = stem.rstrip(" ,;:–—") + trail if trail[0] in ".?!…" and stem[-1] not in ".?!…" else stem
+    else:
+        stem += trail
+    if _TRAILING_DASH.search(stem):
+        right = _LEADING_DASH.sub("", right)
+    return f"{stem}{space}{lead}{right}" if right else stem
+
+
+_MARKS = ".,;:!?…–—"
+_LEADING_DASH, _TRAILING_DASH = re.compile(r"\A[-–—]+\s+"), re.compile(r"(?:\A|\s)[-–—]+\Z")
+
+
 def removals(text: str) -> tuple[Change, ...]:
     """Every removal of one word; none for a text of a single word."""
-    spans = word_spans(text)
+    spans = typed_words(text)
     return tuple(Change("removed", start, end, text[start:end]) for start, end in spans) if len(spans) > 1 else ()
 
 
@@ -121,12 +156,15 @@ def additions(text: str, source: str) -> tuple[Change, ...]:
 
 
 def new_words(text: str, source: str) -> tuple[str, ...]:
-    """The words of `source`, as typed, that a text does not have in upper or lower case, function words apart."""
+    """The words of `source`, as typed, that a text does not have in upper or lower case, function words apart.
+
+    "doesn't" is a function word; a text with "lie" and "detector" has nothing new in "lie-detector".
+    """
     known = set(words(text)) | FUNCTION_WORDS
     found: dict[str, str] = {}
-    for start, end in word_spans(source):
+    for start, end in typed_words(source):
         word = source[start:end]
-        if word.lower() not in known:
+        if not known.issuperset(words(word)):
             found.setdefault(word.lower(), word)
     return tuple(found.values())
 
@@ -143,7 +181,7 @@ def query_edits(
     Raises Cancelled.
     """
     trials = _Trials(query, rank, progress, is_cancelled)
-    spans = word_spans(query)
+    spans = typed_words(query)
     possible = len(removals(query)) + len(spans) * len(new_words(query, right_text))
     trials.expect(min(possible, MOST_SINGLE) + MOST_DOUBLE)
     removed = trials.run([(change,) for change in removals(query)][:MOST_SINGLE])
@@ -160,7 +198,7 @@ def query_edits(
             for first, second in combinations(nearest, 2)
             if first.changes[0].start != second.changes[0].start
         ]
-        pairs = [pair for pair in pairs if word_spans(edited(query, pair))]  # something must be left to search for
+        pairs = [pair for pair in pairs if typed_words(edited(query, pair))]  # something must be left to search for
         doubles = trials.run(pairs[:MOST_DOUBLE])
         edits += doubles
         helping = trials.confirmed(doubles)
@@ -234,8 +272,12 @@ class _Trials:
 
 
 def _sorted(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """The fewest changes first, then those after which the right text leads most."""
-    return tuple(sorted(edits, key=lambda edit: (len(edit.changes), edit.lead)))
+    """The fewest changes first, of these the fewest new words, then those after which the right text leads most."""
+
+    def new_words_in(edit: Edit) -> int:
+        return sum(change.kind != "removed" for change in edit.changes)
+
+    return tuple(sorted(edits, key=lambda edit: (len(edit.changes), new_words_in(edit), edit.lead)))
 
 
 @dataclass(frozen=True, eq=False)

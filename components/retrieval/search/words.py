@@ -16,11 +16,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def word_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """The spans of characters of a text's words, from left to right."""
-    return tuple(match.span() for match in _WORD.finditer(text))
-
-
 def content_words(text: str) -> frozenset[str]:
     """The distinct words of a text that carry meaning, in lower case: not "the" or "at"."""
     return frozenset(words(text)) - FUNCTION_WORDS

@@ -2,75 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
 import streamlit as st
 
-from components.analysis.why.token_ledger import token_ledger
-from components.charts import matrices
-from components.charts.retrieval import failures as charts
-from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.failures import failed_queries
-from components.retrieval.failures.failed_queries import Failures, Placing
-from dashboard import caching, pair_links, state
+from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, messages, page_header
 from dashboard.ui.wording import POOLING_NAMES
-from dashboard.views.why import debugger_table, rivals
+from dashboard.views.why import debugger_table, failed_case
+from dashboard.views.why.failed_case import Case
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from components.analysis.why.ledger import Ledger
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.failures.failed_queries import Failures
 
 ORDERS = {"nearest": "Nearest misses first", "worst": "Worst first"}
 MOST_LISTED = 500  # failed queries offered in the list
 MOST_HITS = 50  # offered as the right text of a typed query
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
-    """The query that is looked into, and where its right text ranks."""
-
-    searched: Searched
-    query: str
-    right_rows: tuple[int, ...]  # of its right texts
-    placed: Placing
-
-    @property
-    def right(self) -> str:
-        return self.searched.corpus.documents.texts[self.placed.row]
-
-    @property
-    def rival(self) -> str:
-        return self.searched.corpus.documents.texts[self.placed.rival]
-
-
 def draw(backend: Backend) -> None:
     """Draw the view."""
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
+    page_header.measures_corpus(corpus)
+    has_queries = len(failures.searched_corpus(corpus).queries) > 0
     with controls.row():
-        chooser = st.container(width=round(460 * controls.scale()))
-        with st.container(width=round(290 * controls.scale())):
-            typed = str(
-                controls.bind(
-                    "typed_query",
-                    st.text_input,
-                    "Or type a query",
-                    after_change=lambda: state.put("right_row", None),
-                    max_chars=1_000,
-                    placeholder="Then choose its right text",
-                )
-            ).strip()
+        if has_queries:
+            chooser = st.empty()
+            typed = _query_field()
+        else:
+            with st.container(width=round(320 * controls.scale())):
+                typed = _typed_query("Query")
+            chooser = st.empty()
         panel = controls.options()
     with panel:
         order = controls.choice("failed_order", "Order of the failed queries", ORDERS)
@@ -86,10 +58,39 @@ def draw(backend: Backend) -> None:
         _nothing(corpus, searched, found)
         return
     with st.container(key="failed_search"):
-        _case(case)
+        failed_case.draw(case)
     if found is not None and len(found):
-        debugger_table.failed_queries(searched, found, order)
+        debugger_table.failed_queries(searched, found, order, None if typed else case.placed.row)
     _caveats()
+
+
+def _query_field() -> str:
+    """The field for a query that is not in the list, opened by a button; it closes once a query was typed."""
+    typed = str(state.get("typed_query")).strip()
+    with st.popover("Type a query", icon=":material/edit:", width="content", key=f"type_query_{hash(typed)}"):
+        _typed_query("Query")
+        st.caption("Then choose its right text from the list.")
+        if typed:
+            st.button(
+                "Back to the failed queries",
+                key="failed_list",
+                icon=":material/list:",
+                on_click=lambda: state.put("typed_query", ""),
+            )
+    return typed
+
+
+def _typed_query(label: str) -> str:
+    return str(
+        controls.bind(
+            "typed_query",
+            st.text_input,
+            label,
+            after_change=lambda: state.put("right_row", None),
+            max_chars=1_000,
+            placeholder="Type a query",
+        )
+    ).strip()
 
 
 def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Searched | None:
@@ -170,17 +171,14 @@ def _typed(searched: Searched, query: str) -> Case | None:
         controls.bind(
             "right_row",
             st.selectbox,
-            "Right text (by rank)",
+            # One label for a choice and another before it: nobody should take the second hit for the page's opinion.
+            "Right text (by rank)" if chosen is not None or own else "Right text: the second hit, until you choose one",
             options=names,
             default=default,
             describe=lambda row: f"number {row}",
             offers="Choose one of the list.",
         )
     )
-    if chosen is None and not own:
-        st.caption(
-            ":material/touch_app: Choose under “Right text” which text should rank first; until then the second hit is taken."
-        )
     return _placed(searched, query, row, own if row in own else ())
 
 
@@ -209,164 +207,6 @@ def _nothing(corpus: Corpus, searched: Searched, found: Failures | None) -> None
             "Choose another layer under “Options”, or type a query above.",
             icon=":material/check_circle:",
         )
-
-
-def _case(case: Case) -> None:
-    """The headline, the ledgers, the two texts side by side, edits, and how often both texts are found."""
-    headline = st.empty()
-    ledgers = _ledgers(case)
-    parts = [_ranks(case), "" if ledgers is None else _largest(case, *ledgers)]
-    headline.markdown(f":material/insights: {' '.join(filter(None, parts))}")
-    if ledgers is not None:
-        _word_bars(case, *ledgers)
-    else:
-        st.info(
-            "The cosine is a sum over words with mean or maximum pooling only, and "
-            f"{POOLING_NAMES[case.searched.pooling]} is chosen. Choose another one under “Options” to see what each word adds."
-        )
-    sides = st.empty()
-    if ledgers is not None:
-        _about_bars(case, *ledgers)
-    rivals.edits(case.searched, case.query, case.placed, case.right_rows)
-    hubs = rivals.hubs(case.searched, case.placed)
-    rows = rivals.rows_of_words(case.searched, case.query, case.placed)
-    if hubs is not None:
-        parts.append(rivals.hub_sentence(hubs, case.searched, case.placed))
-        rows |= rivals.rows_of_hubs(hubs, case.placed)
-        headline.markdown(f":material/insights: {' '.join(filter(None, parts))}")
-    rivals.side_by_side(sides, case.placed, rows)
-    by_words = rivals.by_words(case.searched, case.query, case.placed)
-    if by_words is not None:
-        rows |= by_words.rows()
-        rivals.side_by_side(sides, case.placed, rows)
-    # Last: the first time, its model is loaded, and the rest must not wait for it.
-    jointly = rivals.by_cross_encoder(case.searched, case.query, case.placed)
-    if jointly is not None:
-        rows |= jointly.rows()
-        rivals.side_by_side(sides, case.placed, rows)
-    parts.append(rivals.opinions([item for item in (by_words, jointly) if item is not None]))
-    headline.markdown(f":material/insights: {' '.join(filter(None, parts))}")
-
-
-def _ranks(case: Case) -> str:
-    placed = case.placed
-    if placed.is_failed:
-        return (
-            f"The right text ranks **{ordinal(placed.rank)}**: its cosine is {placed.right_cosine:.3f}, against "
-            f"{placed.rival_cosine:.3f} of the rival."
-        )
-    return (
-        f"The right text ranks **first**: its cosine is {placed.right_cosine:.3f}, against {placed.rival_cosine:.3f} of the "
-        "next text, which is called the rival here."
-    )
-
-
-def ordinal(number: int) -> str:
-    """ "1st", "2nd", "3rd", "4th", "11th", ..."""
-    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number:,}{ending}"
-
-
-def _ledgers(case: Case) -> tuple[Ledger, Ledger] | None:
-    """What each query word adds to the cosine with the right text and with the rival; None for a pooling without parts."""
-    searched = case.searched
-    if searched.pooling not in {"mean", "max"}:
-        return None
-    for_query, for_text = searched.prompts()
-    texts = cut_together((for_query, case.query), (for_text, case.right), (for_text, case.rival))
-    trace = searched.backend.trace(texts, max_length=searched.max_length)
-    query, right, rival = trace.sentences
-    return (
-        token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_word(query, right),
-        token_ledger(trace, searched.layer, searched.pooling, 0, 2).by_word(query, rival),
-    )
-
-
-def cut_together(*texts: tuple[str, str]) -> list[str]:
-    """Each prompt with its text, of which the longest are cut so that one trace holds them all.
-
-    No text is cut to less than its share of the characters.
-    """
-    left = MAX_CHARACTERS - sum(len(prompt) for prompt, _ in texts)
-    kept: dict[int, int] = {}  # the shortest first, so that what they leave is for the others
-    for place in sorted(range(len(texts)), key=lambda place: len(texts[place][1])):
-        kept[place] = min(len(texts[place][1]), max(0, left) // (len(texts) - len(kept)))
-        left -= kept[place]
-    return [prompt + text[: kept[place]] for place, (prompt, text) in enumerate(texts)]
-
-
-def _largest(case: Case, right: Ledger, rival: Ledger) -> str:
-    """The query word that does most for the rival's lead, or against it where the right text leads."""
-    differences = rival.part_scores()[0] - right.part_scores()[0]
-    sign = 1 if case.placed.lead >= 0 else -1
-    words = [number for number, part in enumerate(right.first) if part.kind == "word"]
-    if not words:
-        return ""
-    number = max(words, key=lambda number: sign * differences[number])
-    more, to = abs(float(differences[number])), ("the rival", "the right text")
-    if sign * differences[number] <= 0:
-        return "No single word adds more to the text that leads."
-    return f"“{messages.escape(right.first[number].text)}” adds {more:.3f} more to {to[0] if sign > 0 else to[1]}."
-
-
-def _word_bars(case: Case, right: Ledger, rival: Ledger) -> None:
-    by_right, by_rival = right.part_scores()[0], rival.part_scores()[0]
-    words = [part.text for part in right.first]
-
-    def table() -> pd.DataFrame:
-        frame = pd.DataFrame(
-            {"word": words, "right text": by_right, "rival": by_rival, "rival minus right text": by_rival - by_right}
-        )
-        total = frame.drop(columns="word").sum()
-        return pd.concat([frame, pd.DataFrame([{"word": "sum: the cosine", **total}])], ignore_index=True).round(5)
-
-    figures.figure(
-        charts.word_bars(words, by_right, by_rival, f"What each query word adds, layer {case.searched.layer}"),
-        key="why_words",
-        alt=f"Parts of {len(words)} query words in the cosines with the right text and the rival, and their differences",
-        message=f"The bars sum to the cosines: {right.cosine:.3f} with the right text and {rival.cosine:.3f} with the rival. "
-        f"The differences sum to {rival.cosine - right.cosine:+.3f}.",
-        message_below=True,
-        table=table,
-    )
-
-
-def _about_bars(case: Case, right: Ledger, rival: Ledger) -> None:
-    """Links to the split by tokens, both ledgers, and how to read the bars."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("Split the score by pairs of tokens:", width="content")
-        pair_links.button("Query and right text", case.query, case.right, "why", key="split_right")
-        pair_links.button("Query and rival", case.query, case.rival, "why", key="split_rival")
-    figures.reading(
-        "Blue: what a query word adds to the cosine with the right text; orange: to that with the rival. Purple is their "
-        "difference: a bar upwards speaks for the rival. Each part is exact: the sum of what the word's pieces add in the "
-        "split of the score by pairs of tokens.",
-        "What would happen without a word: all other vectors change then as well. The edits below test that. [CLS] and [SEP] "
-        "hold what the model gathered from the whole query.",
-    )
-    with st.expander("Both ledgers, word by word", icon=":material/grid_on:"):
-        _matrices(right, rival)
-
-
-def _matrices(right: Ledger, rival: Ledger) -> None:
-    """Both ledgers word by word, on one colour scale."""
-    most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
-    for column, name, ledger in zip(st.columns(2), ("right text", "rival"), (right, rival), strict=True):
-        rows, columns = (matrices.axis_labels([part.text for part in parts]) for parts in (ledger.first, ledger.second))
-        with column:
-            figures.matrix(
-                ledger.contributions,
-                rows,
-                columns,
-                f"Query and {name}: {ledger.cosine:.3f} in all",
-                key=f"why_ledger_{name.split()[0]}",
-                alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
-                rows="query word",
-                columns=f"word of the {name}",
-                value="part of the cosine",
-                limits=(-most, most),
-                diverging=True,
-            )
 
 
 def _caveats() -> None:

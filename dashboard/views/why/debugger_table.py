@@ -12,7 +12,7 @@ import streamlit as st
 from components.retrieval.failures.causes import CAUSES
 from dashboard import state
 from dashboard.jobs import failures
-from dashboard.ui import controls, figures
+from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from components.retrieval.failures.failed_queries import Failures, Placing
     from dashboard.jobs.failures import Searched
 
-MOST_ROWS = 2_000
+ON_PAGE = 20  # queries of the list
+MOST_CHARACTERS = 300  # of a query there; it is whole at the top
 
 
-def failed_queries(searched: Searched, found: Failures, order: str) -> None:
-    """Draw the causes of all failed queries, and the queries of a chosen cause."""
+def failed_queries(searched: Searched, found: Failures, order: str, opened: int | None) -> None:
+    """Draw the causes of all failed queries, and the queries of a chosen cause; `opened` is the row of the one above."""
     st.subheader("All failed queries, by cause", anchor=False)
     hubs = failures.occurrences(searched, "hubness_of_all")
     both = None if hubs is None else failures.causes_of(searched, found, hubs)
@@ -44,7 +45,6 @@ def failed_queries(searched: Searched, found: Failures, order: str) -> None:
                 "queries": counts[name],
                 "share of the failures": f"{100 * counts[name] / len(found):.0f} %",
                 "of the other queries": f"{100 * float(of_others.of(name).mean()):.0f} %" if found.successes else "–",
-                "rule": CAUSES[name],
             }
             for name in causes.names
         ]
@@ -54,6 +54,8 @@ def failed_queries(searched: Searched, found: Failures, order: str) -> None:
         f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. Their "
         "rival is the text after the right one."
     )
+    with st.expander("The rule of each cause", icon=":material/rule:"):
+        st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
     figures.data("failure_causes", lambda: frame)
     names = {"all": f"All ({len(found):,})"} | {
         name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
@@ -65,48 +67,81 @@ def failed_queries(searched: Searched, found: Failures, order: str) -> None:
         return
     numbers = {item.row: number for number, item in enumerate(found.placings)}
     listed = [item for item in found.in_order(order) if kept[numbers[item.row]]]
-    _queries(searched, listed, causes, numbers)
+    _queries(searched, listed, causes, numbers, opened)
 
 
-def _queries(searched: Searched, listed: Sequence[Placing], causes: Causes, numbers: dict[int, int]) -> None:
+def _queries(
+    searched: Searched, listed: Sequence[Placing], causes: Causes, numbers: dict[int, int], opened: int | None
+) -> None:
+    """The queries as a list in pages; a click opens one above."""
     corpus = searched.corpus
 
-    def rows(items: Sequence[Placing]) -> pd.DataFrame:
+    def query(item: Placing) -> str:
+        return corpus.queries.texts[corpus.number_of[item.row]]
+
+    def own_causes(item: Placing) -> str:
+        return ", ".join(causes.of_failure(numbers[item.row]))
+
+    def table() -> pd.DataFrame:
         return pd.DataFrame(
             {
-                "rank": [item.rank for item in items],
-                "lead of the rival": [round(item.lead, 4) for item in items],
-                "query": [corpus.queries.texts[corpus.number_of[item.row]] for item in items],
-                "right text": [corpus.documents.texts[item.row] for item in items],
-                "rival": [corpus.documents.texts[item.rival] for item in items],
-                "causes": [", ".join(causes.of_failure(numbers[item.row])) for item in items],
+                "rank": [item.rank for item in listed],
+                "lead of the rival": [round(item.lead, 4) for item in listed],
+                "query": [query(item) for item in listed],
+                "right text": [corpus.documents.texts[item.row] for item in listed],
+                "rival": [corpus.documents.texts[item.rival] for item in listed],
+                "causes": [own_causes(item) for item in listed],
             }
         )
 
-    first = [item.row for item in listed[:MOST_ROWS]]
-    st.dataframe(
-        rows(listed[:MOST_ROWS]),
-        hide_index=True,
-        key="failed_queries",
-        on_select=lambda: _open(first),
-        selection_mode="single-row",
-        height=min(420, 80 + 36 * len(first)),
-        column_config={
-            "rank": st.column_config.NumberColumn(width=60, help="The rank of the right text"),
-            "lead of the rival": st.column_config.NumberColumn(width=120, format="%.3f"),
-            "query": st.column_config.TextColumn(width=260),
-            "right text": st.column_config.TextColumn(width=300),
-            "rival": st.column_config.TextColumn(width=300),
-        },
-    )
-    more = f" These are the first {MOST_ROWS:,} of {len(listed):,}." if len(listed) > MOST_ROWS else ""
-    st.caption(f"Click the box left of a query to open it at the top of the page.{more}")
-    figures.data("failed_queries_all", lambda: rows(listed))
+    pages = -(-len(listed) // ON_PAGE)
+    st.caption("Click a query to open it at the top. The number before it is the rank of its right text.")
+    list_slot = st.container()
+    page = 1
+    if pages > 1:
+        page = min(max(1, st.pagination(pages, key="failed_page")), pages)  # a browser may send any number
+    shown = listed[ON_PAGE * (page - 1) : ON_PAGE * page]
+    most = max((item.lead for item in listed), default=0.0) or 1.0
+    drawn = frozenset(item.row for item in shown)
+
+    def picked() -> None:
+        row = browser.sent_by("failed_queries", "picked")
+        if type(row) is int and row in drawn:
+            _open(row)
+
+    with list_slot:
+        browser.web_component("hits", '<ol class="hits"></ol>')(
+            key="failed_queries",
+            data={
+                "scale": controls.scale(),
+                "markable": False,
+                "pickHint": "Why did this search fail?",
+                "pickedLabel": "Shown at the top",
+                "answer": ".bi-case",
+                "rows": [
+                    {
+                        "index": item.row,
+                        "rank": f"{item.rank:,}",
+                        "parts": [{"text": query(item)[:MOST_CHARACTERS], "shared": False}],
+                        "bar": round(item.lead / most, 4),
+                        "score": f"rival leads by {_lead(item)}",
+                        "tag": f"cause: {own_causes(item)}",
+                        "picked": item.row == opened,
+                    }
+                    for item in shown
+                ],
+            },
+            on_picked_change=picked,
+        )
+    figures.data("failed_queries_all", table)
 
 
-def _open(rows: Sequence[int]) -> None:
-    """Open the clicked query above."""
-    clicked = st.session_state["failed_queries"].selection.rows
-    if clicked and clicked[0] < len(rows):
-        state.put("failed_query", rows[clicked[0]])
-        state.put("typed_query", "")
+def _lead(item: Placing) -> str:
+    """A lead with as many digits as it takes to tell it from none, at most six."""
+    return next((text for digits in range(3, 7) if float(text := f"{item.lead:.{digits}f}")), "less than 0.000001")
+
+
+def _open(row: int) -> None:
+    """Open a query above."""
+    state.put("failed_query", row)
+    state.put("typed_query", "")

@@ -31,8 +31,8 @@ VIEWS = {
     ),
     "debugger": navigation.View(
         "A failed search",
-        "Why does another text rank before the right one?",
-        "The right text and the text that ranks first, side by side.",
+        "Why did this search fail?",
+        "The words that put another text first.",
     ),
     "clinic": navigation.View(
         "Known failures",

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts import theme
 from components.charts.retrieval import failures as charts
 from components.function_words import FUNCTION_WORDS
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
@@ -19,7 +20,7 @@ from components.retrieval.search import words
 from dashboard import state
 from dashboard.jobs import failures, rankers, reranking
 from dashboard.ui import figures, messages
-from dashboard.ui.wording import INCLUDED_CROSS_ENCODER, counted
+from dashboard.ui.wording import INCLUDED_CROSS_ENCODER, counted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dashboard.jobs.failures import Searched
 
 Row = tuple[str, str]  # what a line of the table says of the right text and of the rival
-MOST_CHARACTERS = 600  # of a text in the table
+MOST_CHARACTERS = 600  # of an edited text
 SHOWN_EDITS = 10  # the data of the list have all
 SCORED = 10  # first hits that a cross-encoder reads, besides the right text
 
@@ -57,28 +58,24 @@ class Opinion:
     def rows(self) -> dict[str, Row]:
         """The line of the table."""
         right, rival = (
-            f"{self.unit} {score:.3f}, rank {rank:,} {self.among}"
+            f"{self.unit} {theme.unsigned(score)}, rank {rank:,} {self.among}"
             for score, rank in zip(self.scores, self.ranks, strict=True)
         )
         return {self.name: (right, rival)}
 
 
 def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, Row]:
-    """Texts, ranks, lengths and shared words of both."""
+    """Lengths and shared words of both."""
     texts = searched.corpus.documents.texts
     both = (texts[placed.row], texts[placed.rival])
     tokens = searched.backend.tokenization.lengths([text[:100_000] for text in both])
     query_words = list(dict.fromkeys(words.words(query)))
-    ranks = (placed.rank, 2 if placed.rank == 1 else 1)
-    cosines = (placed.right_cosine, placed.rival_cosine)
 
     def rows(number: int) -> dict[str, str]:
         text, found = both[number], set(words.words(both[number]))
         shared = [word for word in query_words if word in found]
         cut = f", truncated to {searched.max_length}" if tokens[number] > searched.max_length else ""
         return {
-            "text": text[:MOST_CHARACTERS] + (" …" if len(text) > MOST_CHARACTERS else ""),
-            "cosine and rank": f"{cosines[number]:.4f}, rank {ranks[number]:,}",
             "length": f"{counted(len(words.words(text)), 'word')}, {counted(tokens[number], 'token')}{cut}",
             "shared words": ", ".join(word for word in shared if word not in FUNCTION_WORDS) or "none",
             "shared function words": ", ".join(word for word in shared if word in FUNCTION_WORDS) or "none",
@@ -94,7 +91,7 @@ def rows_of_hubs(hubs: Hubness, placed: Placing) -> dict[str, Row]:
     return {f"among the first {hubs.k} hits of": (right, rival)}
 
 
-def side_by_side(slot: DeltaGenerator, placed: Placing, rows: Mapping[str, Row]) -> None:
+def side_by_side(slot: DeltaGenerator, rows: Mapping[str, Row]) -> None:
     """Draw the table in its place, again whenever a line is added."""
     with slot.container():
         frame = pd.DataFrame(
@@ -108,42 +105,54 @@ def side_by_side(slot: DeltaGenerator, placed: Placing, rows: Mapping[str, Row])
 
 
 def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]) -> None:
-    """The smallest edits that bring the right text to rank 1."""
+    """The smallest edit that brings the right text to rank 1, and a panel with all that were found."""
     if not placed.is_failed:
         return
-    st.subheader("Which edit would bring the right text to rank 1?", anchor=False)
     found = failures.edits_of(searched, query, placed, right_rows)
     if found is None:
         return
-    by_query, by_text = found
-    _edit_list(by_query, "edits")
-    if by_text is not None:
-        _edit_list(by_text, "text_edits")
-    st.caption(
-        "Each edited text went through the model, and the whole corpus was ranked for it. Two words are edited only if no "
-        "single word helps."
+    sides = [side for side in found if side is not None]
+    for side in sides:
+        st.markdown(f":material/edit: {_smallest(side)}")
+    with st.expander("The edits that were tried", icon=":material/list:"):
+        for side in sides:
+            _edit_list(side, "edits" if side.side == "query" else "text_edits")
+        st.caption(
+            "Each edited text went through the model, and the whole corpus was ranked for it. Two words are edited only if no "
+            "single word helps."
+        )
+
+
+def _smallest(found: EditSearch) -> str:
+    """The smallest edit that helps, or that none does, in a sentence."""
+    name = _side_name(found)
+    if found.helping:
+        best = found.helping[0]
+        then = messages.escape(shortened(best.text, MOST_CHARACTERS))
+        then = f"“{then}”" if then.endswith((".", "?", "!", "…")) else f"“{then}”."
+        return f"**Smallest edit of the {name}**: {_sentence(best)}, and the right text ranks first: {then}"
+    near = found.nearest
+    if near is None:
+        return f"**No edit of the {name} brings the right text to rank 1.**"
+    return (
+        f"**No edit of the {name} brings the right text to rank 1.** The nearest, {_in_words(near)}, leaves it at rank "
+        f"{near.rank:,}."
     )
+
+
+def _side_name(found: EditSearch) -> str:
+    return "query" if found.side == "query" else "right text"
 
 
 def _edit_list(found: EditSearch, key: str) -> None:
-    name = "query" if found.side == "query" else "right text"
-    tried = f"{counted(found.tried, 'edit')} of the {name} that {'was' if found.tried == 1 else 'were'} tried"
-    if found.untried:
-        tried += f"; {found.untried:,} edits of one word were not"
-    if not found.helping:
-        nearest = found.nearest
-        near = (
-            f" The nearest one, {_in_words(nearest)}, leaves the right text at rank {nearest.rank:,}."
-            if nearest is not None
-            else ""
-        )
-        st.markdown(f":material/insights: **No edit of the {name} helps** (of {tried}).{near}")
-        return
-    best = found.helping[0]
+    name = _side_name(found)
     more = f"at least {len(found.helping)}" if found.has_more else str(len(found.helping))
-    st.markdown(
-        f":material/insights: **{_sentence(best)}** and the right text ranks first ({more} of {tried} do this)."
-    )
+    tried = f"{counted(found.tried, 'edit')} of the {name} {'was' if found.tried == 1 else 'were'} tried"
+    if found.untried:
+        tried += f", {found.untried:,} edits of one word were not"
+    st.markdown(f"{tried}; {more if found.helping else 'none'} of them {'help' if more != '1' else 'helps'}.")
+    if not found.helping:
+        return
     frame = pd.DataFrame(
         [
             {
@@ -151,12 +160,13 @@ def _edit_list(found: EditSearch, key: str) -> None:
                 "edit": _plain(edit.changes),
                 f"{name} then": edit.text[:MOST_CHARACTERS],
                 "rank": edit.rank,
-                "lead of the right text": f"{-edit.lead:.4f}",
+                "lead of the right text": theme.unsigned(-edit.lead, 4),
             }
             for edit in found.helping
         ]
     )
-    figures.whole_texts(frame.head(SHOWN_EDITS), key=key)
+    # The rank is 1 in all rows, and the edit says how many words it has: the data have both.
+    figures.whole_texts(frame.head(SHOWN_EDITS).drop(columns=["words", "rank"]), key=key)
     figures.data(key, lambda: frame)
 
 
@@ -178,7 +188,7 @@ def _in_words(edit: Edit) -> str:
 
 
 def _sentence(edit: Edit) -> str:
-    """An edit as the beginning of a sentence that goes on with "and"."""
+    """What to do for an edit, as the beginning of a sentence that goes on."""
     said = []
     for change in edit.changes:
         if change.kind == "removed":
@@ -187,8 +197,7 @@ def _sentence(edit: Edit) -> str:
             said.append(f"write “{change.by}” in place of “{change.word}”")
         else:
             said.append(f"add “{change.word}” to the end")
-    text = messages.escape(", ".join(said))
-    return text[0].upper() + text[1:] + ","
+    return messages.escape(" and ".join(said))
 
 
 def hubs(searched: Searched, placed: Placing) -> Hubness | None:
@@ -227,15 +236,6 @@ def hubs(searched: Searched, placed: Placing) -> Hubness | None:
         ).sort_values("k-occurrence", ascending=False, kind="stable"),
     )
     return found
-
-
-def hub_sentence(hubs: Hubness, searched: Searched, placed: Placing) -> str:
-    """The headline's sentence on how often the rival is found."""
-    of = "queries" if searched.queries is not None else "texts, each as a query,"
-    return (
-        f"Of {hubs.queries:,} {of} {int(hubs.counts[placed.rival]):,} find the rival among their first {hubs.k} hits (the mean "
-        f"is {hubs.mean:.1f})."
-    )
 
 
 def by_words(searched: Searched, query: str, placed: Placing) -> Opinion | None:

@@ -97,3 +97,8 @@ def test_the_chips_of_a_pair_have_the_colours_of_the_figures():
     style = (ROOT / "assets" / "web" / "chips.css").read_text(encoding="utf-8")
     tints = dict(re.findall(r"\.tint(\w) { --tint: (#\w+);", style))
     assert (tints["0"], tints["1"]) == (theme.TEXT_COLOURS["query"], theme.TEXT_COLOURS["document"])
+
+
+def test_numbers_are_written_as_in_print() -> None:
+    assert [theme.signed(value) for value in (0.0241, -0.035, 0.0001, -0.0001)] == ["+0.024", "−0.035", "0", "0"]
+    assert [theme.unsigned(value, 2) for value in (0.25, -1.5)] == ["0.25", "−1.50"]

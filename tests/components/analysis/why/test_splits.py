@@ -221,6 +221,25 @@ def test_words_sum_their_pieces(tiny_folder):
         tokens.by_word(trace.sentences[1], trace.sentences[0])
 
 
+def test_words_as_typed_sum_their_pieces_and_punctuation(tiny_folder):
+    backend = Backend.load(str(tiny_folder("bert")), store=TraceStore(4 << 20), device_name="cpu")
+    trace = backend.trace(["The cat's bank (is) – walking on!", "The bank 看看 is."])
+    tokens = token_ledger(trace, 3, "mean")
+    words = tokens.by_typed_word(*trace.sentences)
+    assert [(part.text, part.kind) for part in words.first] == [
+        *(("The", "word"), ("cat's", "word"), ("bank", "word"), ("is", "word"), ("–", "punctuation")),
+        *(("walking", "word"), ("on", "word"), ("[CLS] [SEP]", "special")),
+    ]
+    # A run of letters that may have no spaces between words stays in the tokenizer's words.
+    assert [part.text for part in words.second] == ["The", "bank", "看", "看", "is", "[CLS] [SEP]"]
+    positions = sorted(position for part in words.first for position in part.positions)
+    assert positions == list(range(len(trace.sentences[0])))
+    cats = [token.position for token in trace.sentences[0].tokens if 4 <= token.start < 9]
+    assert len(cats) > 2
+    np.testing.assert_allclose(words.contributions[1].sum(), tokens.contributions[cats].sum())
+    assert words.contributions.sum() == pytest.approx(tokens.cosine)
+
+
 def test_a_bounded_ledger_still_sums():
     rng = np.random.default_rng(0)
     parts = tuple(ledger_module.Part(f"w{number}", "word", (number,)) for number in range(30))

@@ -187,6 +187,48 @@ def test_changes_leave_no_double_spaces(changes: list[Change], text: str) -> Non
     assert edits.edited("Trapped miners brought up", changes) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "word", "left"),
+    [
+        ("Juror's sleuthing ends trial", "Juror's", "sleuthing ends trial"),
+        ("The model doesn't see it.", "doesn't", "The model see it."),
+        ("The judge left the old town.", "town", "The judge left the old."),
+        ("Rain, hail, and snow", "hail", "Rain, and snow"),
+        ("Ash, lava and a flood; then rain.", "flood", "Ash, lava and a; then rain."),
+        ("The jury (twelve) met", "twelve", "The jury met"),
+        ("The “old” town", "old", "The town"),
+        ("The “old town” met", "old", "The “town” met"),
+        ("The “old town” met", "town", "The “old” met"),
+        ('"Never," he said', "Never", "he said"),
+        ("He came, saw.", "saw", "He came."),
+        ("He came, saw", "saw", "He came"),
+        ("Fire – town burns", "Fire", "town burns"),
+        ("Town burns – fire", "fire", "Town burns"),
+        ("It burns – again – today", "again", "It burns – today"),
+        ("Wait! No, go", "No", "Wait! go"),
+        ("a  b   c", "b", "a  c"),
+    ],
+)
+def test_a_removed_word_takes_its_punctuation_with_it(text: str, word: str, left: str) -> None:
+    """“'s” was a word of its own, so that edits read “Juror'detector”."""
+    change = next(change for change in edits.removals(text) if change.word == word)
+    assert edits.edited(text, (change,)) == left
+
+
+def test_edits_put_whole_words_in_the_place_of_whole_words() -> None:
+    query, right = "Juror's sleuthing ends trial", "The judge didn't hear of the metal-detector, or “juror's” map."
+    assert edits.new_words(query, right) == ("judge", "hear", "metal-detector", "map")
+    texts = {
+        edits.edited(query, (change,))
+        for change in (*edits.removals(query), *edits.replacements(query, 0, len("Juror's"), right))
+    }
+    assert {"judge sleuthing ends trial", "metal-detector sleuthing ends trial", "Juror's ends trial"} <= texts
+    allowed = {"Juror's", "sleuthing", "ends", "trial", "judge", "hear", "metal-detector", "map"}
+    assert {word for text in texts for word in text.split()} <= allowed
+    both = (Change("replaced", 0, 7, "Juror's", "Judge"), Change("removed", 8, 17, "sleuthing"))
+    assert edits.edited(query, both) == "Judge ends trial"
+
+
 def test_new_words_are_content_words_that_the_text_does_not_have() -> None:
     assert edits.new_words("Trapped miners brought up", TEXTS[0]) == (
         "Eleven",

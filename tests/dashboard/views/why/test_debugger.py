@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,8 +20,8 @@ from components.retrieval.failures.failed_queries import Failures
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.why import debugger
-from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts, traces
+from dashboard.views.why import failed_case
+from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts
 from tests.dashboard.test_pages import backend
 
 ROWS = (17, 171, 95, 553, 86, 463, 479, 0, 1, 2, 3, 4, 5, 6, 7, 8)  # of the demo; the first ones are hard to find
@@ -48,39 +54,99 @@ def page(open_page: Open, small: Corpus) -> AppTest:
     return settled(open_page("why", view="debugger", corpus=kept(small), fo="worst"))
 
 
-def test_the_worst_query_with_its_ledgers_edits_and_causes(page: AppTest, small: Corpus, expected: Failures) -> None:
+def case_html(app: AppTest) -> str:
+    """The query and its two texts, as the page shows them first."""
+    return next(item.proto.body for item in app.get("html") if "bi-case" in item.proto.body)
+
+
+def bars(app: AppTest) -> dict[str, np.ndarray]:
+    """The three groups of the first figure."""
+    return {trace["name"]: np.asarray(trace["x"], float) for trace in figures(app)[0]["data"] if "name" in trace}
+
+
+def listed(app: AppTest) -> list[dict[str, Any]]:
+    """The failed queries in the list at the foot of the page."""
+    found = [json.loads(item.proto.json) for item in every(app.main) if '"pickHint"' in getattr(item.proto, "json", "")]
+    return [row for data in found for row in data["rows"]]
+
+
+def every(element: Any) -> Iterator[Any]:
+    for child in getattr(element, "children", {}).values():
+        if getattr(child, "proto", None) is not None:
+            yield child
+        yield from every(child)
+
+
+def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smallest_edit(
+    page: AppTest, small: Corpus, expected: Failures
+) -> None:
     assert not page.exception
     assert not page.error
     worst = expected.in_order("worst")[0]
     chosen = page.selectbox(key="w_failed_query")
     assert (len(chosen.options), chosen.value) == (len(expected), worst.row)
     assert chosen.options[0].startswith(f"Rank {worst.rank}: ")
-    said = texts(page)
-    assert f"The right text ranks **{debugger.ordinal(worst.rank)}**: its cosine is {worst.right_cosine:.3f}" in said
-    bars = traces(page)
-    assert bars["right text"].sum() == pytest.approx(worst.right_cosine, abs=1e-4)
-    assert bars["rival"].sum() == pytest.approx(worst.rival_cosine, abs=1e-4)
-    assert np.allclose(bars["rival"] - bars["right text"], bars["rival minus right text"], atol=1e-6)
-    sides = plain_table(page)
-    assert sides["right text"].iloc[0] == small.texts[worst.row]
-    assert sides["rival"].iloc[0] == small.texts[worst.rival]
-    assert {"BM25", "among the first 10 hits of"} <= set(sides.iloc[:, 0])
+    shown = re.sub(r"<[^>]+>", "", case_html(page))
+    for text in (small.columns["compressed"][worst.row], small.texts[worst.row], small.texts[worst.rival]):
+        assert html.escape(text) in shown
+    right, rival = failed_case.both(worst.right_cosine, worst.rival_cosine)
+    assert f"Right text rank {worst.rank} of {len(small)} · cosine {right}" in shown
+    assert f"Its rival rank 1 of {len(small)} · cosine {rival}" in shown
+    found = bars(page)
+    assert found["right text"].sum() == pytest.approx(worst.right_cosine, abs=1e-4)
+    assert found["rival"].sum() == pytest.approx(worst.rival_cosine, abs=1e-4)
+    assert np.allclose(found["rival"] - found["right text"], found["rival minus right text"], atol=1e-6)
+    words = small.columns["compressed"][worst.row].split()
+    assert len(found["rival"]) == len(words) + 1  # as typed, and the special tokens together
+    reason = next(item.value for item in page.markdown if ":material/insights:" in item.value)
+    strongest = words[int(np.argmax(found["rival minus right text"][:-1]))]
+    assert f"**“{strongest}” speaks most for the rival**" in reason
+    assert reason.count(". ") == 0  # one sentence
+    edit = next(item.value for item in page.markdown if ":material/edit:" in item.value)
+    assert "**Smallest edit of the query**" in edit or "**No edit of the query brings" in edit
+    header = next(item.value for item in page.markdown if ":material/database:" in item.value)
+    assert "**small** · 16 sentences" in header
+
+
+def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(page: AppTest, expected: Failures) -> None:
+    sides = next(table for table in (plain_table(page, n) for n in range(len(page.table))) if "rival" in table.columns)
+    assert {"BM25", "among the first 10 hits of", "length"} <= set(sides.iloc[:, 0])
     assert any(name.startswith("cross-encoder") for name in sides.iloc[:, 0])
-    assert "to rank 1" in said
     assert len(figures(page)) == 4  # the bars, both ledgers, the histogram
     causes = next(table for table in (plain_table(page, n) for n in range(len(page.table))) if "cause" in table.columns)
     assert list(causes["cause"]) == list(CAUSES)
-    assert len(page.dataframe[0].value) == len(expected)
+    rows = listed(page)
+    worst_first = expected.in_order("worst")
+    assert [row["index"] for row in rows] == [item.row for item in worst_first]
+    assert [row["picked"] for row in rows] == [True] + [False] * (len(rows) - 1)
+    assert [row["rank"] for row in rows] == [str(item.rank) for item in worst_first]
 
+
+def test_a_typed_query_takes_its_right_text_from_the_hits(page: AppTest, small: Corpus) -> None:
     page.text_input(key="w_typed_query").set_value("A stolen piano").run()
     page = settled(page)
     names = page.selectbox(key="w_right_row").options
     assert len(names) == len(small)
     assert names[0].startswith("1  ")
+    assert "until you choose one" in page.selectbox(key="w_right_row").label
     piano = int(np.flatnonzero(["piano" in text for text in small.texts])[0])
     page.selectbox(key="w_right_row").select(piano).run()
     assert setting(page, "right_row") == piano
-    assert small.texts[piano] in list(plain_table(settled(page))["right text"])
+    shown = re.sub(r"<[^>]+>", "", case_html(settled(page)))
+    assert "A stolen piano" in shown
+    assert html.escape(small.texts[piano]) in shown
+    page.button(key="failed_list").click().run()
+    assert setting(page, "typed_query") == ""
+
+
+def test_texts_of_people_are_text_and_the_query_s_words_in_them_are_marked(open_page: Open) -> None:
+    key = kept(Corpus("odd", ("a <b>piano</b> & <script>x</script>", "The piano was sold.", "Rain fell.")))
+    app = settled(open_page("why", view="debugger", corpus=key, dq="<i>piano</i>", dr="0"))
+    assert not app.exception
+    body = case_html(app)
+    assert "&lt;i&gt;piano&lt;/i&gt;" in body
+    assert "a &lt;b&gt;<mark>piano</mark>&lt;/b&gt; &amp; &lt;script&gt;" in body
+    assert "<script" not in body
 
 
 def test_the_split_of_the_rival_opens_with_the_pair(page: AppTest, small: Corpus, expected: Failures) -> None:
@@ -114,9 +180,49 @@ def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:
     assert "with mean or maximum pooling only" in texts(app)
 
 
-@pytest.mark.parametrize(("number", "word"), [(1, "1st"), (2, "2nd"), (13, "13th"), (23, "23rd"), (1_011, "1,011th")])
-def test_ordinals(number: int, word: str) -> None:
-    assert debugger.ordinal(number) == word
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((0.4379, 0.4394), ("0.438", "0.439")),
+        ((0.43791, 0.43802), ("0.4379", "0.4380")),
+        ((0.5, 0.5), ("0.500", "0.500")),
+        ((0.5, 0.500002), ("0.500000", "0.500002")),
+        ((-0.02, 0.1), ("−0.020", "0.100")),
+    ],
+)
+def test_two_cosines_have_as_many_digits_as_tell_them_apart(
+    numbers: tuple[float, float], expected: tuple[str, str]
+) -> None:
+    assert failed_case.both(*numbers) == expected
+
+
+def test_without_an_edit_that_helps_the_nearest_is_named(open_page: Open) -> None:
+    """A text that the corpus has twice never ranks before its double."""
+    corpus = Corpus(
+        "twice", ("Snow fell *in* Oslo.", "Snow fell *in* Oslo.", "Rain."), {"q": ("snow in Norway", "Oslo", "wet")}
+    )
+    app = settled(open_page("why", view="debugger", corpus=kept(corpus), fq="0"))
+    assert not app.exception
+    said = [item.value for item in app.markdown if ":material/edit:" in item.value]
+    assert said[0].startswith(":material/edit: **No edit of the query brings the right text to rank 1.** The nearest,")
+    assert said[0].endswith("leaves it at rank 2.")
+    assert "**Both texts have the same cosine**, and a tie counts against the right text." in texts(app)
+    assert len(said) == 2  # the edits of the right text come next
+    assert "edits of the query were tried; none of them help." in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("A juror met the judge.", "Juror's", True),
+        ("It couldn't be moved.", "didn't", False),
+        ("It didn't move.", "Didn't", True),
+        ("A lie was told.", "lie-detector", True),
+        ("Snow fell.", "rain", False),
+    ],
+)
+def test_a_text_has_a_word_as_typed_or_its_content(text: str, word: str, expected: bool) -> None:
+    assert failed_case._has(text, word) is expected
 
 
 def test_a_cell_of_the_heatmap_leads_to_the_split_of_its_score(open_page: Open) -> None:
@@ -158,12 +264,12 @@ def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, e
 
 def test_long_texts_share_the_characters_of_one_trace() -> None:
     """2,200 + 9,000 + 9,000 characters were more than a trace holds."""
-    cut = debugger.cut_together(("query: ", "q" * 2_200), ("passage: ", "r" * 30_000), ("passage: ", "s" * 9_500))
+    cut = failed_case.cut_together(("query: ", "q" * 2_200), ("passage: ", "r" * 30_000), ("passage: ", "s" * 9_500))
     assert sum(map(len, cut)) == MAX_CHARACTERS
     assert cut[0] == "query: " + "q" * 2_200
     assert min(len(cut[1]), len(cut[2])) > 8_800
     assert abs(len(cut[1]) - len(cut[2])) <= 1
     assert cut[1].startswith("passage: r")
-    short = debugger.cut_together(("", "one"), ("", "two"), ("", "x" * 50_000))
+    short = failed_case.cut_together(("", "one"), ("", "two"), ("", "x" * 50_000))
     assert [len(text) for text in short] == [3, 3, MAX_CHARACTERS - 6]
-    assert max(map(len, debugger.cut_together(("p" * 21_000, "a"), ("", "b"), ("", "c")))) == 21_000
+    assert max(map(len, failed_case.cut_together(("p" * 21_000, "a"), ("", "b"), ("", "c")))) == 21_000

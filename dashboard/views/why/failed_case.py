@@ -1,0 +1,284 @@
+"""One failed search: the query with both texts, the words that made the difference, the reason, and the smallest edit."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.why.token_ledger import token_ledger
+from components.charts import matrices, theme
+from components.charts.retrieval import failures as charts
+from components.function_words import FUNCTION_WORDS
+from components.model.tokenization import MAX_CHARACTERS
+from components.retrieval.search import words
+from dashboard import pair_links
+from dashboard.ui import figures, messages
+from dashboard.ui.wording import POOLING_NAMES
+from dashboard.views.why import rivals
+
+if TYPE_CHECKING:
+    from components.analysis.why.ledger import Ledger
+    from components.retrieval.failures.failed_queries import Placing
+    from dashboard.jobs.failures import Searched
+
+TIED = 1e-6  # the difference of two cosines that are shown as equal
+MOST_SHOWN = 20_000  # characters of a text: a row of a file may be a whole book
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The query that is looked into, and where its right text ranks."""
+
+    searched: Searched
+    query: str
+    right_rows: tuple[int, ...]  # of its right texts
+    placed: Placing
+
+    @property
+    def right(self) -> str:
+        return self.searched.corpus.documents.texts[self.placed.row]
+
+    @property
+    def rival(self) -> str:
+        return self.searched.corpus.documents.texts[self.placed.rival]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryWords:
+    """What each query word adds to the cosine with the right text and with the rival."""
+
+    right: Ledger  # rows: the words of the query as typed, last the special tokens
+    rival: Ledger
+    prompt: int  # characters that the model puts before the query
+
+    @property
+    def names(self) -> list[str]:
+        return [part.text for part in self.right.first]
+
+    @property
+    def differences(self) -> np.ndarray:
+        """[word]: how much more a word adds to the cosine with the rival."""
+        return np.asarray(self.rival.part_scores()[0] - self.right.part_scores()[0])
+
+    def strongest(self, sign: int) -> int | None:
+        """The word that adds most to the lead of the rival (sign 1) or of the right text (-1); None if none adds to it."""
+        own = [n for n, part in enumerate(self.right.first) if part.kind == "word" and part.start >= self.prompt]
+        best = max(own, key=lambda number: sign * self.differences[number], default=None)
+        return best if best is not None and sign * self.differences[best] > 0 else None
+
+
+def draw(case: Case) -> None:
+    """Draw the answer, then what else is known about the two texts."""
+    found = _query_words(case)
+    left, right = st.columns([5, 7], gap="medium")
+    with left:
+        _texts(case)
+    with right:
+        if found is not None:
+            _word_bars(case, found)
+        else:
+            st.info(
+                "The cosine is a sum over words with mean or maximum pooling only, and "
+                f"{POOLING_NAMES[case.searched.pooling]} is chosen. Choose another one under “Options” to see what each "
+                "word adds."
+            )
+    st.markdown(f":material/insights: {_reason(case, found)}")
+    rivals.edits(case.searched, case.query, case.placed, case.right_rows)
+    if found is not None:
+        _about_bars(case, found)
+    _both_texts(case)
+
+
+def _both_texts(case: Case) -> None:
+    """The two texts in numbers, by other rankings, and how often each is found."""
+    st.subheader("Right text and rival, compared", anchor=False)
+    said, sides = st.empty(), st.empty()
+    rows = rivals.rows_of_words(case.searched, case.query, case.placed)
+    rivals.side_by_side(sides, rows)
+    hubs = rivals.hubs(case.searched, case.placed)
+    if hubs is not None:
+        rows |= rivals.rows_of_hubs(hubs, case.placed)
+        rivals.side_by_side(sides, rows)
+    by_words = rivals.by_words(case.searched, case.query, case.placed)
+    if by_words is not None:
+        rows |= by_words.rows()
+        rivals.side_by_side(sides, rows)
+    # Last: the first time, its model is loaded, and the rest must not wait for it.
+    jointly = rivals.by_cross_encoder(case.searched, case.query, case.placed)
+    if jointly is not None:
+        rows |= jointly.rows()
+        rivals.side_by_side(sides, rows)
+    opinions = rivals.opinions([item for item in (by_words, jointly) if item is not None])
+    if opinions:
+        said.markdown(f":material/insights: {opinions}")
+
+
+def _texts(case: Case) -> None:
+    """The query and both texts, whole, with ranks and cosines; words that a text shares with the query are marked."""
+    placed, count = case.placed, len(case.searched.corpus.documents)
+    cosines = both(placed.right_cosine, placed.rival_cosine)
+    ranks = (placed.rank, 2 if placed.rank == 1 else 1)
+    limit = case.searched.max_length
+    tokens = case.searched.backend.tokenization.lengths([text[:MOST_SHOWN] for text in (case.right, case.rival)])
+    parts = [f'<section><h6>Query</h6><p class="query" dir="auto">{html.escape(case.query)}</p></section>']
+    for name, kind, text, cosine, rank, length in zip(
+        ("Right text", "Its rival"), ("right", "rival"), (case.right, case.rival), cosines, ranks, tokens, strict=True
+    ):
+        facts = f"rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b>"
+        if length > limit:
+            facts += f" · the model read only its first {limit} tokens"
+        parts.append(
+            f'<section class="{kind}"><h6>{name} <span>{facts}</span></h6>'
+            f'<p dir="auto">{_marked(case.query, text[:MOST_SHOWN])}{" …" if len(text) > MOST_SHOWN else ""}</p></section>'
+        )
+    st.html(f'<div class="bi-case">{"".join(parts)}</div>')
+
+
+def _marked(query: str, text: str) -> str:
+    """A text as HTML, with the words it shares with the query marked."""
+    pieces, end = [], 0
+    for start, stop in words.highlighted(query, text):
+        pieces += [html.escape(text[end:start]), f"<mark>{html.escape(text[start:stop])}</mark>"]
+        end = stop
+    return "".join([*pieces, html.escape(text[end:])])
+
+
+def both(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with three digits, or with as many more (at most six) as it takes to tell them apart."""
+    digits = (
+        3 if abs(first - second) <= TIED else next((n for n in range(3, 6) if f"{first:.{n}f}" != f"{second:.{n}f}"), 6)
+    )
+    return theme.unsigned(first, digits), theme.unsigned(second, digits)
+
+
+def _reason(case: Case, found: QueryWords | None) -> str:
+    """Why the search failed, in one sentence."""
+    placed = case.placed
+    if abs(placed.lead) <= TIED:
+        return "**Both texts have the same cosine**, and a tie counts against the right text."
+    if found is None:
+        names, cosines = ("right text", "rival"), both(placed.right_cosine, placed.rival_cosine)
+        nearer, further = (1, 0) if placed.is_failed else (0, 1)
+        return (
+            f"**The {names[nearer]} is nearer to the query than the {names[further]}**: its cosine is {cosines[nearer]}, "
+            f"against {cosines[further]}."
+        )
+    number = found.strongest(1 if placed.is_failed else -1)
+    if number is None:
+        whose = "the rival" if placed.is_failed else "the right text"
+        source = "the special tokens" + (" and the model's prompt" if found.prompt else "")
+        return f"**No single word speaks for {whose}**: its lead comes from {source}."
+    word, more = found.names[number], abs(float(found.differences[number]))
+    name = messages.escape(word)
+    if not placed.is_failed:
+        return f"**This search does not fail**: the right text ranks first, and “{name}” speaks most for it."
+    has_right, has_rival = (_has(text[:MOST_SHOWN], word) for text in (case.right, case.rival))
+    which = {
+        (False, True): ", and only the rival has this word",
+        (True, False): ", though only the right text has this word",
+        (True, True): ", though both texts have this word",
+        (False, False): ", though neither text has this word",
+    }[has_right, has_rival]
+    return f"**“{name}” speaks most for the rival**: it adds {more:.3f} more there than to the right text{which}."
+
+
+def _has(text: str, word: str) -> bool:
+    """Whether a text has a word as typed, or its content: "Juror" for "Juror's", but not "couldn't" for "didn't"."""
+    own, found = set(words.words(word)), set(words.words(text))
+    return own <= found or not found.isdisjoint(own - FUNCTION_WORDS)
+
+
+def _query_words(case: Case) -> QueryWords | None:
+    """What each query word adds to both cosines; None for a pooling without parts."""
+    searched = case.searched
+    if searched.pooling not in {"mean", "max"}:
+        return None
+    for_query, for_text = searched.prompts()
+    texts = cut_together((for_query, case.query), (for_text, case.right), (for_text, case.rival))
+    trace = searched.backend.trace(texts, max_length=searched.max_length)
+    query, right, rival = trace.sentences
+    return QueryWords(
+        token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_typed_word(query, right),
+        token_ledger(trace, searched.layer, searched.pooling, 0, 2).by_typed_word(query, rival),
+        len(for_query),
+    )
+
+
+def cut_together(*texts: tuple[str, str]) -> list[str]:
+    """Each prompt with its text, of which the longest are cut so that one trace holds them all.
+
+    No text is cut to less than its share of the characters.
+    """
+    left = MAX_CHARACTERS - sum(len(prompt) for prompt, _ in texts)
+    kept: dict[int, int] = {}  # the shortest first, so that what they leave is for the others
+    for place in sorted(range(len(texts)), key=lambda place: len(texts[place][1])):
+        kept[place] = min(len(texts[place][1]), max(0, left) // (len(texts) - len(kept)))
+        left -= kept[place]
+    return [prompt + text[: kept[place]] for place, (prompt, text) in enumerate(texts)]
+
+
+def _word_bars(case: Case, found: QueryWords) -> None:
+    by_right, by_rival = found.right.part_scores()[0], found.rival.part_scores()[0]
+
+    def table() -> pd.DataFrame:
+        frame = pd.DataFrame(
+            {
+                "word": found.names,
+                "right text": by_right,
+                "rival": by_rival,
+                "rival minus right text": by_rival - by_right,
+            }
+        )
+        total = frame.drop(columns="word").sum()
+        return pd.concat([frame, pd.DataFrame([{"word": "sum: the cosine", **total}])], ignore_index=True).round(5)
+
+    figures.figure(
+        charts.word_bars(found.names, by_right, by_rival, "What each query word adds"),
+        key="why_words",
+        alt=f"Parts of {len(found.names)} query words in the cosines with the right text and the rival, and their "
+        "differences",
+        table=table,
+    )
+
+
+def _about_bars(case: Case, found: QueryWords) -> None:
+    """How to read the bars, links to the split by tokens, and both ledgers."""
+    figures.reading(
+        "Blue: what a query word adds to the cosine with the right text; orange: to that with the rival. Their sums stand "
+        "above the bars. The difference, on a scale of its own, says which text a word speaks for: to the right for the rival, "
+        "to the left for the right text. The parts are exact. In the texts, words of the query are marked.",
+        "What would happen without a word: all other vectors change then as well. The edits test that. [CLS] and [SEP] "
+        "hold what the model gathered from the whole query.",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_split_links"):
+        st.markdown("Split the score by pairs of tokens:", width="content")
+        pair_links.button("Query and right text", case.query, case.right, "why", key="split_right")
+        pair_links.button("Query and rival", case.query, case.rival, "why", key="split_rival")
+    with st.expander("Each query word with each word of both texts", icon=":material/grid_on:"):
+        _matrices(found.right, found.rival)
+
+
+def _matrices(right: Ledger, rival: Ledger) -> None:
+    """Both ledgers word by word, on one colour scale."""
+    most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
+    for column, name, ledger in zip(st.columns(2), ("right text", "rival"), (right, rival), strict=True):
+        rows, columns = (matrices.axis_labels([part.text for part in parts]) for parts in (ledger.first, ledger.second))
+        with column:
+            figures.matrix(
+                ledger.contributions,
+                rows,
+                columns,
+                f"Query and {name}: {theme.unsigned(ledger.cosine)} in all",
+                key=f"why_ledger_{name.split()[0]}",
+                alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
+                rows="query word",
+                columns=f"word of the {name}",
+                value="part of the cosine",
+                limits=(-most, most),
+                diverging=True,
+            )

@@ -1,0 +1,24 @@
+"""The words of a text as a person typed them."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.typed_words import typed_words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Juror's sleuthing ends trial", ["Juror's", "sleuthing", "ends", "trial"]),
+        ("It doesn’t work, does it?", ["It", "doesn’t", "work", "does", "it"]),
+        ("A lie-detector (old) costs 3.5", ["A", "lie-detector", "old", "costs", "3.5"]),
+        ("1,000 – “cheap”!", ["1,000", "cheap"]),
+        ("word(s) of the U.S. at 5 p.m.", ["word(s)", "of", "the", "U.S.", "at", "5", "p.m."]),
+        ("50% of C# and @name", ["50%", "of", "C#", "and", "@name"]),
+        ("... – & !", []),
+        ("", []),
+    ],
+)
+def test_words_are_whole_and_without_the_punctuation_around_them(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in typed_words(text)] == expected

@@ -45,7 +45,7 @@ def main() -> None:
         caching.models().request(spec_of(state.get("model")), caching.person())
     # Before the page is drawn too: a press while it is drawn ends the visit's first moment, and an address written after
     # it would be a second entry of the browser's history for the same visit (see tools.js).
-    state.write_address(key)
+    state.write_address(key, before_drawing=True)
     style()
     listing.expect()
     jobs_slot = sidebar.draw(key)

@@ -21,6 +21,7 @@ EXAMPLES = {
     "score_split": "blocks",
     "split_reference": "mask",
     "split_steps": 40,
+    "experiment_texts": "own",
     "third_text": "a & b = <c>?",
     "experiment_map": "heads",
     "experiment_values": "resample",

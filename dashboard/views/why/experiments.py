@@ -122,15 +122,15 @@ def draw(backend: Backend) -> None:
     """Draw the choice of an experiment, the map of all experiments, and those that are chosen together."""
     if st.session_state.pop(_WHOLE, False):
         st.rerun()
-    if "sentences" not in st.session_state:  # nothing was chosen yet: open with sentences that differ in a word
-        _put_pair(minimal_pairs()[0])
-        st.rerun()  # the whole page, because the bar above shows the sentences too
     if messages.no_sentences():
         return
     _ready_made()
     ready_made = _pair_on_display()
+    example = minimal_pairs()[0] if _shows_example() else None
     with controls.row():
-        pair = pair_choice.choose(always=True)
+        first, second = _two_sentences() if example is None else (example.a, example.b)
+        if example is not None:
+            _leave_example(example)
         kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
         panel = controls.options()
     with panel:
@@ -159,7 +159,11 @@ def draw(backend: Backend) -> None:
         if values == "patch":
             controls.choice("experiment_numbers", "Numbers", NUMBERS)
         pooling = controls.sentence_vector([backend]) if outcome != "score" else backend.own_pooling
-    first, second = pair.first, pair.second or pair.first
+    if example is not None:
+        st.caption(
+            f":material/info: Shown is the ready-made pair “{example.title}”. The sentences at the top of the page stay as "
+            "they are."
+        )
     if first == second and values == "patch":
         st.info("**A and B are the same sentence.** Choose two that differ in a word or a few, or a ready-made pair.")
         return
@@ -234,9 +238,40 @@ def _draw_results(
     figures.reading(_read(shown, kind, found), _NOT_SHOWN[shown.is_patching])
 
 
+def _shows_example() -> bool:
+    """Whether a ready-made pair stands in for the sentences that a session starts with, which differ in many words."""
+    return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") == "ready")
+
+
+def _two_sentences() -> tuple[str, str]:
+    """Draw the choice of two of the session's sentences."""
+    pair = pair_choice.choose(always=True)
+    return pair.first, pair.second or pair.first
+
+
+def _leave_example(example: MinimalPair) -> None:
+    """Buttons that make the ready-made pair the session's sentences, or show the session's own."""
+    st.button(
+        "Use the sentences at the top",
+        key="experiment_own",
+        icon=":material/edit_note:",
+        on_click=state.put,
+        args=("experiment_texts", "own"),
+    )
+    st.button(
+        "Keep this pair",
+        key="experiment_keep",
+        icon=":material/check:",
+        help="Puts this pair in the place of the sentences at the top, on all pages",
+        on_click=_choose_pair,
+        args=(example,),
+    )
+
+
 def _pair_on_display() -> MinimalPair | None:
-    """The ready-made pair that the session's sentences are, if C is its text too."""
-    pair = next((pair for pair in minimal_pairs() if state.get("sentences") == (pair.a, pair.b)), None)
+    """The ready-made pair that is shown, if C is its text too."""
+    shown = (minimal_pairs()[0].a, minimal_pairs()[0].b) if _shows_example() else state.get("sentences")
+    pair = next((pair for pair in minimal_pairs() if shown == (pair.a, pair.b)), None)
     return None if pair is None or state.get("third_text") not in ("", pair.c) else pair
 
 

@@ -453,6 +453,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("patches", "xp", (), _parse_patches, lambda value: list(value), WHY),
     _choice("deletion_order", "del", ("first", "last"), WHY, words="order of removal"),
     _choice("deletion_from", "from", ("one", "both"), WHY, words="texts that lose words"),
+    _flag("all_words", "aw", False, WHY, words="words of long texts"),
     _choice("clinic_figure", "cf", ("cosines", "layers", "probe"), WHY, words="figure"),
     _text("clinic_kind", "ck", WHY, "negation", words="kind of difference"),
     _choice("clinic_source", "cs", ("demo", "file"), WHY, words="pairs"),

@@ -31,6 +31,7 @@ EXAMPLES = {
     "patches": ("h3.5", "t4.2", "a2", "f5"),
     "deletion_order": "last",
     "deletion_from": "both",
+    "all_words": True,
     "clinic_figure": "probe",
     "clinic_kind": "swapped roles",
     "clinic_source": "file",

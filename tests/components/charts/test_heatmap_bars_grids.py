@@ -103,3 +103,18 @@ def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
     (line,) = figure.layout.shapes
     assert (line.y0, line.y1) == (1.5, 1.5)
     assert word_scores(values, ["A1", "A2", "A3"], ["a", "b"], 3, "Title").layout.shapes == ()
+
+
+def test_every_cell_of_a_similarity_heatmap_can_be_clicked_and_the_chosen_pair_is_framed_twice() -> None:
+    matrix = np.array([[1.0, 0.25, 0.5], [0.25, 1.0, 0.75], [0.5, 0.75, 1.0]])
+    figure = similarity_heatmap(matrix, ["<b>", "two", "three"], "Title", numbers=[3, 1, 2], chosen=(0, 2))
+    points = figure.data[-1]
+    assert [tuple(cell) for cell in points.customdata] == [(row, column) for row in range(3) for column in range(3)]
+    for (row, column), x, y, hint in zip(points.customdata, points.x, points.y, points.text, strict=True):
+        assert x == figure.data[0].x[column]
+        assert y == figure.data[0].y[row]
+        assert ("with itself" if row == column else f"cosine {matrix[row, column]:.4f}") in hint
+    assert "3  &lt;b&gt;" in points.text[1]
+    centres = {((shape.y0 + shape.y1) / 2, (shape.x0 + shape.x1) / 2) for shape in figure.layout.shapes}
+    assert centres == {(0, 2), (2, 0)}
+    assert figure.layout.hoverdistance == -1  # a click anywhere in a cell hits it

@@ -62,9 +62,14 @@ def style() -> None:
     if state.get("projector"):
         # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
         # empty: hide it.
+        # Without icons all pages stand beside each other, where a menu would hide the last ones.
         st.html(
             "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 4.2rem; } "
-            '[data-testid="stSidebar"] { display: none; }</style>'
+            '[data-testid="stSidebar"] { display: none; } '
+            '[data-testid="stTopNavLink"] { padding: 0 0.35rem; } '
+            '[data-testid="stTopNavLink"] > span:has([data-testid="stIconMaterial"]) { display: none; } '
+            '@media (max-width: 1300px) { [data-testid="stTopNavLink"] { padding: 0 0.15rem; } '
+            '[data-testid="stTopNavLink"] p { font-size: 0.65rem; } }</style>'
         )
 
 

@@ -52,6 +52,17 @@ def plain(text: str, limit: int = 60) -> str:
     return html.escape(short, quote=False)
 
 
+def number(value: float, digits: int) -> str:
+    """A number with so many decimals and a minus sign as in print; zero has no sign."""
+    return signed(value, digits).removeprefix("+")
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign, plus or minus, and so many decimals; zero has no sign."""
+    text = f"{value:+,.{digits}f}"
+    return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
+
+
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
     """A title in lines short enough for a phone; markup is shown as typed."""
     return "<br>".join(html.escape(line, quote=False) for line in textwrap.wrap(title, width))

@@ -85,6 +85,5 @@ def effect_map(
 def _number(value: float, as_percent: bool, digits: int) -> str:
     if not np.isfinite(value):
         return ""
-    # A minus sign as in print; no "-0".
-    text = f"{100 * value:.0f}" if as_percent else f"{value:+.{digits}f}"
-    return text.replace("-", "−") if text.strip("+-0.") else "0"
+    text = theme.number(100 * value, 0) if as_percent else theme.signed(value, digits)
+    return text if text.strip("0.") else "0"  # zero stands out in a cell

@@ -13,13 +13,14 @@ import streamlit as st
 
 from components.analysis import matched_words
 from components.analysis.pooling import pool
-from components.analysis.similarity import cka, cosines
+from components.analysis.similarity import calibration, cka, cosines
 from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
-from components.charts import heatmap, matrices
+from components.charts import heatmap, matrices, theme
 from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
+    from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
 
 SIMILARITY_OF_LAYERS = "similarity of the two layers' geometry (linear CKA)"
@@ -153,6 +154,7 @@ def sentences(models: Sequence[Backend]) -> None:
         if as_percentiles
         else heatmap.off_diagonal_limits(*(cosines.cosine_matrix(item) for item in vectors))
     )
+    calibrations = [item.calibration(layer) if as_percentiles else None for item in baselines]
     chosen = _chosen_pair(similarities[0])
     for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
@@ -171,7 +173,7 @@ def sentences(models: Sequence[Backend]) -> None:
                 ),
                 key=f"sentences_{number}",
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
-                table=partial(_pair_table, item, texts),
+                table=partial(_pair_table, item, texts, calibrations[number]),
                 on_select=partial(_clicked, f"sentences_{number}", order),
                 select_many=False,
             )
@@ -179,7 +181,7 @@ def sentences(models: Sequence[Backend]) -> None:
     for number, (column, item) in enumerate(zip(st.columns(len(models)), similarities, strict=True)):
         with column:
             st.markdown("**All pairs, most similar first**")
-            _show_pairs(_pair_table(item, texts), f"pairs_{number}")
+            _show_pairs(_pair_table(item, texts, calibrations[number]), f"pairs_{number}")
     baseline = baselines[0]
     st.caption(
         f"Two unrelated sentences have a cosine of {baseline.raw.mean[layer]:.2f} at this layer on average "
@@ -245,14 +247,21 @@ def _why(similarities: SentenceSimilarity, texts: Sequence[str]) -> None:
 def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
     """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
     if len(pairs) <= FEW_PAIRS:
-        figures.plain_table(pairs.assign(cosine=pairs["cosine"].map("{:.4f}".format)))
+        shown = pairs.assign(cosine=pairs["cosine"].map(partial(theme.number, digits=4)))
+        if "percentile" in shown:
+            shown["percentile"] = [calibration.rounded(value / 100) for value in pairs["percentile"]]
+        figures.plain_table(shown)
         return
     narrow = {"cosine": st.column_config.NumberColumn(width=70), "pair": st.column_config.TextColumn(width=70)}
+    narrow["percentile"] = st.column_config.NumberColumn(width=90, format="%.1f %%")
     st.dataframe(pairs, hide_index=True, key=key, row_height=60, column_config=narrow)
 
 
-def _pair_table(similarities: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame(
+def _pair_table(
+    similarities: SentenceSimilarity, texts: Sequence[str], unrelated: Calibration | None = None
+) -> pd.DataFrame:
+    """All pairs, the most similar first; with their percentiles among `unrelated` pairs, if these are given."""
+    frame = pd.DataFrame(
         [
             {
                 "cosine": round(pair.similarity, 4),
@@ -263,3 +272,6 @@ def _pair_table(similarities: SentenceSimilarity, texts: Sequence[str]) -> pd.Da
             for pair in similarities.pairs()
         ]
     )
+    if unrelated is not None:
+        frame.insert(0, "percentile", (100 * unrelated.shares(frame["cosine"])).round(2))
+    return frame

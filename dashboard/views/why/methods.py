@@ -13,6 +13,7 @@ from components.analysis.leave_one_out import words_of
 from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, compare_methods, most_texts
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
 from components.charts import curves, heatmap
+from components.charts.theme import number, signed
 from dashboard import state
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages, pair_choice, wording
@@ -164,18 +165,18 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
     gain = chance - area if most_first else area - chance
     if gain < SAME:
         return (
-            f"No method does better than chance with this pair: mean cosine along the curve {_number(chance)} in random "
-            f"orders, and {_number(area)} at best ({METHOD_NAMES[best]})."
+            f"No method does better than chance with this pair: mean cosine along the curve {number(chance, 2)} in random "
+            f"orders, and {number(area, 2)} at best ({METHOD_NAMES[best]})."
         )
     words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].first_words(MOST_NAMED))
     lead = "finds the words best" if most_first else "knows best which words can be spared"
     sentence = (
-        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{_number(area)}**, in random orders "
-        f"{_number(chance)}."
+        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{number(area, 2)}**, in random "
+        f"orders {number(chance, 2)}."
     )
     if comparison.cosine < 0:
         sentence += (
-            f" The whole pair's cosine is negative ({_number(comparison.cosine)}): there is no similarity for the words to "
+            f" The whole pair's cosine is negative ({number(comparison.cosine, 2)}): there is no similarity for the words to "
             "hold, and the orders say little."
         )
     return sentence
@@ -309,7 +310,7 @@ def _areas(comparison: MethodComparison) -> None:
         row = {
             "method": METHOD_NAMES[name],
             "most important first": f"{area:.3f}",
-            "against random": "" if name == RANDOM else _signed(area - chance),
+            "against random": "" if name == RANDOM else signed(area - chance, 3),
             "least important first": f"{comparison.last[name].area:.3f}",
         }
         over_many = OVER_MANY_PAIRS.get(name, ("", "", "", ""))[3 if from_both else 1]
@@ -321,11 +322,3 @@ def _areas(comparison: MethodComparison) -> None:
         f"larger is better. A single pair proves little: the last column is the mean difference to random over "
         f"{MANY_PAIRS}; README has the intervals. {GENERAL[state.get('deletion_from')]}"
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")

@@ -37,10 +37,11 @@ def test_layer_heatmap_has_a_column_for_each_layer() -> None:
 def test_word_bars_keep_signs_and_equal_words_apart() -> None:
     figure = word_bars(["a <b>", "dog", "dog"], np.array([0.5, -0.25, 1]), ["A", "A", "B"], "Title", "share")
     assert [(bar.name, list(bar.x), list(bar.y)) for bar in figure.data] == [
-        ("A", [0.5, -0.25], [0, 1]),
-        ("B", [1], [2]),
+        ("A", [0.5, -0.25], [1, 2]),
+        ("B", [1], [4]),
     ]
-    assert list(figure.layout.yaxis.ticktext) == ["a &lt;b&gt;", "dog", "dog"]
+    labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
+    assert labels == {0: "<b>A</b>", 1: "a &lt;b&gt;", 2: "dog", 3: "<b>B</b>", 4: "dog"}
     assert figure.layout.xaxis.title.text == "share"
 
 

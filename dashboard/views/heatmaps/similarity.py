@@ -238,7 +238,7 @@ def _why(similarities: SentenceSimilarity, texts: Sequence[str]) -> None:
             format_func=pairs.__getitem__,
             key=_PAIR,
             default=next(iter(pairs)),
-            width=340,
+            width=420,
         )
         first, second = (texts[int(number)] for number in chosen.split("-"))
         pair_links.button("Why are these two similar?", first, second, "why", key="why_similar")

@@ -85,9 +85,9 @@ def _with_interval(found: Calibration, score: float) -> str:
     """The same with the interval and the number of pairs, as a sentence."""
     standing = found.standing(score)
     low, high = (f"{100 * end:.1f}" for end in (standing.low, standing.high))
-    share = "all" if standing.share == 1 else f"{calibration.rounded(standing.share)} of"
+    share = "**all**" if standing.share == 1 else f"**{calibration.rounded(standing.share)}** of"
     return (
-        f"The cosine **{theme.number(score, 3)}** is higher than that of **{share}** {standing.pairs:,} pairs of "
+        f"The cosine **{theme.number(score, 3)}** is higher than that of {share} {standing.pairs:,} pairs of "
         f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high} %)."
     )
 

@@ -45,7 +45,7 @@ def main() -> None:
         caching.models().request(spec_of(state.get("model")), caching.person())
     # Before the page is drawn too: a press while it is drawn ends the visit's first moment, and an address written after
     # it would be a second entry of the browser's history for the same visit (see tools.js).
-    state.write_address(key)
+    state.write_address(key, before_drawing=True)
     style()
     listing.expect()
     jobs_slot = sidebar.draw(key)
@@ -62,9 +62,14 @@ def style() -> None:
     if state.get("projector"):
         # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
         # empty: hide it.
+        # Without icons all pages stand beside each other, where a menu would hide the last ones.
         st.html(
             "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 4.2rem; } "
-            '[data-testid="stSidebar"] { display: none; }</style>'
+            '[data-testid="stSidebar"] { display: none; } '
+            '[data-testid="stTopNavLink"] { padding: 0 0.35rem; } '
+            '[data-testid="stTopNavLink"] > span:has([data-testid="stIconMaterial"]) { display: none; } '
+            '@media (max-width: 1300px) { [data-testid="stTopNavLink"] { padding: 0 0.15rem; } '
+            '[data-testid="stTopNavLink"] p { font-size: 0.65rem; } }</style>'
         )
 
 

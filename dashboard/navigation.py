@@ -83,6 +83,7 @@ def show(
             f"{page}_view", "View", {key: item.label for key, item in views.items()}, show_label=False
         )
         if page_header.is_outdated(page):
+            state.postpone_address()
             st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
         with header:
             st.title(views[view].question, anchor=False)

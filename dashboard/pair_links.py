@@ -74,6 +74,7 @@ def choose(first: str, second: str, page: str, model: str = "") -> None:
     state.put("sentence_a", position)
     state.put("sentence_b", (others[0] if others else position) + 1)  # B counts from 1
     state.put("reading", "together")
+    state.put("experiment_texts", "own")
     for name, values in _VIEWS[page]:
         if state.get(name) not in values:
             state.put(name, values[0])

@@ -442,6 +442,8 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("score_split", "by", ("tokens", "words", "blocks"), WHY, words="split of the score"),
     _choice("split_reference", "ref", ("smallest", "unknown", "mask", "padding", "mean"), WHY, words="reference"),
     _number("split_steps", "steps", 30, 100, WHY, least=4, words="number of steps"),
+    # "ready": a ready-made pair in place of the sentences that a session starts with; a person's own are always shown
+    _choice("experiment_texts", "xt", ("ready", "own"), WHY, words="sentences of the experiment"),
     _text("third_text", "xc", WHY, most=1_000, words="text C"),
     _choice("experiment_map", "xm", ("tokens", "heads", "parts"), WHY, words="map of experiments"),
     _choice("experiment_values", "xa", ("patch", "zero", "mean", "resample"), WHY, words="values put into B"),
@@ -451,6 +453,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("patches", "xp", (), _parse_patches, lambda value: list(value), WHY),
     _choice("deletion_order", "del", ("first", "last"), WHY, words="order of removal"),
     _choice("deletion_from", "from", ("one", "both"), WHY, words="texts that lose words"),
+    _flag("all_words", "aw", False, WHY, words="words of long texts"),
     _choice("clinic_figure", "cf", ("cosines", "layers", "probe"), WHY, words="figure"),
     _text("clinic_kind", "ck", WHY, "negation", words="kind of difference"),
     _choice("clinic_source", "cs", ("demo", "file"), WHY, words="pairs"),

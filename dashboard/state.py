@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +20,8 @@ from components.errors import UserError
 from dashboard.settings import SETTINGS
 
 NOTICE_SECONDS = 8.0
+_RESTORED = "_restored"  # session key: the names of settings to how often they were restored
+_POSTPONED = "_address_postponed"  # session key
 OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
 
@@ -49,9 +52,30 @@ def is_used(name: str, page: str) -> bool:
 
 def reset() -> None:
     """Restore the default of every setting."""
-    for setting in SETTINGS:
-        st.session_state.pop(setting.name, None)
+    with _restoring():
+        for setting in SETTINGS:
+            st.session_state.pop(setting.name, None)
     st.session_state.pop("_notices", None)
+
+
+def restorations(name: str) -> int:
+    """How often Back, Forward or a reset has changed a setting's value in this session.
+
+    A widget that has not been drawn since, as in a closed panel, keeps the value before in the browser, which sends it
+    again with the next click. So each of these changes needs a new widget.
+    """
+    return int(st.session_state.get(_RESTORED, {}).get(name, 0))
+
+
+@contextlib.contextmanager
+def _restoring() -> Iterator[None]:
+    """Count the settings whose values change within it."""
+    before = {setting.name: get(setting.name) for setting in SETTINGS}
+    yield
+    counts: dict[str, int] = st.session_state.setdefault(_RESTORED, {})
+    for name, value in before.items():
+        if get(name) != value:
+            counts[name] = counts.get(name, 0) + 1
 
 
 def read_address(page: str, history: bool = False) -> None:
@@ -63,6 +87,16 @@ def read_address(page: str, history: bool = False) -> None:
     """
     if st.session_state.get("_address") is not None and not history:
         return
+    if history:
+        with _restoring():
+            _take_address(page)
+        # Writing an address adds a step to the browser's history, so wait until a setting changes again.
+        st.session_state["_held"] = address_of(page)[0]
+    else:
+        _take_address(page)
+
+
+def _take_address(page: str) -> None:
     address = {key: st.query_params.get_all(key) for key in st.query_params}
     st.session_state.pop("_anchors", None)  # the token positions in the address belong to its own sentences
     linked: set[str] = st.session_state.setdefault("_linked_models", set())
@@ -90,9 +124,6 @@ def read_address(page: str, history: bool = False) -> None:
     for key in address.keys() - known:
         notice(f"This page does not use the link's “{key[:30]}”.")
     st.session_state["_address"] = address
-    if history:
-        # Writing an address adds a step to the browser's history, so wait until a setting changes again.
-        st.session_state["_held"] = address_of(page)[0]
 
 
 def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
@@ -130,8 +161,15 @@ def carried(page: str) -> list[tuple[str, str]]:
     ]
 
 
-def write_address(page: str) -> None:
+def postpone_address() -> None:
+    """Let the next run write the address only after it has drawn its page: the view that opens may have values to set."""
+    st.session_state[_POSTPONED] = True
+
+
+def write_address(page: str, before_drawing: bool = False) -> None:
     """Write the page's settings to the address."""
+    if before_drawing and st.session_state.pop(_POSTPONED, False):
+        return
     address, _ = address_of(page)
     if st.session_state.get("_held") == address:
         return

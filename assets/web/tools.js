@@ -61,18 +61,27 @@ function changeTheme(name, carried) {
 
 // Streamlit adds one entry to the history when a page opens, and another when the page writes its settings into the
 // address. Until the person does something on the page, the second belongs to the same visit and replaces the first.
+// Streamlit can also take the new page's settings before its path: an entry of the page that is left, with settings that
+// are not its own. The new page then comes with just these settings, and replaces that entry.
+const visit = { isNew: true, written: null }; // written: the settings that the page has written since the last press
+
 function oneEntryPerVisit() {
-  const visit = { isNew: true };
   const push = window.history.pushState.bind(window.history);
   window.history.pushState = (state, title, url) => {
-    const isSamePage = new URL(url ?? "", window.location.href).pathname === window.location.pathname;
-    if (isSamePage && visit.isNew) window.history.replaceState(state, title, url);
+    const next = new URL(url ?? "", window.location.href);
+    const isSamePage = next.pathname === window.location.pathname;
+    const isTooEarly = !isSamePage && next.search === visit.written;
+    if (isTooEarly || (isSamePage && visit.isNew)) window.history.replaceState(state, title, url);
     else push(state, title, url);
+    visit.written = isSamePage ? next.search : null;
     if (!isSamePage) visit.isNew = true;
   };
-  for (const type of ["pointerdown", "keydown"]) {
-    window.addEventListener(type, () => (visit.isNew = false), { capture: true });
-  }
+  for (const type of ["pointerdown", "keydown"]) window.addEventListener(type, pressed, { capture: true });
+}
+
+function pressed() {
+  visit.isNew = false;
+  visit.written = null;
 }
 
 // Streamlit sends what was typed a moment after the field is left, but a page change at once. The page change then came
@@ -94,8 +103,10 @@ function typedBeforeClicked() {
       const now = performance.now();
       const shown = link.isConnected ? link : document.querySelector(same); // the page may just draw its links anew
       const isSaved = !(now - window.bertInternalsUnsaved?.since < TEXT_WAIT);
-      if (isSaved && shown) shown.click();
-      else if (now - clicked < TEXT_WAIT + LINK_WAIT) setTimeout(open, POLL);
+      if (isSaved && shown) {
+        visit.written = null; // what was typed before belongs to the page that is left
+        shown.click();
+      } else if (now - clicked < TEXT_WAIT + LINK_WAIT) setTimeout(open, POLL);
     };
     setTimeout(open, 0);
   };

@@ -186,9 +186,12 @@ def word_bars(
     a bar, as plotly's template; the word is its `customdata`.
     """
     figure = go.Figure()
-    places = np.arange(len(words))
+    names = list(dict.fromkeys(texts))
+    # A line above each text's words has the text's name.
+    places = np.arange(len(words)) + np.array([names.index(text) + 1 for text in texts], int)
+    titles = [int(places[list(texts).index(text)]) - 1 for text in names]
     hover = hover or f"“%{{customdata}}”<br>{theme.plain(quantity)} %{{x:.4f}}"
-    for number, text in enumerate(dict.fromkeys(texts)):
+    for number, text in enumerate(names):
         rows = [row for row in range(len(words)) if texts[row] == text]
         figure.add_bar(
             x=np.asarray(values[rows], np.float32),
@@ -199,13 +202,14 @@ def word_bars(
             customdata=[theme.plain(words[row]) for row in rows],
             hovertemplate=f"{theme.plain(text)}: {hover}<extra></extra>",
         )
+    lines = len(words) + len(names)
     figure.update_yaxes(
-        tickvals=places,
-        ticktext=[theme.plain(word, 16) for word in words],
-        range=[len(words) - 0.4, -0.6],
+        tickvals=[*titles, *places.tolist()],
+        ticktext=[*(f"<b>{theme.plain(text)}</b>" for text in names), *(theme.plain(word, 16) for word in words)],
+        range=[lines - 0.4, -0.6],
         showgrid=False,
         zeroline=False,
     )
     figure.update_xaxes(title=theme.plain(quantity), zeroline=True)
-    theme.legend_below(figure)
-    return theme.finish(figure, title, 150 + max(min(430, 20 * max(8, len(words))), 14 * len(words)))
+    figure.update_layout(showlegend=False)
+    return theme.finish(figure, title, 120 + max(min(430, 20 * max(8, lines)), 14 * lines))

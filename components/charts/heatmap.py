@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.cells import frame, make_clickable
 
 DIAGONAL = "rgba(133, 139, 149, 0.25)"  # pale on a light page, dark on a dark one: no colour of the scale
 
@@ -29,11 +30,13 @@ def similarity_heatmap(
     show_values: bool = False,
     numbers: Sequence[int] | None = None,
     value: str = "cosine",
+    chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
     """A square matrix of similarities [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 
     Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
     apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a "percentile" (0 to 100).
+    Cells can be clicked; the cell `chosen` [row, column] gets a frame, and so does its mirror image.
     """
     names = [
         f"{number}  {theme.plain(label, 24)}"
@@ -48,8 +51,7 @@ def similarity_heatmap(
             value,
             limits,
             texttemplate=f"%{{z:{'.2f' if value == 'cosine' else '.0f'}}}" if show_values else None,
-            customdata=np.broadcast_to(np.array(names, dtype=object), matrix.shape),
-            hovertemplate=f"%{{y}}<br>%{{customdata}}<br>{value} %{{z:.4f}}<extra></extra>",
+            hoverinfo="skip",
             xgap=1,
             ygap=1,
         )
@@ -60,10 +62,25 @@ def similarity_heatmap(
         y=figure.data[0].y,
         colorscale=[[0, DIAGONAL], [1, DIAGONAL]],
         showscale=False,
-        hovertemplate="%{y}<br>with itself: 1<extra></extra>",
+        hoverinfo="skip",
         xgap=1,
         ygap=1,
     )
+    make_clickable(
+        figure,
+        {
+            (row, column): f"{names[row]}<br>with itself: 1"
+            if row == column
+            else f"{names[row]}<br>{names[column]}<br>{value} {matrix[row, column]:.4f}"
+            for row in range(len(names))
+            for column in range(len(names))
+        },
+        x=figure.data[0].x,
+        y=names,
+    )
+    if chosen is not None:
+        frame(figure, *chosen)
+        frame(figure, *chosen[::-1])
     figure.update_yaxes(title="sentence", autorange="reversed", showgrid=False)
     figure.update_xaxes(title="sentence (number)", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)))

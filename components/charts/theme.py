@@ -52,15 +52,15 @@ def plain(text: str, limit: int = 60) -> str:
     return html.escape(short, quote=False)
 
 
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many decimals and a minus sign as in print; zero has no sign."""
+    return signed(value, digits).removeprefix("+")
+
+
 def signed(value: float, digits: int = 3) -> str:
-    """A number with its sign, as in print: "+0.024", "−0.035", and "0" for what rounds to zero."""
-    text = f"{value:+.{digits}f}"
-    return text.replace("-", "−") if text.strip("+-0.") else "0"
-
-
-def unsigned(value: float, digits: int = 3) -> str:
-    """A number with a minus sign as in print if it is negative: "0.024", "−0.035"."""
-    return f"{value:.{digits}f}".replace("-", "−")
+    """A number with its sign, plus or minus, and so many decimals; zero has no sign."""
+    text = f"{value:+,.{digits}f}"
+    return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
 
 
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:

@@ -90,6 +90,8 @@ def bind(
     choice. The other arguments are passed to the widget; give bounds by name.
     """
     key = key or f"w_{setting}"
+    if restored := state.restorations(setting):
+        key = f"{key}_{restored}"
     if isinstance(options, Mapping):
         arguments["format_func"] = options.__getitem__
     if options is not None:

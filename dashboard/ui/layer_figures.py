@@ -18,7 +18,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.pooling import pool
-from components.analysis.similarity import cosines
+from components.analysis.similarity import calibration, cosines
 from components.charts import curves as curve_charts
 from components.charts import heatmap
 from components.model.trace import POOLING_NAMES
@@ -311,7 +311,10 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
     last = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
     if not len(last) or np.isnan(last).all():
         return "There is no value to show."
-    shown = "{:.1f} %".format if scale.percentiles else "{:.3f}".format
+
+    def shown(value: float) -> str:
+        return calibration.rounded(value / 100) if scale.percentiles else f"{value:.3f}"
+
     most, least = int(np.nanargmax(last)), int(np.nanargmin(last))
     if scale.percentiles and last[least] > ALMOST_ALL:
         every = "every pair is" if len(last) > 1 else "the two are"

@@ -184,6 +184,21 @@ def truncation(
                     st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 
 
+def unreadable(sentences: Sequence[TokenizedSentence], unknown_id: int | None, names: Sequence[str]) -> None:
+    """Say in a line which characters or words the model cannot read: one token stands for all of them."""
+    for sentence, name in zip(sentences, names, strict=True):
+        unknown = [token for token in sentence.tokens if token.id == unknown_id and token.word is not None]
+        surfaces = dict.fromkeys(sentence.surface(token.position) for token in unknown)
+        lost = [text for text in surfaces if text.strip() != unknown[0].piece]  # not where “[UNK]” itself was typed
+        if lost:
+            quoted = ", ".join(f"“{escape(wording.shortened(text, 20))}”" for text in lost[:5])
+            more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+            st.markdown(
+                f":orange[:material/visibility_off:] The model cannot read **{quoted}**{more} in {name}: not in its "
+                f"vocabulary. The token {escape(unknown[0].piece)} stands there instead, the same for all that is unknown."
+            )
+
+
 def truncations(models: Sequence[Backend], traces: Sequence[Trace]) -> None:
     """Show the truncated text of each model, with the models' names if there are two."""
     for model, trace in zip(models, traces, strict=True):

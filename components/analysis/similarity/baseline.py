@@ -25,6 +25,8 @@ from components.model.trace import Pooling, Trace
 
 SEED = 20_240
 PAIRS = 2_000
+ALL_PAIRS_OF = 1_000  # vectors: of so many, the pairs are chosen from a list of all
+MOST_DRAWS = 1_000  # attempts to find pairs among more vectors
 CHUNK = 25  # sentences per pass: others wait for a pass to end, so it must be short
 
 
@@ -132,25 +134,33 @@ def not_measured(layers: int, poolings: Iterable[Pooling], has_failed: bool = Fa
 def draw_pairs(forms: list[str], sentence_of: list[int], pairs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices of seeded pairs with different forms and from different sentences; int64 [pair] each.
 
-    Raises ValueError if no such pair exists. Pairs are drawn with replacement.
+    No pair is drawn twice, in either order: with few of them, they are all there are. Raises ValueError if there is none.
     """
     numbers = {form: number for number, form in enumerate(dict.fromkeys(forms))}
     form = np.array([numbers[name] for name in forms])
     sentence = np.array(sentence_of)
-    if len(numbers) < 2 or len(set(sentence_of)) < 2:
-        raise ValueError("no two tokens with different forms in different sentences")
     random = np.random.default_rng(seed)
-    parts: list[np.ndarray] = []
-    missing = pairs
-    for _ in range(1_000):
-        drawn = random.integers(0, len(form), size=(2 * missing + 16, 2))
-        good = (form[drawn[:, 0]] != form[drawn[:, 1]]) & (sentence[drawn[:, 0]] != sentence[drawn[:, 1]])
-        parts.append(drawn[good][:missing])
-        missing -= len(parts[-1])
-        if missing == 0:
-            both = np.concatenate(parts)
-            return both[:, 0], both[:, 1]
-    raise ValueError("no two tokens with different forms in different sentences")
+
+    def are_unrelated(both: np.ndarray) -> np.ndarray:
+        first, second = both.T
+        return np.asarray((form[first] != form[second]) & (sentence[first] != sentence[second]))
+
+    if len(form) <= ALL_PAIRS_OF:
+        both = np.column_stack(np.triu_indices(len(form), k=1))
+        both = both[are_unrelated(both)]
+        found = both[random.permutation(len(both))[:pairs]]
+    else:
+        found = np.empty((0, 2), np.int64)
+        for _ in range(MOST_DRAWS if len(numbers) > 1 and len(set(sentence_of)) > 1 else 0):
+            drawn = np.concatenate([found, random.integers(0, len(form), size=(2 * (pairs - len(found)) + 16, 2))])
+            drawn = drawn[are_unrelated(drawn)]
+            _, places = np.unique(np.sort(drawn, axis=1), axis=0, return_index=True)
+            found = drawn[np.sort(places)][:pairs]
+            if len(found) == pairs:
+                break
+    if not len(found):
+        raise ValueError("no two tokens with different forms in different sentences")
+    return found[:, 0], found[:, 1]
 
 
 def sample_of_rows(count: int, most: int, seed: int = SEED) -> Int64:

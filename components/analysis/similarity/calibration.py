@@ -41,6 +41,11 @@ def percentile(share: float) -> str:
     return "> 99.99 %" if share > 0.9999 else f"{100 * share:.2f} %" if share > 0.99 else f"{100 * share:.1f} %"
 
 
+def rounded(share: float) -> str:
+    """The same with one decimal."""
+    return "> 99.9 %" if share >= 0.9995 else f"{100 * share:.1f} %"
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """The cosines of unrelated pairs, with the two sentences of each pair."""

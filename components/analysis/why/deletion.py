@@ -193,6 +193,16 @@ def all_scores(
     return scores, not_applicable
 
 
+def most_texts(
+    counts: tuple[int, int], both_ways: bool = True, orders_of_random: int = RANDOM_ORDERS, most_steps: int = MOST_STEPS
+) -> int:
+    """How many different texts the model reads at most to compare the methods on two texts with so many words."""
+    words = sum(counts)
+    orders = (1 + both_ways) * len(METHODS) + orders_of_random
+    # Without each word; and at each step but the first, which is the whole pair, one text of each side.
+    return words + 2 + 2 * min(most_steps, words) * orders
+
+
 def compare_methods(
     similarity: PairSimilarity,
     from_both: bool = True,
@@ -210,7 +220,7 @@ def compare_methods(
     """
     pair = similarity.pair
     words = len(pair.words)
-    most = 2 * (words + 1) + 2 * (most_steps + 1) * ((1 + both_ways) * len(METHODS) + orders_of_random)
+    most = most_texts(pair.counts, both_ways, orders_of_random, most_steps)
     scores, not_applicable = scored or all_scores(similarity, part_of(progress, 0, most), is_cancelled)
     first = {name: [by_score(values)] for name, values in scores.items()}
     orders = {("first", name): several for name, several in first.items()}

@@ -105,6 +105,13 @@ def _as_read(tokenize: Tokenize, text: str) -> TokenizedSentence:
     return tokenize(sentence.text[: max(token.end for token in sentence.tokens)].rstrip())
 
 
+def first_words(tokenize: Tokenize, text: str, most: int) -> str:
+    """A text up to its word number `most`, or as far as it is read if it has no more words."""
+    sentence = _as_read(tokenize, text)
+    words = words_of(sentence)
+    return sentence.text if len(words) <= most else sentence.text[: words[most - 1].end]
+
+
 @dataclass(frozen=True, eq=False)
 class PairSimilarity:
     """The cosine of two texts at one layer by one pooling, and what a model tells of it."""

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.cells import make_clickable
 from components.charts.curves import layer_curves
 
 MARKED = "#D6246E"  # the chosen cell's frame
@@ -52,8 +53,7 @@ def measure_grid(
 ) -> go.Figure:
     """A measure [row, column] as coloured cells with their numbers; the first row is at the bottom.
 
-    NaN stays empty. Clicks hit an invisible point in each cell, whose `customdata` is [row, column], because a heatmap
-    itself reports no clicks. The cell `chosen` gets a frame, `starred` a star.
+    NaN stays empty. Cells can be clicked. The cell `chosen` gets a frame, `starred` a star.
     """
     low, high = theme.limits_of(values, limits)
     figure = go.Figure(
@@ -81,22 +81,13 @@ def measure_grid(
     cells_with_value = [
         (row, column) for row in range(len(rows)) for column in range(len(columns)) if np.isfinite(values[row, column])
     ]
-    figure.add_scatter(
-        x=[column for _, column in cells_with_value],
-        y=[row for row, _ in cells_with_value],
-        mode="markers",
-        marker={"symbol": "square", "size": 40, "opacity": 0},
-        customdata=[list(cell) for cell in cells_with_value],
-        text=[
-            f"{theme.plain(rows[row])}, {theme.plain(columns[column])}<br>{unit}: {values[row, column]:.{digits + 1}f}"
+    make_clickable(
+        figure,
+        {
+            (row, column): f"{theme.plain(rows[row])}, {theme.plain(columns[column])}<br>"
+            f"{unit}: {values[row, column]:.{digits + 1}f}"
             for row, column in cells_with_value
-        ],
-        hovertemplate="%{text}<extra></extra>",
-        showlegend=False,
-        name="cells",
-        # A selection does not change the points: the frame shows it.
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
+        },
     )
     if chosen is not None:
         row, column = chosen
@@ -119,7 +110,6 @@ def measure_grid(
     )
     figure.update_xaxes(showgrid=False, zeroline=False, range=[-_PAD, len(columns) - _PAD], fixedrange=True)
     figure.update_yaxes(showgrid=False, zeroline=False, range=[-_PAD, len(rows) - _PAD], fixedrange=True)
-    figure.update_layout(dragmode="pan", clickmode="event+select")
     return theme.finish(figure, title, grid_height(len(rows)))
 
 

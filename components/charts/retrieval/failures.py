@@ -26,8 +26,8 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
     # The first two are equally wide, so that their bars can be compared by length.
     figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.035, column_widths=[0.3, 0.3, 0.4])
     groups = (
-        (RIGHT, right, "Right text", theme.BLUE, theme.unsigned),
-        (RIVAL, rival, "Rival", theme.ORANGE, theme.unsigned),
+        (RIGHT, right, "Right text", theme.BLUE, theme.number),
+        (RIVAL, rival, "Rival", theme.ORANGE, theme.number),
         (DIFFERENCE, difference, "Difference", towards, theme.signed),
     )
     for column, (name, values, heading, colour, written) in enumerate(groups, start=1):

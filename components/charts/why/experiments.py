@@ -8,12 +8,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.cells import INK, frame, make_clickable
 
 MOST_NUMBERED = 16  # columns: with more, the numbers would run into each other
 MOST_LETTERS = 64  # of all columns' labels, if each were as long as the longest: with more they stand upright
 _CELL = 40  # pixels: height of a row
-_HALF, _FRAME = 0.5, 0.45  # of a cell, in the axes' units; a frame lies on the cell
-_INK = "#14181F"  # readable on all colours of the scale
+_HALF = 0.5  # of a cell, in the axes' units
 
 
 def effect_map(
@@ -35,8 +35,7 @@ def effect_map(
 
     Colours reach from -`limit` to `limit`, grey in the middle. The numbers are per cent (without the sign), or have so many
     `digits`. `hints` [row][column] are shown where a person points. The cells `chosen` get a frame, and the labels of
-    `marked_columns` are bold. Clicks hit an invisible point in each cell, whose `customdata` is [row, column], because a
-    heatmap itself reports no clicks.
+    `marked_columns` are bold. Cells can be clicked.
     """
     n_rows, n_columns = values.shape
     cells = [(row, column) for row in range(n_rows) for column in range(n_columns) if np.isfinite(values[row, column])]
@@ -51,36 +50,21 @@ def effect_map(
             showscale=False,
             text=[[_number(value, as_percent, digits) for value in row] for row in values],
             texttemplate="%{text}" if n_columns <= MOST_NUMBERED else None,
-            textfont={"color": _INK},
+            textfont={"color": INK},
             hoverinfo="skip",
             xgap=2,
             ygap=2,
         )
     )
-    figure.add_scatter(
-        x=[column for _, column in cells],
-        y=[row for row, _ in cells],
-        mode="markers",
-        marker={"symbol": "square", "size": 36, "opacity": 0},
-        customdata=[list(cell) for cell in cells],
-        text=["<br>".join(theme.plain(line, 90) for line in hints[row][column].splitlines()) for row, column in cells],
-        hovertemplate="%{text}<extra></extra>",
-        showlegend=False,
-        name="cells",
-        # A selection does not change the points: the frame shows it.
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
+    make_clickable(
+        figure,
+        {
+            (row, column): "<br>".join(theme.plain(line, 90) for line in hints[row][column].splitlines())
+            for row, column in cells
+        },
     )
     for row, column in chosen:
-        for colour, width in (("#FFFFFF", 6), (_INK, 2.5)):  # dark on white: one of them shows on any cell and page
-            figure.add_shape(
-                type="rect",
-                x0=column - _FRAME,
-                x1=column + _FRAME,
-                y0=row - _FRAME,
-                y1=row + _FRAME,
-                line={"color": colour, "width": width},
-            )
+        frame(figure, row, column)
     labels = [theme.plain(name, 16) for name in columns]
     is_level = n_columns * max(map(len, columns), default=0) <= MOST_LETTERS
     figure.update_xaxes(
@@ -95,14 +79,11 @@ def effect_map(
     )
     figure.update_xaxes(showgrid=False, zeroline=False, fixedrange=True)
     figure.update_yaxes(showgrid=False, zeroline=False, fixedrange=True)
-    figure.update_layout(dragmode="pan", clickmode="event+select")
     return theme.finish(figure, title, 130 + _CELL * max(5, n_rows))
 
 
 def _number(value: float, as_percent: bool, digits: int) -> str:
     if not np.isfinite(value):
         return ""
-    if not as_percent:
-        return theme.signed(value, digits)
-    text = f"{100 * value:.0f}"
-    return text.replace("-", "−") if text.strip("-0") else "0"  # a minus sign as in print; no "-0"
+    text = theme.number(100 * value, 0) if as_percent else theme.signed(value, digits)
+    return text if text.strip("0.") else "0"  # zero stands out in a cell

@@ -13,13 +13,14 @@ import streamlit as st
 
 from components.analysis import matched_words
 from components.analysis.pooling import pool
-from components.analysis.similarity import cka, cosines
+from components.analysis.similarity import calibration, cka, cosines
 from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
-from components.charts import heatmap, matrices
+from components.charts import heatmap, matrices, theme
 from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
+    from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
 
 SIMILARITY_OF_LAYERS = "similarity of the two layers' geometry (linear CKA)"
@@ -153,6 +154,8 @@ def sentences(models: Sequence[Backend]) -> None:
         if as_percentiles
         else heatmap.off_diagonal_limits(*(cosines.cosine_matrix(item) for item in vectors))
     )
+    calibrations = [item.calibration(layer) if as_percentiles else None for item in baselines]
+    chosen = _chosen_pair(similarities[0])
     for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
             figures.figure(
@@ -166,14 +169,19 @@ def sentences(models: Sequence[Backend]) -> None:
                     show_values=len(texts) <= 12,
                     numbers=[row + 1 for row in order],
                     value="percentile" if as_percentiles else "cosine",
+                    chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
                 key=f"sentences_{number}",
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
-                table=partial(_pair_table, item, texts),
+                table=partial(_pair_table, item, texts, calibrations[number]),
+                on_select=partial(_clicked, f"sentences_{number}", order),
+                select_many=False,
             )
-            st.markdown("**All pairs, most similar first**")
-            _show_pairs(_pair_table(item, texts), f"pairs_{number}")
     _why(similarities[0], texts)
+    for number, (column, item) in enumerate(zip(st.columns(len(models)), similarities, strict=True)):
+        with column:
+            st.markdown("**All pairs, most similar first**")
+            _show_pairs(_pair_table(item, texts, calibrations[number]), f"pairs_{number}")
     baseline = baselines[0]
     st.caption(
         f"Two unrelated sentences have a cosine of {baseline.raw.mean[layer]:.2f} at this layer on average "
@@ -188,37 +196,72 @@ def sentences(models: Sequence[Backend]) -> None:
     )
 
 
-def _why(similarities: SentenceSimilarity, texts: Sequence[str]) -> None:
-    """A choice of one cell of the matrix, and the link to the page that splits its cosine."""
-    pairs = {
+_PAIR = "why_pair"  # session key of the chosen pair: "first-second", the smaller number first
+
+
+def _pair_names(similarities: SentenceSimilarity) -> dict[str, str]:
+    """All pairs of sentences, the most similar first, and how the list shows them."""
+    return {
         f"{pair.first}-{pair.second}": f"{pair.first + 1} – {pair.second + 1}   cosine {pair.similarity:.3f}"
         for pair in similarities.pairs()
     }
+
+
+def _chosen_pair(similarities: SentenceSimilarity) -> tuple[int, int] | None:
+    """The pair of sentences that a person chose, in the list or by a click on its cell."""
+    chosen = st.session_state.get(_PAIR)
+    if chosen not in _pair_names(similarities):
+        return None
+    first, second = map(int, chosen.split("-"))
+    return first, second
+
+
+def _clicked(key: str, order: Sequence[int]) -> None:
+    """Choose the pair of the clicked cell; `order` is that of the matrix. A browser can send anything."""
+    points = st.session_state[key].selection.points
+    cell = points[0].get("customdata") if points else None
+    if not isinstance(cell, list | tuple) or len(cell) != 2 or cell[0] == cell[1]:
+        return
+    if all(isinstance(item, int) and 0 <= item < len(order) for item in cell):
+        first, second = sorted(order[item] for item in cell)
+        st.session_state[_PAIR] = f"{first}-{second}"
+
+
+def _why(similarities: SentenceSimilarity, texts: Sequence[str]) -> None:
+    """A choice of one cell of the matrix, and the link to the page that splits its cosine."""
+    pairs = _pair_names(similarities)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="why_pair_row"):
         chosen = controls.checked(
             st.selectbox,
-            "Two sentences",
+            "Two sentences: click a cell above, or choose here",
             options=pairs,
             format_func=pairs.__getitem__,
-            key="why_pair",
+            key=_PAIR,
             default=next(iter(pairs)),
-            width=280,
+            width=420,
         )
         first, second = (texts[int(number)] for number in chosen.split("-"))
-        pair_links.button("Why are they this similar?", first, second, "why", key="why_similar")
+        pair_links.button("Why are these two similar?", first, second, "why", key="why_similar")
 
 
 def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
     """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
     if len(pairs) <= FEW_PAIRS:
-        figures.plain_table(pairs.assign(cosine=pairs["cosine"].map("{:.4f}".format)))
+        shown = pairs.assign(cosine=pairs["cosine"].map(partial(theme.number, digits=4)))
+        if "percentile" in shown:
+            shown["percentile"] = [calibration.rounded(value / 100) for value in pairs["percentile"]]
+        figures.plain_table(shown)
         return
     narrow = {"cosine": st.column_config.NumberColumn(width=70), "pair": st.column_config.TextColumn(width=70)}
+    narrow["percentile"] = st.column_config.NumberColumn(width=90, format="%.1f %%")
     st.dataframe(pairs, hide_index=True, key=key, row_height=60, column_config=narrow)
 
 
-def _pair_table(similarities: SentenceSimilarity, texts: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame(
+def _pair_table(
+    similarities: SentenceSimilarity, texts: Sequence[str], unrelated: Calibration | None = None
+) -> pd.DataFrame:
+    """All pairs, the most similar first; with their percentiles among `unrelated` pairs, if these are given."""
+    frame = pd.DataFrame(
         [
             {
                 "cosine": round(pair.similarity, 4),
@@ -229,3 +272,6 @@ def _pair_table(similarities: SentenceSimilarity, texts: Sequence[str]) -> pd.Da
             for pair in similarities.pairs()
         ]
     )
+    if unrelated is not None:
+        frame.insert(0, "percentile", (100 * unrelated.shares(frame["cosine"])).round(2))
+    return frame

@@ -31,6 +31,7 @@ class Hit:
     relevant: bool | None = None
     picked: bool = False
     shown_score: str = ""  # in place of the score's number
+    share: float | None = None  # 0 to 1: the length of the bar, in place of the score's
 
 
 def hit_list(
@@ -46,7 +47,7 @@ def hit_list(
     """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` are called before the next run.
 
     After a click the page scrolls to the CSS selector `answer`. Bars reach from 0 (or a lower lowest score) to the best
-    score.
+    score; where the hits have shares, from 0 to 100 %.
     """
     low = min([0.0, *(hit.score for hit in hits)])
     score_range = max([hit.score for hit in hits], default=1.0) - low or 1.0
@@ -70,7 +71,7 @@ def hit_list(
             "markable": on_mark is not None,
             "pickHint": pick_hint,
             "answer": answer,
-            "rows": [_row(hit, (hit.score - low) / score_range) for hit in hits],
+            "rows": [_row(hit, (hit.score - low) / score_range if hit.share is None else hit.share) for hit in hits],
         },
         on_picked_change=picked,
         on_marked_change=marked,

@@ -102,11 +102,16 @@ class Ranked:
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
     note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
 
+    def share(self, row: int) -> float | None:
+        """The share of pairs that are less similar; None where the score is shown as it is."""
+        if self.calibration is None or not self.calibration.is_known:
+            return None
+        return float(self.calibration.shares(self.scores[row]))
+
     def shown_score(self, row: int) -> str:
         """A sentence's percentile; empty where its score is shown as it is."""
-        if self.calibration is None or not self.calibration.is_known:
-            return ""
-        return calibration.percentile(float(self.calibration.shares(self.scores[row])))
+        share = self.share(row)
+        return "" if share is None else calibration.percentile(share)
 
 
 def results(request: SearchRequest, panel: DeltaGenerator) -> None:
@@ -353,6 +358,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 relevant=relevant.get(int(row)),
                 picked=request.explained == int(row),
                 shown_score=ranked.shown_score(int(row)),
+                share=ranked.share(int(row)),
             )
             for rank, row in enumerate(ranked.best, start=1)
         ]

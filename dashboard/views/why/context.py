@@ -11,7 +11,7 @@ import streamlit as st
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
-from components.charts import histogram
+from components.charts import histogram, theme
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding
@@ -78,16 +78,16 @@ def line(score: float, found: Calibration | None = None) -> None:
         pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
         share = found.standing(score).share
         place = f", above {'all' if share == 1 else calibration.percentile(share) + ' of'} {pairs}"
-    st.markdown(f":material/straighten: The cosine is **{score:.2f}**{place}.")
+    st.markdown(f":material/straighten: The cosine is **{theme.number(score, 2)}**{place}.")
 
 
 def _with_interval(found: Calibration, score: float) -> str:
     """The same with the interval and the number of pairs, as a sentence."""
     standing = found.standing(score)
     low, high = (f"{100 * end:.1f}" for end in (standing.low, standing.high))
-    share = "all" if standing.share == 1 else f"{100 * standing.share:.1f} % of"
+    share = "**all**" if standing.share == 1 else f"**{calibration.rounded(standing.share)}** of"
     return (
-        f"The cosine **{score:.3f}** is higher than that of **{share}** {standing.pairs:,} pairs of "
+        f"The cosine **{theme.number(score, 3)}** is higher than that of {share} {standing.pairs:,} pairs of "
         f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high} %)."
     )
 

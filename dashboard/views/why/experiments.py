@@ -16,6 +16,7 @@ import streamlit as st
 from components.analysis.why import patching
 from components.analysis.why.patch_codes import Patch, is_code
 from components.analysis.why.patching import Outcomes
+from components.charts import theme
 from components.charts.why import experiments as charts
 from components.errors import InputError
 from dashboard import caching, settings, state
@@ -95,11 +96,11 @@ class _Shown:
 
     def number(self, value: float) -> str:
         """An outcome as people read it."""
-        return f"{value:,.0f}" if self.outcome == "rank" else f"{value:.3f}".replace("-", "−")
+        return theme.number(value, 0 if self.outcome == "rank" else 3)
 
     def change(self, value: float) -> str:
         """A change of the outcome, with its sign."""
-        return (f"{value:+,.0f}" if self.outcome == "rank" else f"{value:+.3f}").replace("-", "−")
+        return theme.signed(value, 0 if self.outcome == "rank" else 3)
 
     def name(self, patch: Patch, short: bool = False) -> str:
         """An activation in words."""
@@ -122,15 +123,13 @@ def draw(backend: Backend) -> None:
     """Draw the choice of an experiment, the map of all experiments, and those that are chosen together."""
     if st.session_state.pop(_WHOLE, False):
         st.rerun()
-    if "sentences" not in st.session_state:  # nothing was chosen yet: open with sentences that differ in a word
-        _put_pair(minimal_pairs()[0])
-        st.rerun()  # the whole page, because the bar above shows the sentences too
     if messages.no_sentences():
         return
     _ready_made()
     ready_made = _pair_on_display()
+    example = minimal_pairs()[0] if _shows_example() else None
     with controls.row():
-        pair = pair_choice.choose(always=True)
+        first, second = _two_sentences() if example is None else (example.a, example.b)
         kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
         panel = controls.options()
     with panel:
@@ -159,7 +158,6 @@ def draw(backend: Backend) -> None:
         if values == "patch":
             controls.choice("experiment_numbers", "Numbers", NUMBERS)
         pooling = controls.sentence_vector([backend]) if outcome != "score" else backend.own_pooling
-    first, second = pair.first, pair.second or pair.first
     if first == second and values == "patch":
         st.info("**A and B are the same sentence.** Choose two that differ in a word or a few, or a ready-made pair.")
         return
@@ -234,9 +232,45 @@ def _draw_results(
     figures.reading(_read(shown, kind, found), _NOT_SHOWN[shown.is_patching])
 
 
+def _shows_example() -> bool:
+    """Whether a ready-made pair stands in for the sentences that a session starts with, which differ in many words."""
+    return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") == "ready")
+
+
+def _two_sentences() -> tuple[str, str]:
+    """Draw the choice of two of the session's sentences."""
+    pair = pair_choice.choose(always=True)
+    return pair.first, pair.second or pair.first
+
+
+def _leave_example(example: MinimalPair) -> None:
+    """What is shown instead of the sentences at the top, with buttons to change that."""
+    st.caption(
+        f":material/info: Shown is the ready-made pair “{example.title}”. The sentences at the top of the page stay as they "
+        "are."
+    )
+    with st.container(horizontal=True, gap="small", key="row_example"):
+        st.button(
+            "Use the sentences at the top",
+            key="experiment_own",
+            icon=":material/edit_note:",
+            on_click=state.put,
+            args=("experiment_texts", "own"),
+        )
+        st.button(
+            "Keep this pair",
+            key="experiment_keep",
+            icon=":material/check:",
+            help="Puts this pair in the place of the sentences at the top, on all pages",
+            on_click=_choose_pair,
+            args=(example,),
+        )
+
+
 def _pair_on_display() -> MinimalPair | None:
-    """The ready-made pair that the session's sentences are, if C is its text too."""
-    pair = next((pair for pair in minimal_pairs() if state.get("sentences") == (pair.a, pair.b)), None)
+    """The ready-made pair that is shown, if C is its text too."""
+    shown = (minimal_pairs()[0].a, minimal_pairs()[0].b) if _shows_example() else state.get("sentences")
+    pair = next((pair for pair in minimal_pairs() if shown == (pair.a, pair.b)), None)
     return None if pair is None or state.get("third_text") not in ("", pair.c) else pair
 
 
@@ -433,7 +467,7 @@ def _hint(shown: _Shown, patch: Patch, found: Outcomes, row: int) -> str:
         f"{shown.noun} {shown.number(found.patched[row])} ({shown.change(found.changes[row])})",
     ]
     if found.shares is not None:
-        lines.append(f"{100 * found.shares[row]:.1f} % of the way from B to A")
+        lines.append(f"{theme.number(100 * found.shares[row], 1)} % of the way from B to A")
     return "\n".join(lines)
 
 
@@ -451,6 +485,8 @@ def _table(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> pd.DataFra
 
 def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> None:
     """The chosen patches with a button to remove each, their joint effect, and the strongest cells to add."""
+    if _shows_example():
+        _leave_example(minimal_pairs()[0])
     pair = _pair_on_display()
     if pair is not None and shown.is_patching and shown.outcome == "cosine":
         st.markdown(f":material/lightbulb: {pair.look_for}")
@@ -481,7 +517,7 @@ def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patc
                 st.markdown(f"{messages.escape(shown.name(patch))}: **{_short(shown, joint, row)}**")
         if len(patches) > 1:
             alone = joint.changes[1:].sum() if joint.shares is None else joint.shares[1:].sum()
-            total = shown.change(alone) if joint.shares is None else f"{100 * alone:.0f} %"
+            total = shown.change(alone) if joint.shares is None else f"{theme.number(100 * alone, 0)} %"
             st.markdown(f"Together: **{_short(shown, joint, 0)}**. The single effects sum to {total}.")
             st.button("Remove all", key="remove_all_patches", on_click=state.put, args=("patches", ()))
     effects = np.abs(found.changes) if found.shares is None else found.shares
@@ -509,7 +545,7 @@ def _short(shown: _Shown, found: Outcomes, row: int) -> str:
     patched = shown.number(found.patched[row])
     if found.shares is None:
         return f"{shown.change(found.changes[row])} ({shown.noun} {patched})"
-    return f"{100 * found.shares[row]:.0f} % ({shown.noun} {patched})".replace("-", "−")
+    return f"{theme.number(100 * found.shares[row], 0)} % ({shown.noun} {patched})"
 
 
 def _notes(shown: _Shown) -> None:

@@ -153,7 +153,7 @@ def both(first: float, second: float) -> tuple[str, str]:
     digits = (
         3 if abs(first - second) <= TIED else next((n for n in range(3, 6) if f"{first:.{n}f}" != f"{second:.{n}f}"), 6)
     )
-    return theme.unsigned(first, digits), theme.unsigned(second, digits)
+    return theme.number(first, digits), theme.number(second, digits)
 
 
 def _reason(case: Case, found: QueryWords | None) -> str:
@@ -273,7 +273,7 @@ def _matrices(right: Ledger, rival: Ledger) -> None:
                 ledger.contributions,
                 rows,
                 columns,
-                f"Query and {name}: {theme.unsigned(ledger.cosine)} in all",
+                f"Query and {name}: {theme.number(ledger.cosine)} in all",
                 key=f"why_ledger_{name.split()[0]}",
                 alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
                 rows="query word",

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, compare_methods
-from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity
+from components.analysis.leave_one_out import words_of
+from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, compare_methods, most_texts
+from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
 from components.charts import curves, heatmap
+from components.charts.theme import number, signed
 from dashboard import state
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages, pair_choice, wording
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from components.analysis.why.deletion import DeletionCurve
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.trace import Pooling, TokenizedSentence
 
 ORDERS = {"first": "Most important", "last": "Least important"}
 FROM = {"one": "One text at a time", "both": "Both texts"}
@@ -30,6 +34,9 @@ FROM_HELP = (
     "bad although its words matter."
 )
 ORDER_HELP = "Least important first: the cosine should stay high for long."
+FIRST_WORDS = 100  # of each text: so many are tested at once, and more on request
+MOST_WORDS = 500  # of each text, even on request
+_PACES = "_seconds_per_token"  # session key
 MOST_NAMED = 3  # words in the sentence above the figure
 MOST_ROWS = 40  # words in the figure of scores
 SAME = 0.005  # a difference of mean cosines that two decimals would not show
@@ -63,9 +70,15 @@ def draw(backend: Backend) -> None:
     messages.cross_encoder_note([backend])
     messages.head_note([backend], pooling, layer)
     first, second = pair.first, pair.second or pair.first
-    length = controls.length_for(backend) or backend.own_max_length
+    length = controls.length_for(backend) or backend.tokenization.max_length  # as in the other views
     sentences = backend.tokenize([first, second], max_length=length)
-    messages.truncation(sentences, names=[(name, name) for name in pair.names])
+    different = dict(zip(pair.names, sentences, strict=True))
+    messages.truncation(list(different.values()), names=[(name, name) for name in different])
+    most_words = _most_words(backend, sentences, layer, pooling, length)
+    first, second = (
+        first_words(lambda text: backend.tokenize([text], max_length=length)[0], text, most_words)
+        for text in (first, second)
+    )
 
     def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> MethodComparison:
         similarity = PairSimilarity.of(backend, first, second, layer, pooling, length)
@@ -97,6 +110,49 @@ def draw(backend: Backend) -> None:
         _areas(found)
 
 
+def _most_words(
+    backend: Backend, sentences: Sequence[TokenizedSentence], layer: int, pooling: Pooling, length: int
+) -> int:
+    """How many words of each text are tested; of long texts the choice is drawn, with the time that all words take."""
+    first, second = (len(words_of(sentence)) for sentence in sentences)
+    if max(first, second) <= FIRST_WORDS:
+        return FIRST_WORDS
+    counts = min(first, MOST_WORDS), min(second, MOST_WORDS)
+    texts = most_texts(counts)
+    # Each text without one word is whole, the others are half as long on average; the gradients take some time too.
+    tokens = 0.7 * (sum(counts) + texts) * max(map(len, sentences))
+    seconds = tokens * _seconds_per_token(backend, sentences, layer, pooling, length)
+    work = f"up to {texts:,} texts for the model to read, about {wording.duration(seconds)}"
+    is_too_long = max(first, second) > MOST_WORDS
+    with st.container(horizontal=True, vertical_alignment="center", key="row_long_texts"):
+        tests_all = controls.switch("all_words", f"{MOST_WORDS} words" if is_too_long else "All words")
+        tested = MOST_WORDS if tests_all else FIRST_WORDS
+        if tests_all and not is_too_long:
+            text = f"**All {first:,} and {second:,} words are tested:** {work}."
+        else:
+            most = " (the most that can be)" if tests_all else ""
+            text = f"**Long texts: the first {tested} words of each are tested{most}**, of {first:,} and {second:,}. "
+            text += f"This takes {work}." if tests_all else f"With {MOST_WORDS if is_too_long else 'all'}: {work}."
+        st.markdown(f":orange[:material/straighten:] {text}", width="stretch")
+    return tested
+
+
+def _seconds_per_token(
+    backend: Backend, sentences: Sequence[TokenizedSentence], layer: int, pooling: Pooling, length: int
+) -> float:
+    """How long this machine takes to read a token of such texts; measured once in a session."""
+    paces: dict[tuple[str, str], float] = st.session_state.setdefault(_PACES, {})
+    model = (backend.spec.key, backend.revision)
+    if model not in paces:
+        (sample,) = backend.tokenize([sentences[0].text[:600]], max_length=length)
+        options = backend.embed_options([layer], [pooling], length, precision="float32")
+        for _ in range(2):  # the first time a model reads anything takes longer
+            started = time.perf_counter()
+            backend.embed([sample.text], options=options)
+            paces[model] = (time.perf_counter() - started) / len(sample)
+    return paces[model]
+
+
 def _named(comparison: MethodComparison, index: int) -> str:
     word = comparison.pair.words[index]
     return f"“{word.text}” ({'B' if word.in_pair else 'A'})"
@@ -110,18 +166,18 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
     gain = chance - area if most_first else area - chance
     if gain < SAME:
         return (
-            f"No method does better than chance with this pair: mean cosine along the curve {_number(chance)} in random "
-            f"orders, and {_number(area)} at best ({METHOD_NAMES[best]})."
+            f"No method does better than chance with this pair: mean cosine along the curve {number(chance, 2)} in random "
+            f"orders, and {number(area, 2)} at best ({METHOD_NAMES[best]})."
         )
     words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].first_words(MOST_NAMED))
     lead = "finds the words best" if most_first else "knows best which words can be spared"
     sentence = (
-        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{_number(area)}**, in random orders "
-        f"{_number(chance)}."
+        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{number(area, 2)}**, in random "
+        f"orders {number(chance, 2)}."
     )
     if comparison.cosine < 0:
         sentence += (
-            f" The whole pair's cosine is negative ({_number(comparison.cosine)}): there is no similarity for the words to "
+            f" The whole pair's cosine is negative ({number(comparison.cosine, 2)}): there is no similarity for the words to "
             "hold, and the orders say little."
         )
     return sentence
@@ -255,7 +311,7 @@ def _areas(comparison: MethodComparison) -> None:
         row = {
             "method": METHOD_NAMES[name],
             "most important first": f"{area:.3f}",
-            "against random": "" if name == RANDOM else _signed(area - chance),
+            "against random": "" if name == RANDOM else signed(area - chance, 3),
             "least important first": f"{comparison.last[name].area:.3f}",
         }
         over_many = OVER_MANY_PAIRS.get(name, ("", "", "", ""))[3 if from_both else 1]
@@ -267,11 +323,3 @@ def _areas(comparison: MethodComparison) -> None:
         f"larger is better. A single pair proves little: the last column is the mean difference to random over "
         f"{MANY_PAIRS}; README has the intervals. {GENERAL[state.get('deletion_from')]}"
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")

@@ -58,7 +58,7 @@ class Opinion:
     def rows(self) -> dict[str, Row]:
         """The line of the table."""
         right, rival = (
-            f"{self.unit} {theme.unsigned(score)}, rank {rank:,} {self.among}"
+            f"{self.unit} {theme.number(score)}, rank {rank:,} {self.among}"
             for score, rank in zip(self.scores, self.ranks, strict=True)
         )
         return {self.name: (right, rival)}
@@ -160,7 +160,7 @@ def _edit_list(found: EditSearch, key: str) -> None:
                 "edit": _plain(edit.changes),
                 f"{name} then": edit.text[:MOST_CHARACTERS],
                 "rank": edit.rank,
-                "lead of the right text": theme.unsigned(-edit.lead, 4),
+                "lead of the right text": theme.number(-edit.lead, 4),
             }
             for edit in found.helping
         ]

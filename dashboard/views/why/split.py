@@ -60,6 +60,11 @@ def draw(backend: Backend) -> None:
     messages.truncation(
         [trace.sentences[row] for row in different], names=[(f"sentence {row + 1}", "") for row in different]
     )
+    messages.unreadable(
+        [trace.sentences[row] for row in different],
+        backend.tokenization.unknown_id,
+        [f"sentence {row + 1}" for row in different],
+    )
     if pair.first == pair.second:
         st.caption(
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars, matrices
+from components.charts.theme import number, signed
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import counted
 
@@ -41,8 +42,8 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -
     """Pairs of tokens at a layer."""
     words = split.by_word(first, second)
     answer = (
-        f"All of the cosine **{split.cosine:.2f}** belongs to one pair: with [CLS] pooling, a text's vector is that of its "
-        "first token."
+        f"All of the cosine **{number(split.cosine, 2)}** belongs to one pair: with [CLS] pooling, a text's vector is that of "
+        "its first token."
         if split.pooling == "cls"
         else _start(words)
     )
@@ -95,10 +96,17 @@ def words_as_typed(
         if other != result.reference
     )
     st.markdown(
-        f"**Reference: {name}.** Its own terms: "
-        + "; ".join(f"{term.name} {term.value:+.3f}" for term in split.terms)
-        + f". Their sizes sum to {result.reference_sizes[result.reference]:.2f}; with the other references: {others}."
+        f"The split compares both texts with texts that say nothing: here each word is replaced by the {name}. What these "
+        f"empty texts add to the cosine by themselves is **{signed(sum(term.value for term in split.terms), 2)}**, and stands "
+        "in no cell."
     )
+    with st.expander("The reference in numbers", icon=":material/functions:", key="split_reference_numbers"):
+        st.markdown(
+            f"**Reference: {name}.** Its own terms: "
+            + "; ".join(f"{term.name} {signed(term.value, 3)}" for term in split.terms)
+            + f". Their sizes sum to {result.reference_sizes[result.reference]:.2f}; with the other references: {others}. "
+            "The smaller the sum, the more of the score belongs to the words. Another reference can be chosen under Options."
+        )
     figures.reading(
         "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
         "word of B add to the score on the way: through all blocks up to this layer. With the reference's terms, the cells "
@@ -113,11 +121,11 @@ def words_as_typed(
 def blocks(split: ResidualSplit, layer: int) -> None:
     """What each block and head of the model adds, as a heatmap, and the sum of each block."""
     best = split.top(2)
-    listed = " and ".join(f"{part.name} ({part.contribution:+.2f})" for part in best)
+    listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
     answer = (
-        f"The largest parts of the cosine **{split.cosine:.2f}**: {listed}."
+        f"The largest parts of the cosine **{number(split.cosine, 2)}**: {listed}."
         if listed
-        else f"No part raises the cosine **{split.cosine:.2f}**."
+        else f"No part raises the cosine **{number(split.cosine, 2)}**."
     )
     names = [f"block {block}" for block in range(layer)]
     left, right = st.columns([3, 2])
@@ -157,8 +165,8 @@ def blocks(split: ResidualSplit, layer: int) -> None:
         )
     st.markdown(f":material/insights: {answer}")
     st.markdown(
-        f"In all: the embeddings {split.embeddings:+.2f}, heads {split.heads.sum():+.2f}, feed-forward parts "
-        f"{split.feed_forward.sum():+.2f}, constants {split.constants.sum():+.2f}.{_terms(split.terms)} "
+        f"In all: the embeddings {signed(split.embeddings, 2)}, heads {signed(split.heads.sum(), 2)}, feed-forward parts "
+        f"{signed(split.feed_forward.sum(), 2)}, constants {signed(split.constants.sum(), 2)}.{_terms(split.terms)} "
         f"{_left_over(split.left_over)}"
     )
     figures.reading(
@@ -199,7 +207,7 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
     with right:
         sums = np.concatenate(bounded.part_scores())
         parts = (*bounded.first, *bounded.second)
-        texts = ["A"] * len(bounded.first) + ["B"] * len(bounded.second)
+        texts = ["Text A"] * len(bounded.first) + ["Text B"] * len(bounded.second)
         figures.figure(
             bars.word_bars([part.text for part in parts], sums, texts, "By word", "sum of the contributions"),
             key=f"{key}_words",
@@ -234,18 +242,18 @@ def _start(words: Ledger) -> str:
     """The largest pairs of words, in a sentence."""
     best = words.top(2)
     listed = " and ".join(
-        f"“{messages.escape(pair.first.text)}” with “{messages.escape(pair.second.text)}” ({pair.contribution:+.2f})"
+        f"“{messages.escape(pair.first.text)}” with “{messages.escape(pair.second.text)}” ({signed(pair.contribution, 2)})"
         for pair in best
     )
     if not listed:
-        return f"No pair of words raises the cosine **{words.cosine:.2f}**."
+        return f"No pair of words raises the cosine **{number(words.cosine, 2)}**."
     terms = sum(term.value for term in words.terms)
-    more = f"; terms of no pair: {terms:+.2f}" if abs(terms) >= 0.005 else ""
+    more = f"; terms of no pair: {signed(terms, 2)}" if abs(terms) >= 0.005 else ""
     # Parts of both signs can cancel out, so that a part larger than the cosine itself need not be most of it.
     sizes = float(np.abs(words.contributions).sum()) + sum(abs(term.value) for term in words.terms)
     if sum(pair.contribution for pair in best) > sizes / 2:
-        return f"The cosine **{words.cosine:.2f}** is mostly {listed}{more}."
-    return f"The largest of many parts of the cosine **{words.cosine:.2f}**: {listed}{more}."
+        return f"The cosine **{number(words.cosine, 2)}** is mostly {listed}{more}."
+    return f"The largest of many parts of the cosine **{number(words.cosine, 2)}**: {listed}{more}."
 
 
 def _rest(words: Ledger) -> str:
@@ -256,9 +264,9 @@ def _rest(words: Ledger) -> str:
     in_a, in_b = (sum(part.kind == "word" for part in parts) for parts in (words.first, words.second))
     first, second = words.lengths
     return (
-        f"{counted(in_a * in_b - len(best), 'other pair')} of words: {others:+.2f}; special tokens and punctuation: "
-        f"{outside:+.2f}.{_terms(words.terms)} {_left_over(words.left_over)} "
-        f"Dot product {words.dot_product:.2f}: the cosine times the lengths {first:.2f} and {second:.2f}."
+        f"{counted(in_a * in_b - len(best), 'other pair')} of words: {signed(others, 2)}; special tokens and punctuation: "
+        f"{signed(outside, 2)}.{_terms(words.terms)} {_left_over(words.left_over)} "
+        f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {first:.2f} and {second:.2f}."
     )
 
 
@@ -267,8 +275,8 @@ def _terms(terms: Sequence[Term]) -> str:
     if not terms:
         return ""
     name = "the reference" if len(terms) > 1 else terms[0].name
-    return f" What belongs to {name}: {sum(term.value for term in terms):+.2f}."
+    return f" What belongs to {name}: {signed(sum(term.value for term in terms), 2)}."
 
 
 def _left_over(value: float) -> str:
-    return "Left over: less than 0.00001." if abs(value) < FALSE_ZERO else f"Left over: {value:+.5f}."
+    return "Left over: less than 0.00001." if abs(value) < FALSE_ZERO else f"Left over: {signed(value, 5)}."

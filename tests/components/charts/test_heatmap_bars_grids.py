@@ -37,10 +37,11 @@ def test_layer_heatmap_has_a_column_for_each_layer() -> None:
 def test_word_bars_keep_signs_and_equal_words_apart() -> None:
     figure = word_bars(["a <b>", "dog", "dog"], np.array([0.5, -0.25, 1]), ["A", "A", "B"], "Title", "share")
     assert [(bar.name, list(bar.x), list(bar.y)) for bar in figure.data] == [
-        ("A", [0.5, -0.25], [0, 1]),
-        ("B", [1], [2]),
+        ("A", [0.5, -0.25], [1, 2]),
+        ("B", [1], [4]),
     ]
-    assert list(figure.layout.yaxis.ticktext) == ["a &lt;b&gt;", "dog", "dog"]
+    labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
+    assert labels == {0: "<b>A</b>", 1: "a &lt;b&gt;", 2: "dog", 3: "<b>B</b>", 4: "dog"}
     assert figure.layout.xaxis.title.text == "share"
 
 
@@ -103,3 +104,18 @@ def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
     (line,) = figure.layout.shapes
     assert (line.y0, line.y1) == (1.5, 1.5)
     assert word_scores(values, ["A1", "A2", "A3"], ["a", "b"], 3, "Title").layout.shapes == ()
+
+
+def test_every_cell_of_a_similarity_heatmap_can_be_clicked_and_the_chosen_pair_is_framed_twice() -> None:
+    matrix = np.array([[1.0, 0.25, 0.5], [0.25, 1.0, 0.75], [0.5, 0.75, 1.0]])
+    figure = similarity_heatmap(matrix, ["<b>", "two", "three"], "Title", numbers=[3, 1, 2], chosen=(0, 2))
+    points = figure.data[-1]
+    assert [tuple(cell) for cell in points.customdata] == [(row, column) for row in range(3) for column in range(3)]
+    for (row, column), x, y, hint in zip(points.customdata, points.x, points.y, points.text, strict=True):
+        assert x == figure.data[0].x[column]
+        assert y == figure.data[0].y[row]
+        assert ("with itself" if row == column else f"cosine {matrix[row, column]:.4f}") in hint
+    assert "3  &lt;b&gt;" in points.text[1]
+    centres = {((shape.y0 + shape.y1) / 2, (shape.x0 + shape.x1) / 2) for shape in figure.layout.shapes}
+    assert centres == {(0, 2), (2, 0)}
+    assert figure.layout.hoverdistance == -1  # a click anywhere in a cell hits it

@@ -100,5 +100,10 @@ def test_the_chips_of_a_pair_have_the_colours_of_the_figures():
 
 
 def test_numbers_are_written_as_in_print() -> None:
-    assert [theme.signed(value) for value in (0.0241, -0.035, 0.0001, -0.0001)] == ["+0.024", "−0.035", "0", "0"]
-    assert [theme.unsigned(value, 2) for value in (0.25, -1.5)] == ["0.25", "−1.50"]
+    assert [theme.signed(value) for value in (0.0241, -0.035, 0.0001, -0.0001)] == [
+        "+0.024",
+        "−0.035",
+        "0.000",
+        "0.000",
+    ]
+    assert [theme.number(value, 2) for value in (0.25, -1.5)] == ["0.25", "−1.50"]

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from components.analysis.pooling import pool
-from components.analysis.similarity.baseline import CHUNK, PAIRS, SEED, Band, draw_pairs, measure, measure_sample
+from components.analysis.similarity.baseline import (
+    ALL_PAIRS_OF,
+    CHUNK,
+    PAIRS,
+    SEED,
+    Band,
+    draw_pairs,
+    measure,
+    measure_sample,
+)
 from components.model.trace import POOLINGS
 from tests.components.analysis.handmade import trace, words
 from tests.places import ASSETS
@@ -30,17 +39,25 @@ def test_pairs_have_different_forms_and_different_owners():
     forms = list("aabbbcadd")
     owner = [0, 0, 0, 1, 1, 1, 2, 2, 3]
     first, second = draw_pairs(forms, owner, 500, seed=3)
-    assert len(first) == len(second) == 500
     for one, other in zip(first, second, strict=True):
         assert forms[one] != forms[other]
         assert owner[one] != owner[other]
     allowed = {
-        (one, other)
+        frozenset((one, other))
         for one in range(9)
         for other in range(9)
         if forms[one] != forms[other] and owner[one] != owner[other]
     }
-    assert set(zip(first.tolist(), second.tolist(), strict=True)) == allowed  # none is left out for good
+    drawn = [frozenset(pair) for pair in zip(first.tolist(), second.tolist(), strict=True)]
+    assert set(drawn) == allowed  # none is left out
+    assert len(drawn) == len(allowed)  # and none is drawn twice
+
+
+@pytest.mark.parametrize("vectors", [200, ALL_PAIRS_OF + 1])
+def test_no_pair_is_drawn_twice(vectors):
+    first, second = draw_pairs([str(number) for number in range(vectors)], list(range(vectors)), 2_000, SEED)
+    assert len({frozenset(pair) for pair in zip(first.tolist(), second.tolist(), strict=True)}) == len(first) == 2_000
+    assert len(set(first.tolist() + second.tolist())) > 0.9 * vectors  # from all of the sample
 
 
 def test_the_seed_decides():
@@ -51,10 +68,10 @@ def test_the_seed_decides():
 
 
 def test_rare_pairs_are_found():
-    """One of 200 tokens differs: 1 % of what is drawn will do."""
-    first, second = draw_pairs(["same"] * 199 + ["other"], list(range(200)), 300, seed=0)
-    assert set(np.where(first == 199, second, first).tolist()) <= set(range(199))
-    assert ((first == 199) ^ (second == 199)).all()
+    """One of 2,000 tokens differs: one in a thousand pairs will do."""
+    first, second = draw_pairs(["same"] * 1_999 + ["other"], list(range(2_000)), 30, seed=0)
+    assert len(first) == 30
+    assert ((first == 1_999) ^ (second == 1_999)).all()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +112,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def test_the_token_band_equals_a_direct_computation(tiny_runs):
-    pairs, seed = 60, 5
+    pairs, seed = 20, 5
     tokens = [  # (form, owner, vectors [layer, dim]) of each token that stands for text
         (token.piece.lower(), (number, row), run.hidden_states[:, row, token.position].astype(np.float64))
         for number, run in enumerate(tiny_runs)
@@ -125,7 +142,7 @@ def test_the_sentence_bands_equal_a_direct_computation(tiny_runs, pooling, speci
     vectors = np.concatenate([pool(run, pooling, special) for run in tiny_runs], axis=1).astype(np.float64)
     first, second = draw_pairs(list("abcd"), list(range(4)), 30, SEED)
     yardstick = measure(tiny_runs, 30).sentences[pooling, special]
-    assert (yardstick.pairs, yardstick.sample) == (30, 4)
+    assert (yardstick.pairs, yardstick.sample) == (6, 4)  # all there are
     np.testing.assert_allclose(yardstick.centre, vectors.mean(axis=1), atol=1e-6)
     cosines = [[cosine(layer[a], layer[b]) for a, b in zip(first, second, strict=True)] for layer in vectors]
     assert_band_is(yardstick.raw, cosines, 1e-9)

@@ -169,6 +169,7 @@ def test_the_embedded_models_curves_are_its_own_cosines(embedded):
     assert found.by_area == sorted(METHODS, key=lambda name: found.first[name].area)
     assert found.first["left_out"].area < found.first[RANDOM].area
     assert progress[-1][0] == progress[-1][1]
+    assert progress[-1][0] <= deletion.most_texts(found.pair.counts, orders_of_random=3)
     done = [done for done, _ in progress]
     assert done == sorted(done)
 

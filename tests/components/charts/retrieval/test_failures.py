@@ -38,9 +38,9 @@ def test_the_differences_stand_opposite_to_their_bars_with_a_true_minus_sign() -
         if notes.type == "scatter"
         for row, text in zip(notes.y.tolist(), notes.text, strict=True)
     }
-    assert written == {(0, "middle right"): "−0.100", (1, "middle left"): "+0.075", (2, "middle right"): "0"}
+    assert written == {(0, "middle right"): "−0.100", (1, "middle left"): "+0.075", (2, "middle right"): "0.000"}
     shown = [number for bar in figure.data if bar.type == "bar" for _, number in bar.customdata]
-    assert shown == ["0.200", "0.050", "−0.010", "0.100", "0.125", "−0.010", "−0.100", "+0.075", "0"]
+    assert shown == ["0.200", "0.050", "−0.010", "0.100", "0.125", "−0.010", "−0.100", "+0.075", "0.000"]
 
 
 def test_ticks_are_round_and_within_the_bars() -> None:

@@ -65,8 +65,9 @@ def test_drops_keep_the_order_of_the_words_and_equal_words_apart():
     drops = np.array([0.5, -0.25, 1.0], np.float32)
     figure = bars.drop_bars(["the", "cat", "the"], drops, ["query", "query", "document"], "Drops")
     query, document = figure.data
-    assert (list(query.y), list(query.x)) == ([0, 1], [0.5, -0.25])
-    assert (list(document.y), list(document.x), document.name) == ([2], [1.0], "document")
+    assert (list(query.y), list(query.x)) == ([1, 2], [0.5, -0.25])
+    assert (list(document.y), list(document.x), document.name) == ([4], [1.0], "document")
     assert (query.marker.color, document.marker.color) == (theme.BLUE, theme.ORANGE)
-    assert list(figure.layout.yaxis.ticktext) == ["the", "cat", "the"]
+    labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
+    assert labels == {0: "<b>query</b>", 1: "the", 2: "cat", 3: "<b>document</b>", 4: "the"}
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # from top to bottom

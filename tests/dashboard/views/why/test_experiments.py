@@ -16,13 +16,14 @@ from components.arrays import cosine
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.retrieval.corpora.corpus import Corpus
-from dashboard import caching
+from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.settings import MOST_PATCHES
 from dashboard.views.why import experiments
 from tests.dashboard.conftest import Open, figures, setting, settled, texts
 
 PARIS = experiments.minimal_pairs()[0]
+BANK = state.default("sentences")
 
 
 def loaded(key: str) -> Backend:
@@ -67,8 +68,8 @@ def frames(app: AppTest) -> int:
 
 def test_it_opens_with_a_ready_made_pair_and_its_map(open_page: Open) -> None:
     app = opened(open_page)
-    assert setting(app, "sentences") == (PARIS.a, PARIS.b)
     assert app.button_group(key="w_minimal_pair").value == PARIS.title
+    assert "The sentences at the top of the page stay as they are." in texts(app)
     codes = [[f"t{layer}.{token}"] for layer in range(7) for token in range(8)]
     found = expected(codes)
     np.testing.assert_allclose(cells(app).ravel(), found.shares, atol=1e-4)
@@ -76,6 +77,26 @@ def test_it_opens_with_a_ready_made_pair_and_its_map(open_page: Open) -> None:
         app
     )
     assert PARIS.look_for.split(".")[0] in texts(app)
+
+
+def test_opening_the_view_leaves_the_sentences_as_they_are(open_page: Open) -> None:
+    app = opened(open_page)
+    assert setting(app, "sentences") in (None, BANK)
+    assert "s" not in app.query_params
+    app.button(key="experiment_own").click()
+    app = settled(app.run())
+    assert setting(app, "sentences") in (None, BANK)
+    assert app.query_params["xt"] in ("own", ["own"])
+    assert app.button_group(key="w_minimal_pair").value is None
+    assert BANK[1] in texts(app)  # as B
+
+
+def test_the_ready_made_pair_is_kept_on_request(open_page: Open) -> None:
+    app = opened(open_page)
+    app.button(key="experiment_keep").click()
+    app = settled(app.run())
+    assert setting(app, "sentences") == (PARIS.a, PARIS.b)
+    assert not [button for button in app.button if button.key == "experiment_keep"]
 
 
 def test_an_address_restores_an_experiment(open_page: Open) -> None:

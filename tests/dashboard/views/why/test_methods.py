@@ -169,3 +169,34 @@ def test_the_table_over_many_pairs_is_that_of_the_readme() -> None:
     for name, cells in view.OVER_MANY_PAIRS.items():
         assert f"| {METHOD_NAMES[name]} | {' | '.join(cells)} |\n" in readme
     assert view.MANY_PAIRS.split(" (")[0] in " ".join(readme.split())
+
+
+def test_long_texts_are_tested_by_their_beginning_unless_asked(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers of words are those of the texts, and what is tested is what is said."""
+    monkeypatch.setattr(view, "FIRST_WORDS", 4)
+    monkeypatch.setattr(view, "MOST_WORDS", 6)
+    long_text = "We rob a bank, and run away."  # seven words
+    app = settled(open_page("why", view="methods", s=[long_text, SECOND]))
+    assert not app.exception
+    assert "the first 4 words of each are tested**, of 7 and 6." in texts(app)
+    assert "texts for the model to read, about " in texts(app)
+    expected = compare_methods(
+        PairSimilarity.of(backend(), "We rob a bank", "I put money in", 6, "mean"), from_both=False, **QUICKLY
+    )
+    np.testing.assert_allclose(traces(app)[METHOD_NAMES[RANDOM]], expected.first[RANDOM].cosines, atol=1e-5)
+    app = settled(app.toggle(key="w_all_words").set_value(True).run())
+    assert "the first 6 words of each are tested (the most that can be)**, of 7 and 6." in texts(app)
+    assert figures(app)[1]["data"][0]["y"][-1] == "B6  bank"
+    assert "A7  away" not in figures(app)[1]["data"][0]["y"]
+    assert app.query_params["aw"] in ("1", ["1"])
+
+
+def test_texts_are_read_as_far_as_in_the_other_views(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only as far as the model's own maximum for sentence vectors, 256 tokens of 512."""
+    monkeypatch.setattr(view, "FIRST_WORDS", 2)
+    app = settled(open_page("why", view="methods", s=["so " * 505 + "long", "cat " * 600]))
+    assert "**90 tokens are truncated** of sentence 2" in texts(app)
+    assert "of sentence 1" not in texts(app)
+    assert "of 506 and 510." in texts(app)

@@ -1,0 +1,58 @@
+"""Back and Forward, with real clicks: each entry of the history restores what its address names, and no more."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visit, settle
+
+METHODS, SPLIT = "Which words matter", "The score, split"
+
+
+def choose_in_options(page: Page, name: str) -> None:
+    """Choose a value of a control in the panel “Options”, and close the panel."""
+    page.get_by_role("button", name="Options").click()
+    page.get_by_role("radio", name=name).click()
+    page.wait_for_url("**pool=cls**")
+    page.keyboard.press("Escape")
+
+
+def go_back(page: Page, address: str) -> None:
+    page.go_back()
+    page.wait_for_url(address)
+    settle(page)
+
+
+def test_back_restores_a_setting_whose_panel_is_closed(visit: Visit) -> None:
+    page = visit("/why?s=a+river+bank&s=a+money+bank&sb=2&view=methods")
+    choose_in_options(page, "[CLS], the first token")
+    go_back(page, "**&sb=2&view=methods")
+    # The closed panel's widget must not send its old value with the next click.
+    page.get_by_text(SPLIT, exact=True).click()
+    page.wait_for_url(re.compile(r"/why\?s=a\+river\+bank&s=a\+money\+bank&sb=2$"))
+
+
+def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit) -> None:
+    page = visit("/why?s=a+river+bank&s=a+money+bank&sb=2&view=methods")
+    choose_in_options(page, "[CLS], the first token")
+    settle(page)
+    before = page.evaluate("history.length")
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Layers", exact=True).click()
+    page.wait_for_url("**/layers?*pool=cls*")  # without Why's own settings
+    settle(page)
+    assert page.evaluate("history.length") == before + 1
+    go_back(page, "**/why?*pool=cls&sb=2&view=methods")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Which words does the similarity depend on?")
+
+
+def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
+    page = visit("/why?view=clinic&s=a+river+bank&s=a+money+bank")  # a view without the pair that the next one needs
+    before = page.evaluate("history.length")
+    page.get_by_text(METHODS, exact=True).click()
+    page.wait_for_url("**&sb=2&view=methods")
+    settle(page)
+    assert page.evaluate("history.length") == before + 1
+    go_back(page, "**view=clinic*")
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^Which differences in meaning"))

@@ -441,7 +441,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("context_source", "cx", ("sample", "corpus"), WHY, words="pairs that the score is compared with"),
     _choice("score_split", "by", ("tokens", "words", "blocks"), WHY, words="split of the score"),
     _choice("split_reference", "ref", ("smallest", "unknown", "mask", "padding", "mean"), WHY, words="reference"),
-    _number("split_steps", "steps", 30, 100, WHY, least=4, words="number of steps"),
+    _number("split_steps", "steps", 20, 100, WHY, least=4, words="number of steps"),
     # "ready": a ready-made pair in place of the sentences that a session starts with; a person's own are always shown
     _choice("experiment_texts", "xt", ("ready", "own"), WHY, words="sentences of the experiment"),
     _text("third_text", "xc", WHY, most=1_000, words="text C"),

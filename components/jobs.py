@@ -14,6 +14,8 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import os
+import sys
 import threading
 import time
 import traceback
@@ -183,6 +185,7 @@ class Lane:
     newest_first: bool = False  # for work that is out of date once something newer was requested
     most_waiting: int | None = None  # beyond it the oldest waiting jobs are cancelled
     gives_way: bool = False  # while nobody waits for its job, it pauses as long as other work is running
+    niceness: int = 0  # that its threads add to the process's own, as on Unix: a page that is drawn gets the processor before long work
 
 
 class Queue:
@@ -283,6 +286,10 @@ class Queue:
             job.finish(error=Cancelled())
 
     def _work(self, name: str) -> None:
+        if self._lanes[name].niceness and sys.platform == "linux":  # where a thread may have a niceness of its own
+            thread = threading.get_native_id()
+            niceness = os.getpriority(os.PRIO_PROCESS, thread) + self._lanes[name].niceness
+            os.setpriority(os.PRIO_PROCESS, thread, min(niceness, 19))
         while True:
             with self._lock:
                 if not self._waiting[name]:

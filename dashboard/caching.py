@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
+NICENESS = 5  # of long work beside pages that are drawn
 LANES = {
     "models": Lane(workers=4),
     "downloads": Lane(workers=8),  # of models and data sets; they wait for the network
@@ -73,8 +74,9 @@ LANES = {
     "evaluation": Lane(),
     "statistics": Lane(),
     "preparation": Lane(workers=2),
-    "explanations": Lane(),  # the words of two texts take seconds: a shorter kind of work must not wait for them
-    "experiments": Lane(),
+    # The words of two texts take seconds: a shorter kind of work must not wait for them.
+    "explanations": Lane(niceness=NICENESS),
+    "experiments": Lane(niceness=NICENESS),
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
     "maps": Lane(newest_first=True, most_waiting=1_000),
     "quick maps": Lane(newest_first=True, most_waiting=1_000),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import sys
 import threading
 import time
 import types
@@ -917,3 +919,19 @@ def test_a_size_that_fails_reaches_who_waits_and_leaves_nothing_under_way() -> N
         cache.get("a", lambda: "value")
     assert not cache.is_computing()
     assert not cache.is_known("a")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no niceness of its own")
+def test_long_work_is_nicer_than_the_threads_that_wait_for_it():
+    def niceness(report_progress, is_cancelled):
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    queue = Queue({"long": Lane(niceness=3), "short": Lane()})
+    here = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    found = {}
+    for lane in ("long", "short"):
+        job = Jobs(queue, lane, keep=1).request(lane, lane, niceness)
+        assert job.finished.wait(10)
+        found[lane] = job.result
+    assert found == {"long": min(here + 3, 19), "short": here}
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == here

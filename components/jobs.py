@@ -185,7 +185,7 @@ class Lane:
     newest_first: bool = False  # for work that is out of date once something newer was requested
     most_waiting: int | None = None  # beyond it the oldest waiting jobs are cancelled
     gives_way: bool = False  # while nobody waits for its job, it pauses as long as other work is running
-    niceness: int = 0  # that its threads add to the process's own, as on Unix: a page that is drawn gets the processor before long work
+    niceness: int = 0  # added to that of the process (Unix): a page that is drawn gets the processor before long work
 
 
 class Queue:

@@ -52,7 +52,8 @@ OVER_MANY_PAIRS: dict[str, tuple[str, str, str, str]] = {
 MANY_PAIRS = "200 pairs of a sentence and its compressed form (included model, layer 6, mean)"
 GENERAL = {
     "one": "There, leave one out and the ledger find the words best, and gradient × input does worse than random orders.",
-    "both": "There, leave one out finds the words best, then gradient × input; the ledger and attention rollout do worse than random orders.",
+    "both": "There, leave one out finds the words best, then gradient × input; the ledger and attention rollout do worse than "
+    "random orders.",
 }
 
 

@@ -1,7 +1,8 @@
-"""Draws README's pictures anew: `python -m tests.browser.screenshots` (or make screenshots)."""
+"""Draws README's pictures anew: `make screenshots`; `python -m tests.browser.screenshots NAME ...` draws only those."""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def main() -> None:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path_of_browser, args=list(chromium.ARGUMENTS))
-            for name, path, dark, height in SHOTS:
+            wanted = sys.argv[1:] or [name for name, *_ in SHOTS]
+            for name, path, dark, height in [shot for shot in SHOTS if shot[0] in wanted]:
                 page = browser.new_page(
                     viewport={"width": 1280, "height": height}, color_scheme="dark" if dark else "light"
                 )

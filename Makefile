@@ -12,17 +12,17 @@ TEST_READY := $(VENV)/.test-ready
 # thread for its numbers.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-fast test-gpu lint format bench fuzz reproduce tokenizers browser screenshots clean
+.PHONY: run test test-fast test-gpu lint format bench load fuzz reproduce tokenizers browser screenshots clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
 		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false
 
 test: $(TEST_READY) browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not fuzz"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz"
 
 test-fast: $(TEST_READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not fuzz and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz and not browser"
 
 test-gpu: $(TEST_READY)
 	$(BIN)/python -m pytest tests/gpu -m gpu
@@ -38,6 +38,10 @@ format: $(TEST_READY)
 
 bench: $(TEST_READY) browser
 	$(BIN)/python -m pytest tests/benchmarks -m benchmark -s
+
+# Many people at once; a few minutes on a machine that does nothing else.
+load: $(TEST_READY)
+	$(BIN)/python -m pytest tests/load -m load -s
 
 # Ten thousand mutated addresses and uploads, the same in every run.
 fuzz: $(TEST_READY)

@@ -12,7 +12,7 @@ import pytest
 from components.analysis.why.deletion import all_scores, compare_methods
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity
 from components.retrieval.evaluation.metrics import difference_interval
-from tests.benchmarks.test_speed import report
+from tests.load.visits import report
 from tests.places import DATA
 
 PAIRS = DATA / "compression-pairs.jsonl"

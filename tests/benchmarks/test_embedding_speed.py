@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from components.model.trace import POOLINGS
-from tests.benchmarks.test_speed import report
+from tests.load.visits import report
 from tests.places import DATA
 
 DATA = DATA / "sentences-36k.txt"

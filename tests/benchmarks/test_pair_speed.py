@@ -13,7 +13,7 @@ import torch
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from tests.benchmarks.test_embedding_speed import DATA, seconds
-from tests.benchmarks.test_speed import report
+from tests.load.visits import report
 from tests.places import ASSETS
 
 PAIRS = 2_000

@@ -12,8 +12,9 @@ import torch
 from playwright.sync_api import Browser
 
 from components.retrieval.search.exact import ExactSearch
-from tests.benchmarks.test_speed import median_time, report, servers, trivial_interaction  # noqa: F401 - fixtures
+from tests.benchmarks.test_speed import median_time, servers, trivial_interaction  # noqa: F401 - fixtures
 from tests.browser.conftest import Server, settle
+from tests.load.visits import report
 
 
 def median_seconds(action: Callable[[], object], rounds: int) -> float:

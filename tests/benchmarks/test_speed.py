@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -16,36 +14,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import Server, figure, settle, start_server, stop_server
-from tests.faults.session import opened
+from tests.load.visits import report
 from tests.places import ROOT
 
 ROUNDS = 15
-
-
-def report(text: str) -> None:
-    sys.stdout.write(f"\n    {text}\n")
-
-
-def plain_visits(server: Server, sessions: int, visits: int, pause: float) -> list[float]:
-    """Seconds of each move of some sessions on Layers, which are open at once: from the message to the end of the run.
-
-    Each session makes `visits` moves, with up to `pause` seconds before each.
-    """
-
-    def visit(number: int) -> list[float]:
-        pauses, taken = random.Random(number), []
-        with opened(server.url) as session:
-            session.run("layers")
-            for step in range(visits):
-                time.sleep(pauses.uniform(0, pause))
-                started = time.perf_counter()
-                session.run("layers", f"view=sentences&pool={('max', 'mean')[step % 2]}")
-                taken.append(time.perf_counter() - started)
-                assert not [element for element in session.elements if type(element).__name__ == "Exception"]
-        return taken
-
-    with ThreadPoolExecutor(sessions) as people:
-        return [seconds for taken in people.map(visit, range(sessions)) for seconds in taken]
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.benchmarks.test_speed import plain_visits, report
 from tests.browser.conftest import start_server, stop_server
+from tests.load.visits import plain_visits, report
 from tests.places import ROOT
 
 STEPS, ROUNDS = 20, 3

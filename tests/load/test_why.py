@@ -12,18 +12,14 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.benchmarks.test_speed import plain_visits, report
 from tests.browser.conftest import Server, start_server, stop_server
 from tests.faults.session import opened
+from tests.load.visits import WORDS, percentile_95, plain_visits, report
 
 VISITORS = 8  # of plain pages
 PEOPLE = 16  # on the Why page
 VISITS = 12
 PAUSE = 1.0  # seconds, at most
-WORDS = (
-    *("river", "stone", "market", "window", "garden", "letter", "winter", "bridge"),
-    *("music", "doctor", "ship", "farmer", "road", "kitchen", "teacher", "forest"),
-)
 
 
 def explain(server: Server, number: int, is_over: threading.Event) -> int:
@@ -66,6 +62,6 @@ def test_sixteen_people_on_why_do_not_slow_plain_pages_beyond_three_times(tmp_pa
     ratio = medians[1] / medians[0]
     report(
         f"plain pages: median {1000 * medians[0]:.0f} ms, beside {PEOPLE} people on Why {1000 * medians[1]:.0f} ms = "
-        f"{ratio:.2f} x (95th percentile {1000 * statistics.quantiles(beside, n=20)[-1]:.0f} ms, {made} moves on Why)"
+        f"{ratio:.2f} x (95th percentile {1000 * percentile_95(beside):.0f} ms, {made} moves on Why)"
     )
     assert ratio <= 3

@@ -1,0 +1,1 @@
+"""Many people at once, as real sessions over websockets: `make load`."""

@@ -64,6 +64,18 @@ def read_address(page: str, history: bool = False) -> None:
     if st.session_state.get("_address") is not None and not history:
         return
     address = {key: st.query_params.get_all(key) for key in st.query_params}
+    apply(page, address)
+    st.session_state["_address"] = address
+    if history:
+        # Writing an address adds a step to the browser's history, so wait until a setting changes again.
+        st.session_state["_held"] = address_of(page)[0]
+
+
+def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:
+    """Copy a page's address into the session; an invalid value gives the default and a notice.
+
+    `keep`: the names of settings whose values stay, whatever the address says.
+    """
     st.session_state.pop("_anchors", None)  # the token positions in the address belong to its own sentences
     linked: set[str] = st.session_state.setdefault("_linked_models", set())
     known = set()
@@ -73,6 +85,8 @@ def read_address(page: str, history: bool = False) -> None:
             continue
         # A shared value that this page does not use is kept for the other pages; older links contain such values.
         known.add(setting.short)
+        if setting.name in keep:
+            continue
         if setting.short not in address:
             # An address that leaves a value out means its default.
             if used and (address or not setting.shared):
@@ -89,10 +103,6 @@ def read_address(page: str, history: bool = False) -> None:
             notice(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {reason}.")
     for key in address.keys() - known:
         notice(f"This page does not use the link's “{key[:30]}”.")
-    st.session_state["_address"] = address
-    if history:
-        # Writing an address adds a step to the browser's history, so wait until a setting changes again.
-        st.session_state["_held"] = address_of(page)[0]
 
 
 def address_of(page: str) -> tuple[dict[str, list[str]], bool]:

@@ -296,8 +296,8 @@ class _Reader:
             self.report(draft.line, "The step has no title.", "Write it behind ##.")
         if scene is None and not any(problem.line > draft.line for problem in self.problems):
             self.report(draft.line, "The step shows no page.", "Write below the heading: Show: layers?s=A dog runs.")
-        if not text:
-            self.report(draft.line, "The step has no text.", "Say what to look at.")
+        if not text and draft.question is None:
+            self.report(draft.line, "The step has neither text nor a question.", "Say what to look at.")
         question = None if draft.question is None else self._question(draft)
         if len(self.problems) > before or scene is None:
             return None

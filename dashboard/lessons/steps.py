@@ -94,6 +94,6 @@ def check_address(scene: Scene) -> list[str]:
         except (ValueError, UserError) as problem:
             wrong.append(f"“{key}={', '.join(texts)[:60]}” is not possible: {str(problem).rstrip('.')}.")
             continue
-        if value == known[key].default:
+        if value == known[key].default and key != "s":  # a file names its sentences even if they are the default
             wrong.append(f"“{key}={', '.join(texts)[:60]}” is what the page shows without it: leave it out.")
     return wrong

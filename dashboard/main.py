@@ -70,7 +70,9 @@ def style() -> None:
         # empty: hide it.
         st.html(
             "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 4.2rem; } "
-            '[data-testid="stSidebar"] { display: none; }</style>'
+            '[data-testid="stSidebar"] { display: none; } '
+            "@media (min-width: 901px) { .st-key-lesson_panel { top: 3.4rem; border-top: 1px solid rgba(133, 139, 149, 0.3); "
+            "border-top-left-radius: 0.5rem; } }</style>"
         )
 
 

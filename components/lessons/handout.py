@@ -11,7 +11,8 @@ from components.lessons.lesson import Lesson, Scene
 
 _STYLE = """
 @page { size: A4; margin: 18mm 16mm; }
-body { font: 11pt/1.45 Georgia, "Times New Roman", serif; color: #000; background: #fff; max-width: 44rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 11pt/1.45 Georgia, "Times New Roman", serif; color: #000; background: #fff; }
+body { max-width: 44rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 20pt; margin: 0 0 .2rem; } h2 { font-size: 13pt; margin: 1.4rem 0 .3rem; break-after: avoid; }
 .facts, .sentences, figcaption { color: #444; font-size: 9.5pt; } p { margin: .4rem 0; }
 figure { margin: .6rem 0; break-inside: avoid; } figure img { max-width: 100%; max-height: 95mm; border: 1px solid #bbb; }

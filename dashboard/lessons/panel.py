@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import settings, state
 from dashboard.lessons import counted, printed, steps
-from dashboard.ui import controls
+from dashboard.ui import browser, controls
 
 if TYPE_CHECKING:
     from components.lessons.lesson import Lesson, Question
@@ -31,6 +31,7 @@ def draw(page: str) -> None:
                 _question(lesson, number, step.question)
             _foot(page, lesson, number)
         _way(lesson, number)
+    browser.scroll_lesson_to_top("lesson_top", f"{lesson.key}.{number}")
 
 
 def _question(lesson: Lesson, number: int, question: Question) -> None:
@@ -54,7 +55,8 @@ def _question(lesson: Lesson, number: int, question: Question) -> None:
         key=key,
         label_visibility="collapsed",
     )
-    if st.button("Answer", key="lesson_answer", type="primary", disabled=choice is None, width="stretch"):
+    is_sent = st.button("Answer", key="lesson_answer", type="primary", disabled=choice is None, width="stretch")
+    if is_sent and choice is not None:  # a browser can send a click on a disabled button
         steps.keep_answer(lesson, number, choice)
         counted.give(lesson, number, choice)
         if question.scene is not None:

@@ -6,7 +6,7 @@ import hashlib
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 PICTURES = ready_made.LESSONS / "pictures"
 
 
-def picture_path(lesson: Lesson, number: int, scene: Scene) -> Path:
+def picture_path(scene: Scene) -> Path:
     """Where the picture of a scene is. The name contains a hash of the address, so that no picture shows another one."""
-    mark = hashlib.sha256(steps.address_of(lesson, number, scene).encode()).hexdigest()[:8]
-    return PICTURES / f"{lesson.key}-{number}-{mark}.png"
+    mark = hashlib.sha256(urlencode(scene.values).encode()).hexdigest()[:10]
+    return PICTURES / f"{scene.page}-{mark}.png"
 
 
 def button(lesson: Lesson, *, key: str) -> None:
@@ -48,7 +48,7 @@ def page(lesson: Lesson, root: str) -> bytes:
     for number, step in enumerate(lesson.steps, 1):
         for place, scene in enumerate(step.scenes):
             links[number, place] = root + steps.address_of(lesson, number, scene)
-            path = picture_path(lesson, number, scene)
+            path = picture_path(scene)
             if path.exists():
                 pictures[number, place] = path.read_bytes()
     return handout(lesson, links, pictures).encode()

@@ -126,7 +126,7 @@ def test_own_sentences_can_be_brought_back(open_page: Open) -> None:
 
 
 def test_leaving_closes_the_panel_and_keeps_the_page(open_page: Open) -> None:
-    app = open_page("lessons", lesson="two-banks.2")
+    app = open_page("layers", lesson="two-banks.2", **LESSON.steps[1].scene.address)
     app.button(key="lesson_leave").click().run()
     assert not has(app, "lesson_next")
     assert "lesson" not in app.query_params

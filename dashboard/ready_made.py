@@ -75,7 +75,8 @@ def _lesson_marks() -> tuple[tuple[Path, int, int], ...]:
 @lru_cache(maxsize=2)
 def _read_lessons(marks: tuple[tuple[Path, int, int], ...]) -> tuple[dict[str, Lesson], tuple[Problem, ...]]:
     files = [path for path, _, _ in marks]
-    read, problems = {}, same_keys(files)
+    read: dict[str, Lesson] = {}
+    problems = same_keys(files)
     for path in files:
         lesson, found = read_lesson(path)
         problems += found

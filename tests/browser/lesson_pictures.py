@@ -20,7 +20,7 @@ from dashboard.lessons.steps import query_of
 from tests.browser import chromium
 from tests.browser.conftest import settle, start_server, stop_server
 
-WIDTH, HEIGHT = 1_000, 620  # pixels of a picture: the page below its first line
+WIDTH, HEIGHT = 1_000, 700  # pixels of a picture: the page below its first line
 COLOURS = 64  # enough for a figure, and a fifth of the bytes
 LONGEST_WAIT = 240.0  # seconds: the first UMAP of a server has to be compiled, and a corpus embedded
 BUSY = "[data-testid=stProgress], [data-testid=stSkeleton], [data-testid=stStatusWidget], [data-testid=stSpinner]"

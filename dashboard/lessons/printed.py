@@ -47,7 +47,7 @@ def page(lesson: Lesson, root: str) -> bytes:
     links, pictures = {}, {}
     for number, step in enumerate(lesson.steps, 1):
         for place, scene in enumerate(step.scenes):
-            links[number, place] = root + steps.address_of(lesson, number, scene)
+            links[number, place] = root + steps.short_link(lesson, number)
             path = picture_path(scene)
             if path.exists():
                 pictures[number, place] = path.read_bytes()

@@ -73,14 +73,14 @@ def open_short_link(page: str, is_first_run: bool) -> None:
         show(*opened)
 
 
-def query_of(scene: Scene, *more: tuple[str, str]) -> str:
-    """A scene's address behind the question mark, with `more` keys and texts."""
-    return urlencode([*scene.values, *more], quote_via=quote)
+def query_of(scene: Scene) -> str:
+    """A scene's address behind the question mark."""
+    return urlencode(scene.values, quote_via=quote)
 
 
-def address_of(lesson: Lesson, number: int, scene: Scene) -> str:
-    """The address, from the server's root, that opens a step's page together with the step."""
-    return f"/{scene.page}?{query_of(scene, ('lesson', f'{lesson.key}.{number}'))}"
+def short_link(lesson: Lesson, number: int) -> str:
+    """The address, from the server's root, that opens a step with all that it shows; see open_short_link."""
+    return f"/lessons?lesson={lesson.key}.{number}"
 
 
 def check_address(scene: Scene) -> list[str]:

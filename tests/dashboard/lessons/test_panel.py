@@ -183,8 +183,9 @@ def test_the_handout_links_to_every_step() -> None:
     page = printed.page(LESSON, "http://127.0.0.1:8501").decode()
     for number, step in enumerate(LESSON.steps, 1):
         assert step.title in page
-        assert f"lesson=two-banks.{number}" in page
-    assert "http://127.0.0.1:8501/tokens?s=The%20bank%20gave%20me%20a%20loan.&amp;s=" in page
+        assert f'<a href="http://127.0.0.1:8501/lessons?lesson=two-banks.{number}">' in page
+        assert printed.picture_path(step.scene).exists()
+    assert page.count("data:image/png;base64,") == sum(len(step.scenes) for step in LESSON.steps)
 
 
 def test_home_and_the_page_of_lessons_offer_them(open_page: Open) -> None:

@@ -25,7 +25,7 @@ def draw(page: str) -> None:
         with st.expander(f"**{lesson.title}**  ·  step {number} of {len(lesson.steps)}", expanded=True):
             with st.container(key="lesson_where"):  # on a phone the line that folds the panel says it
                 st.caption(f"{lesson.title} · step {number} of {len(lesson.steps)}")
-            st.markdown(f"#### {step.title}")
+            st.subheader(step.title, anchor=False)
             st.markdown(step.text)
             if step.question is not None:
                 _question(lesson, number, step.question)

@@ -12,7 +12,7 @@ TEST_READY := $(VENV)/.test-ready
 # thread for its numbers.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-fast test-gpu lint format bench load fuzz reproduce tokenizers browser screenshots clean
+.PHONY: run test test-fast test-gpu lint format bench load fuzz reproduce tokenizers browser screenshots lesson-pictures clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
@@ -78,6 +78,9 @@ $(TEST_READY): tests/requirements.txt $(RUN_READY)
 
 screenshots: $(TEST_READY) browser
 	$(BIN)/python -m tests.browser.screenshots
+
+lesson-pictures: $(TEST_READY) browser
+	$(BIN)/python -m tests.browser.lesson_pictures
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from components.analysis.similarity.cka import LayerCKA
     from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
+    from components.lessons.answers import Answers
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
     from components.model.tokenization import Truncation
@@ -482,6 +483,14 @@ def sense_jobs() -> Jobs:
 def splade_indexes() -> Jobs:
     """The weights of corpora by SPLADE; those of one corpus take up to 256 MB, and 8 bytes a sentence."""
     return Jobs(queue(), "embedding", keep=8, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def lesson_answers() -> Answers:
+    """What people answered to the questions of lessons, counted for each class."""
+    from components.lessons.answers import Answers
+
+    return Answers()
 
 
 @cache

@@ -18,6 +18,7 @@ from components.model.catalog import spec_of  # noqa: E402
 from dashboard import caching, navigation, ready_made, state  # noqa: E402
 from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
+from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 
 caching.after_load["demo corpus"] = warm_up.embed_demo
@@ -26,12 +27,15 @@ SIDEBAR_WIDTH = 330  # pixels: the models' names fit
 
 
 def main() -> None:
+    is_first_run = st.session_state.get("_address") is None
+    in_lesson = bool(st.session_state.get("lesson")) or (is_first_run and "lesson" in st.query_params)
     # Our own icon: a Material icon would be fetched from a font host.
     st.set_page_config(
         page_title="BERT Internals",
         page_icon=str(ready_made.ASSETS / "icon.svg"),
         layout="wide",
-        initial_sidebar_state=SIDEBAR_WIDTH,
+        # The lesson's panel takes the room of the sidebar, which can still be opened.
+        initial_sidebar_state="collapsed" if in_lesson else SIDEBAR_WIDTH,
     )
     projector = bool(st.session_state.get("projector", st.query_params.get("proj") == "1"))
     pages = navigation.pages()
@@ -40,6 +44,7 @@ def main() -> None:
     context = get_script_run_ctx()
     state.read_address(key, history=bool(context and context.is_history_navigation))
     sentence_bar.take_edits()
+    steps.open_short_link(key, is_first_run)
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
     if not model_gate.needs_consent("model"):
         caching.models().request(spec_of(state.get("model")), caching.person())
@@ -49,6 +54,7 @@ def main() -> None:
     style()
     listing.expect()
     jobs_slot = sidebar.draw(key)
+    panel.draw(key)
     page_header.draw(key, current.in_use())
     messages.notices()
     page.run()
@@ -69,7 +75,9 @@ def style() -> None:
             '[data-testid="stTopNavLink"] { padding: 0 0.35rem; } '
             '[data-testid="stTopNavLink"] > span:has([data-testid="stIconMaterial"]) { display: none; } '
             '@media (max-width: 1300px) { [data-testid="stTopNavLink"] { padding: 0 0.15rem; } '
-            '[data-testid="stTopNavLink"] p { font-size: 0.65rem; } }</style>'
+            '[data-testid="stTopNavLink"] p { font-size: 0.65rem; } } '
+            "@media (min-width: 901px) { .st-key-lesson_panel { top: 3.4rem; border-top: 1px solid rgba(133, 139, 149, 0.3); "
+            "border-top-left-radius: 0.5rem; } }</style>"
         )
 
 

@@ -15,6 +15,7 @@ from dashboard.ui import controls, messages, model_gate, page_header
 # key (also the address), title, icon, the question the page answers
 PATH: tuple[tuple[str, str, str, str], ...] = (
     ("home", "Home", ":material/home:", ""),
+    ("lessons", "Lessons", ":material/school:", "What can be learnt here?"),
     ("tokens", "Tokens", ":material/match_word:", "How does text become numbers?"),
     ("model", "Model", ":material/layers:", "What is inside the model?"),
     ("layers", "Layers", ":material/show_chart:", "How does a word's vector change?"),
@@ -28,7 +29,7 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("training", "Training", ":material/model_training:", "What does fine-tuning change?"),
     ("about", "About", ":material/info:", ""),
 )
-NOT_STEPS = {"home", "about"}  # pages that are no step on the way from text to use
+NOT_STEPS = {"home", "lessons", "about"}  # pages that are no step on the way from text to use
 
 
 def pages() -> dict[str, Any]:

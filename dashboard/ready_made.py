@@ -1,11 +1,17 @@
-"""The ready-made sets of sentences, and the path of the assets."""
+"""The ready-made sets of sentences, the lessons, and the path of the assets."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.lessons.reader import Problem, lesson_files, read_lesson, same_keys
+
+if TYPE_CHECKING:
+    from components.lessons.lesson import Lesson
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 
@@ -46,3 +52,34 @@ def is_pair(sentences: tuple[str, ...]) -> bool:
     """Whether these sentences are a ready-made pair of a question and its answer."""
     item = set_of(sentences)
     return item is not None and item.pair
+
+
+LESSONS = ASSETS / "lessons"
+
+
+def lessons() -> dict[str, Lesson]:
+    """The lessons of assets/lessons by key, in the order of their files; a file that was added or changed is read again."""
+    return _read_lessons(_lesson_marks())[0]
+
+
+def lesson_problems() -> tuple[Problem, ...]:
+    """What is to be mended in the files of assets/lessons; a file with problems is no lesson."""
+    return _read_lessons(_lesson_marks())[1]
+
+
+def _lesson_marks() -> tuple[tuple[Path, int, int], ...]:
+    """Each file with the time of its last change and its size."""
+    return tuple((path, (facts := path.stat()).st_mtime_ns, facts.st_size) for path in lesson_files(LESSONS))
+
+
+@lru_cache(maxsize=2)
+def _read_lessons(marks: tuple[tuple[Path, int, int], ...]) -> tuple[dict[str, Lesson], tuple[Problem, ...]]:
+    files = [path for path, _, _ in marks]
+    read: dict[str, Lesson] = {}
+    problems = same_keys(files)
+    for path in files:
+        lesson, found = read_lesson(path)
+        problems += found
+        if lesson is not None:
+            read.setdefault(lesson.key, lesson)
+    return read, tuple(problems)

@@ -34,7 +34,7 @@ from components.training.data import DEMO
 from components.training.objectives import OBJECTIVES
 from components.training.settings import NEGATIVES, POOLINGS, PRESETS
 from dashboard import access
-from dashboard.ready_made import ready_made_sets
+from dashboard.ready_made import lessons, ready_made_sets
 
 PAGES = (
     *("home", "tokens", "model", "layers", "heatmaps", "attention", "map"),
@@ -213,6 +213,27 @@ def _parse_corpus(values: list[str]) -> str:
     return value
 
 
+def _parse_lesson(values: list[str]) -> tuple[str, int]:
+    """A lesson and the number of its step, from 1: "two-banks.3"; without a number its first step."""
+    key, _, step = _single(values).partition(".")
+    lesson = lessons().get(key)
+    if lesson is None:
+        raise ValueError("there is no such lesson")
+    return key, _whole_number(step or "1", len(lesson.steps), 1)
+
+
+def _parse_class_code(values: list[str]) -> str:
+    value = _single(values)
+    if value != class_code(value):
+        raise ValueError("it is not of letters, digits and hyphens")
+    return value
+
+
+def class_code(text: str) -> str:
+    """The code of a class: what a person typed, without the characters that a code cannot have."""
+    return re.sub(r"[^a-z0-9-]", "", text.strip().lower().replace(" ", "-"))[:MOST_CODE]
+
+
 def _layers_view() -> Setting:
     setting = _choice("layers_view", "view", ("across", "within", "against", "sentences"), LAYERS)
     # In older links "tokens" stands for any comparison of tokens; "cmp" then names it.
@@ -220,6 +241,7 @@ def _layers_view() -> Setting:
 
 
 MOST_RUNS = 24
+MOST_CODE = 24  # characters of a class's code
 MOST_PATCHES = 12  # made together
 MOST_EXPERIMENT_SEED = 9_999
 LEAST_RUN_CANDIDATES, MOST_RUN_CANDIDATES = 2, 1_000  # of a query that a run re-ranks
@@ -239,6 +261,7 @@ DEFAULT_TRIPLE = (
 LAYERS, TOKENS, MODEL, HEATMAPS, ATTENTION = ("layers",), ("tokens",), ("model",), ("heatmaps",), ("attention",)
 SEARCH, MAP, EVALUATE, PAIRS, TRAINING = ("search",), ("map",), ("evaluate",), ("pairs",), ("training",)
 WHY = ("why",)
+EVERYWHERE = (*PAGES, "lessons", "about")
 WITH_SENTENCES = tuple(
     page for page in PAGES if page not in {"search", "evaluate", "pairs", "training"}
 )  # these use a corpus or rows
@@ -263,6 +286,19 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     replace(_number("max_length", "len", None, 100_000, least=LEAST_LENGTH, words="maximum length"), shared=True),
     replace(_flag("projector", "proj", False, words="projector mode"), shared=True),
+    # The open lesson, with the number of its step from 1, and the class whose answers are counted together
+    Setting(
+        "lesson",
+        "lesson",
+        (),
+        _parse_lesson,
+        lambda value: [f"{value[0]}.{value[1]}"],
+        EVERYWHERE,
+        shared=True,
+    ),
+    Setting(
+        "class_code", "class", "", _parse_class_code, lambda value: [value], EVERYWHERE, shared=True, words="class code"
+    ),
     # Tokens of interest: one position for each sentence, [CLS] at 0
     _positions("tokens", "t", (*TOKENS, *MODEL, *LAYERS), words="chosen tokens"),
     # Tokens

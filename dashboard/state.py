@@ -52,14 +52,14 @@ def is_used(name: str, page: str) -> bool:
 
 def reset() -> None:
     """Restore the default of every setting."""
-    with _restoring():
+    with restoring():
         for setting in SETTINGS:
             st.session_state.pop(setting.name, None)
     st.session_state.pop("_notices", None)
 
 
 def restorations(name: str) -> int:
-    """How often Back, Forward or a reset has changed a setting's value in this session.
+    """How often Back, Forward, a reset or a lesson has changed a setting's value in this session.
 
     A widget that has not been drawn since, as in a closed panel, keeps the value before in the browser, which sends it
     again with the next click. So each of these changes needs a new widget.
@@ -68,8 +68,8 @@ def restorations(name: str) -> int:
 
 
 @contextlib.contextmanager
-def _restoring() -> Iterator[None]:
-    """Count the settings whose values change within it."""
+def restoring() -> Iterator[None]:
+    """For changes that no widget made: counts the settings whose values change within it (see `restorations`)."""
     before = {setting.name: get(setting.name) for setting in SETTINGS}
     yield
     counts: dict[str, int] = st.session_state.setdefault(_RESTORED, {})
@@ -88,7 +88,7 @@ def read_address(page: str, history: bool = False) -> None:
     if st.session_state.get("_address") is not None and not history:
         return
     if history:
-        with _restoring():
+        with restoring():
             _take_address(page)
         # Writing an address adds a step to the browser's history, so wait until a setting changes again.
         st.session_state["_held"] = address_of(page)[0]
@@ -98,6 +98,15 @@ def read_address(page: str, history: bool = False) -> None:
 
 def _take_address(page: str) -> None:
     address = {key: st.query_params.get_all(key) for key in st.query_params}
+    apply(page, address)
+    st.session_state["_address"] = address
+
+
+def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:
+    """Copy a page's address into the session; an invalid value gives the default and a notice.
+
+    `keep`: the names of settings whose values stay, whatever the address says.
+    """
     st.session_state.pop("_anchors", None)  # the token positions in the address belong to its own sentences
     linked: set[str] = st.session_state.setdefault("_linked_models", set())
     known = set()
@@ -107,6 +116,8 @@ def _take_address(page: str) -> None:
             continue
         # A shared value that this page does not use is kept for the other pages; older links contain such values.
         known.add(setting.short)
+        if setting.name in keep:
+            continue
         if setting.short not in address:
             # An address that leaves a value out means its default.
             if used and (address or not setting.shared):
@@ -123,7 +134,6 @@ def _take_address(page: str) -> None:
             notice(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {reason}.")
     for key in address.keys() - known:
         notice(f"This page does not use the link's “{key[:30]}”.")
-    st.session_state["_address"] = address
 
 
 def address_of(page: str) -> tuple[dict[str, list[str]], bool]:

@@ -19,11 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from components.command_line import cache, check, evaluate, index, reproduce, rerank, search, sts, train, why
+from components.command_line import cache, check, evaluate, index, lessons, reproduce, rerank, search, sts, train, why
 from components.command_line import options as shared
 from components.errors import InputError, UserError
 
-COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, cache)
+COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache)
 DEBUG_VARIABLE = "BERT_INTERNALS_DEBUG"  # 1: as --debug
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # how writing to standard output fails
 MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given

@@ -199,6 +199,11 @@ def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
     )
 
 
+def scroll_lesson_to_top(key: str, step: str) -> None:
+    """Scroll the lesson's panel to its beginning whenever `step` differs from the one before. It draws nothing."""
+    web_component("lesson_top", "")(key=key, data={"step": step}, height=0)
+
+
 def tools(
     key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[str, str]], long_text: str | None = None
 ) -> None:

@@ -41,19 +41,28 @@ def replace(sentences: tuple[str, ...]) -> None:
 
     Ready-made sentences are not kept, because the bar offers them anyway.
     """
+    if keep_own(sentences, "This pair is now in place of"):
+        state.put("sentences", sentences)
+
+
+def keep_own(sentences: tuple[str, ...], what: str = "The lesson's sentences are now in place of") -> bool:
+    """Before these sentences are put in the place of the session's: keep a person's own, and say how to get them back.
+
+    Returns whether they are others than the session's.
+    """
     take_edits()  # what was typed before must not come after
     current: tuple[str, ...] = state.get("sentences")
     if current == sentences:
-        return
+        return False
     is_own = current and ready_made.set_of(current) is None and current != st.session_state.get(_PUT)
-    if is_own:
+    if is_own and sentences:
         st.session_state[_KEPT] = current
         state.notice(
-            f"This pair is now in place of your {wording.counted(len(current), 'sentence')}. To get them back, open "
+            f"{what} your {wording.counted(len(current), 'sentence')}. To get them back, open "
             "“Sentences” at the top and press “Bring back my sentences”."
         )
     st.session_state[_PUT] = sentences
-    state.put("sentences", sentences)
+    return True
 
 
 def _bring_back() -> None:

@@ -41,6 +41,7 @@ def backend() -> Any:
     ("page", "title"),
     [
         ("home", "See what happens inside BERT"),
+        ("lessons", "What can be learnt here?"),
         ("tokens", "How does text become numbers?"),
         ("model", "What is inside the model?"),
         ("layers", "How does a word's vector change?"),

@@ -69,6 +69,8 @@ EXAMPLES = {
     "learnt_others": 0,
     "learnt_seed": 7,
     "sentences": ("A & b = c?", "日本語 😀", 'quotes " and <b>'),
+    "lesson": ("two-banks", 2),
+    "class_code": "7b-monday",
     "max_length": 17,
     "projector": True,
     "tokens": (0, 3, 12),

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.analysis.tokens import shared_word
+from components.lessons.reader import LEVELS
 from dashboard import navigation, ready_made, settings, state
+from dashboard.lessons import steps
 from dashboard.ui import controls, layer_figures, messages, model_gate, word_choice, wording
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ def render() -> None:
     messages.guarded(_example, "drawing the example")
     st.subheader("A page for every step", anchor=False)
     _cards()
+    st.subheader("Lessons", anchor=False)
+    _lessons()
 
 
 def _example() -> None:
@@ -115,6 +119,20 @@ def _explanation(
     return (
         "At layer 0 the vectors of the marked word are almost the same: only their positions differ. Then each block mixes "
         "in the words around it, and the vectors become different."
+    )
+
+
+def _lessons() -> None:
+    """The lessons for a first visit, and a link to all."""
+    lessons = [lesson for lesson in ready_made.lessons().values() if lesson.level == LEVELS[0]][:CARDS]
+    st.markdown("Short texts beside the pages: they set what a page shows, and ask what you expect before you see it.")
+    for column, lesson in zip(st.columns(CARDS), lessons, strict=False):
+        with column.container(border=True, key=f"lesson_card_{lesson.key}", height="stretch"):
+            if st.button(lesson.title, key=f"start_{lesson.key}", icon=":material/school:", type="tertiary"):
+                steps.show(lesson, 1)
+            st.caption(f"{lesson.question} About {lesson.minutes} minutes.")
+    st.page_link(
+        navigation.page_of("lessons"), label=f"All {len(ready_made.lessons())} lessons", icon=":material/school:"
     )
 
 

@@ -1,0 +1,1 @@
+"""Lessons on screen: opening a step, the panel beside every page, counted answers, the printed page."""

@@ -1,0 +1,115 @@
+"""The panel of the open lesson, beside every page: the text of a step, its question, and the way to the next step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import settings, state
+from dashboard.lessons import counted, printed, steps
+from dashboard.ui import browser, controls
+
+if TYPE_CHECKING:
+    from components.lessons.lesson import Lesson, Question
+
+
+def draw(page: str) -> None:
+    """Draw the panel, if a lesson is open. style.css puts it at the right, or on a phone at the bottom."""
+    opened = steps.current()
+    if opened is None:
+        return
+    lesson, number = opened
+    step = lesson.steps[number - 1]
+    with st.container(key="lesson_panel"):
+        with st.expander(f"**{lesson.title}**  ·  step {number} of {len(lesson.steps)}", expanded=True):
+            with st.container(key="lesson_where"):  # on a phone the line that folds the panel says it
+                st.caption(f"{lesson.title} · step {number} of {len(lesson.steps)}")
+            st.subheader(step.title, anchor=False)
+            st.markdown(step.text)
+            if step.question is not None:
+                _question(lesson, number, step.question)
+            _foot(page, lesson, number)
+        _way(lesson, number)
+    browser.scroll_lesson_to_top("lesson_top", f"{lesson.key}.{number}")
+
+
+def _question(lesson: Lesson, number: int, question: Question) -> None:
+    """The question; once the session has answered, the answer and what others chose."""
+    chosen = steps.answer_to(lesson, number)
+    key = f"lesson_choice_{lesson.key}_{number}"
+    st.markdown(f"**{question.text}**")
+    if chosen is not None:
+        counted.bars(lesson, number, question, chosen)
+        if question.right is not None:
+            verdict = "Right." if chosen == question.right else f"The right answer: {question.choices[question.right]}."
+            st.markdown(f"**{verdict}**")
+        st.markdown(question.answer)
+        return
+    choice = controls.checked(
+        st.radio,
+        question.text,
+        options=range(len(question.choices)),
+        format_func=question.choices.__getitem__,
+        index=None,
+        key=key,
+        label_visibility="collapsed",
+    )
+    is_sent = st.button("Answer", key="lesson_answer", type="primary", disabled=choice is None, width="stretch")
+    if is_sent and choice is not None:  # a browser can send a click on a disabled button
+        steps.keep_answer(lesson, number, choice)
+        counted.give(lesson, number, choice)
+        if question.scene is not None:
+            steps.show(lesson, number)
+        st.rerun()
+
+
+def _way(lesson: Lesson, number: int) -> None:
+    """The buttons to the step before and the next one."""
+    is_last = number == len(lesson.steps)
+    with st.container(horizontal=True, key="lesson_way", gap="small"):
+        if st.button("Back", key="lesson_back", icon=":material/arrow_back:", disabled=number == 1, width="stretch"):
+            steps.show(lesson, number - 1)
+        if is_last:
+            st.button("Finish", key="lesson_finish", icon=":material/check:", on_click=steps.leave, width="stretch")
+        elif st.button(
+            "Next", key="lesson_next", icon=":material/arrow_forward:", icon_position="right", width="stretch"
+        ):
+            steps.show(lesson, number + 1)
+
+
+def _foot(page: str, lesson: Lesson, number: int) -> None:
+    """What is needed less often: back to what the step shows, the class, the printed page, the way out."""
+    scene = steps.scene_of(lesson, number)
+    if page != scene.page:
+        st.info("You are on another page than this step.", icon=":material/explore:")
+    with st.container(horizontal=True, key="lesson_foot", gap="xsmall"):
+        if st.button(
+            "Show this step again",
+            key="lesson_again",
+            icon=":material/replay:",
+            type="secondary" if page == scene.page else "primary",
+            help="The sentences, the page and the settings of this step",
+        ):
+            steps.show(lesson, number)
+        class_code()
+        printed.button(lesson, key="lesson_handout")
+        st.button("Leave the lesson", key="lesson_leave", icon=":material/close:", on_click=steps.leave)
+
+
+def class_code() -> None:
+    """A button that opens the field for the class's code."""
+    code = state.get("class_code")
+    with st.popover(f"Class {code}" if code else "Class", icon=":material/groups:"):
+        controls.bind(
+            "class_code",
+            st.text_input,
+            "Class code",
+            from_widget=settings.class_code,
+            max_chars=settings.MOST_CODE,
+            placeholder="such as 7b-monday",
+        )
+        st.caption(
+            "Answers are counted together for all who enter the same code. Nobody's name is stored, and the counts are gone "
+            "some hours after the last answer. The address contains the code: “Copy link” gives it to the class."
+        )

@@ -1,0 +1,50 @@
+"""A lesson in a real browser: its panel is beside the page, and its steps change the figure."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visit, figure, settle
+
+
+def test_a_lesson_drives_the_page(visit: Visit) -> None:
+    page = visit("/lessons?lesson=two-banks")
+    panel = page.locator(".st-key-lesson_panel")
+    expect(panel).to_contain_text("One spelling, two things")
+    main, box = page.locator(".st-key-view_header").bounding_box(), panel.bounding_box()
+    assert main is not None
+    assert box is not None
+    assert main["x"] + main["width"] <= box["x"]  # beside the page, not over it
+    panel.get_by_text("loan and interest rates", exact=True).click()
+    panel.get_by_role("button", name="Answer").click()
+    expect(panel).to_contain_text("Right.")
+    settle(page)
+    assert "bank (gave) – bank (raised)" in figure(page)["traces"]
+    expect(panel.locator(".bi-count.right b")).not_to_have_text("0")
+    panel.get_by_role("button", name="Next").click()
+    expect(panel).to_contain_text("Where do they part?")
+    panel.get_by_role("button", name="Next").click()
+    expect(panel).to_contain_text("Twenty banks")
+    panel.get_by_text("In 95 %", exact=True).click()
+    panel.get_by_role("button", name="Answer").click()
+    expect(page).to_have_url(re.compile(r"/map\?.*lesson=two-banks\.3"))
+    page.get_by_text("“bank” at layer 4").first.wait_for(timeout=60_000)
+    panel.get_by_role("button", name="Leave the lesson").click()
+    expect(panel).to_have_count(0)
+
+
+def test_on_a_phone_the_panel_can_be_folded(visit: Visit) -> None:
+    page = visit("/layers?lesson=two-banks.2", phone=True)
+    panel = page.locator(".st-key-lesson_panel")
+    expect(panel).to_contain_text("Where do they part?")
+    opened = panel.bounding_box()
+    panel.locator("summary").click()
+    page.wait_for_timeout(600)  # the folding is animated
+    folded = panel.bounding_box()
+    assert opened is not None
+    assert folded is not None
+    assert opened["y"] >= 844 * 0.5  # it never takes more than half of the screen
+    assert folded["height"] < 120
+    expect(panel.get_by_role("button", name="Next")).to_be_visible()

@@ -1,0 +1,85 @@
+"""Every lesson of assets/lessons: its addresses are the dashboard's, and it says what the pages show."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.lessons.lesson import Scene
+from components.lessons.reader import claim_problems, lesson_files, read_lesson, same_keys
+from dashboard import ready_made, settings
+from dashboard.lessons import steps
+from tests.dashboard.conftest import Open, settled, texts
+
+FILES = lesson_files(ready_made.LESSONS)
+LESSONS = [lesson for path in FILES if (lesson := read_lesson(path)[0]) is not None]
+# A few pages are drawn from random numbers or by threads of their own: their address is checked, not their drawing.
+MAPS_BY_UMAP = ("by", "umap")
+
+
+def scenes() -> Iterator[Any]:
+    seen = set()
+    for lesson in LESSONS:
+        for number, step in enumerate(lesson.steps, 1):
+            for place, scene in enumerate(step.scenes):
+                key = (scene.page, scene.values, scene.says)
+                if MAPS_BY_UMAP not in scene.values and key not in seen:
+                    seen.add(key)
+                    yield pytest.param(scene, id=f"{lesson.key}-{number}{'-answer' if place else ''}")
+
+
+def shown(app: AppTest) -> str:
+    """All that a page says, without marks of Markdown, and with the texts of our own components."""
+    own = [json.dumps(json.loads(raw), ensure_ascii=False) for raw in _components(app.main)]
+    said = "\n".join([texts(app), *(str(table.value) for table in app.table), *own])
+    return re.sub(r"[*\\\u2060]", "", said)
+
+
+def _components(element: Any) -> Iterator[str]:
+    raw = getattr(getattr(element, "proto", None), "json", None)
+    if isinstance(raw, str) and raw.startswith(("{", "[")):
+        yield raw
+    for child in getattr(element, "children", {}).values():
+        yield from _components(child)
+
+
+def test_there_are_lessons_for_every_subject_without_a_problem() -> None:
+    problems = same_keys(FILES)
+    for path in FILES:
+        problems += read_lesson(path, steps.check_address)[1]
+    assert [str(problem) for problem in problems] == []
+    assert [lesson.key for lesson in LESSONS][:12] == [
+        *("tokens", "layer-zero", "two-banks", "opposites", "idioms", "heads", "cls-or-mean", "before-bert"),
+        *("one-by-one-or-together", "fine-tuning", "reading-a-map", "negation"),
+    ]
+    assert all(4 <= len(lesson.steps) <= 7 for lesson in LESSONS)
+    assert all(sum(step.question is not None for step in lesson.steps) >= 2 for lesson in LESSONS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_a_lesson_states_holds_for_the_included_model(path: Any, embedded: Any) -> None:
+    lesson, _ = read_lesson(path)
+    assert lesson is not None
+    assert [str(problem) for problem in claim_problems(path, lesson, embedded)] == []
+
+
+@pytest.mark.parametrize("scene", scenes())
+def test_a_page_shows_what_the_lesson_says_and_keeps_its_address(open_page: Open, scene: Scene) -> None:
+    app = open_page(scene.page, **scene.address)
+    if scene.says:
+        app = settled(app)
+    assert not app.exception
+    assert not app.error
+    assert [item.value for item in app.warning if item.icon == ":material/link_off:"] == []  # a value was refused
+    kept = {key: value if isinstance(value, list) else [value] for key, value in app.query_params.items()}
+    expected = scene.address
+    if scene.sentences == ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences:
+        del expected["s"]
+    assert kept == expected
+    said = shown(app)
+    assert [text for text in scene.says if text not in said] == []

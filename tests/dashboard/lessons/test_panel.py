@@ -1,0 +1,195 @@
+"""The panel of the open lesson: opening, predicting, revealing, going on, leaving, and what the address restores."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.lessons.answers import Answers
+from components.lessons.lesson import Scene
+from dashboard import caching, ready_made
+from dashboard.lessons import printed, steps
+from tests.dashboard.conftest import Open, setting, texts, traces
+
+LESSON = ready_made.lessons()["two-banks"]
+QUESTION = LESSON.steps[0].question
+assert QUESTION is not None
+assert QUESTION.right == 1
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """Answers of this test only, each from a person of its own."""
+    answers = Answers()
+    monkeypatch.setattr(caching, "lesson_answers", lambda: answers)
+    return answers
+
+
+def has(app: AppTest, key: str) -> bool:
+    return any(button.key == key for button in app.button)
+
+
+def answered(app: AppTest, choice: int) -> AppTest:
+    app.radio(key="lesson_choice_two-banks_1").set_value(choice).run()
+    return app.button(key="lesson_answer").click().run()
+
+
+def bars(app: AppTest) -> list[int]:
+    """The counts that the panel shows."""
+    drawn = [item.proto.body for item in app.get("html") if '<div class="bi-counts' in item.proto.body]
+    assert len(drawn) == 1
+    return [int(count) for count in re.findall(r"<b>(\d+)</b>", drawn[0])]
+
+
+def test_a_card_opens_the_lesson_at_its_first_step(open_page: Open) -> None:
+    app = open_page("lessons")
+    assert not has(app, "lesson_next")
+    app.button(key="start_two-banks").click().run()
+    assert not app.exception
+    assert setting(app, "lesson") == ("two-banks", 1)
+    assert setting(app, "sentences") == LESSON.steps[0].scene.sentences
+    assert app.query_params["lesson"] == "two-banks.1"
+    assert "One spelling, two things" in [item.value for item in app.subheader]
+    assert [item.value for item in app.title] == ["How does text become numbers?"]  # the page of the step
+
+
+def test_the_answer_is_shown_only_after_a_prediction(open_page: Open) -> None:
+    app = open_page("lessons", lesson="two-banks")
+    assert QUESTION.answer not in texts(app)
+    assert not app.get("plotly_chart")
+    assert app.button(key="lesson_answer").disabled
+    answered(app, 0)
+    assert QUESTION.answer in texts(app)
+    assert "The right answer: loan and interest rates." in texts(app)
+    assert [item.value for item in app.title] == ["How does a word's vector change?"]  # the page of the answer
+    assert round(float(traces(app)["bank (gave) – bank (raised)"][-1]), 2) == 0.92
+    assert bars(app) == [1, 0, 0, 0]
+
+
+def test_an_answer_can_be_changed_and_counts_once(open_page: Open) -> None:
+    app = answered(open_page("lessons", lesson="two-banks"), 0)
+    app.button(key="lesson_change").click().run()
+    assert QUESTION.answer not in texts(app)
+    answered(app, 1)
+    assert "**Right.**" in texts(app)
+    assert bars(app) == [0, 1, 0, 0]
+
+
+def test_two_sessions_of_a_class_are_counted_together(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = {"person": ""}
+    monkeypatch.setattr(caching, "person", lambda: now["person"])
+    for person, class_code, choice in (("ann", "7b", 1), ("bob", "7b", 2), ("eve", "8a", 0)):
+        now["person"] = person
+        app = answered(open_page("lessons", lesson="two-banks", **{"class": class_code}), choice)
+    assert bars(app) == [1, 0, 0, 0]  # eve is alone in her class
+    assert "Class 8a." in texts(app)
+    now["person"] = "ann"  # in another session, as after a reload
+    app = answered(open_page("lessons", lesson="two-banks", **{"class": "7b"}), 2)
+    assert bars(app) == [0, 0, 2, 0]
+    shown = "".join(item.proto.body for item in app.get("html")) + texts(app)
+    assert "bob" not in shown
+
+
+def test_next_and_back_set_what_the_page_shows(open_page: Open) -> None:
+    app = open_page("lessons", lesson="two-banks")
+    app.button(key="lesson_next").click().run()
+    assert setting(app, "lesson") == ("two-banks", 2)
+    assert "bank (gave) – bank (river)" in traces(app)
+    assert app.query_params["lesson"] == "two-banks.2"
+    app.button(key="lesson_back").click().run()
+    assert setting(app, "lesson") == ("two-banks", 1)
+    assert not app.get("plotly_chart")
+    assert app.button(key="lesson_back").disabled
+
+
+def test_who_has_wandered_off_comes_back(open_page: Open) -> None:
+    app = open_page("lessons", lesson="two-banks.2")
+    app.session_state["sentences"] = ("Something else.",)
+    app.switch_page("views/model/page.py").run()
+    assert "You are on another page than this step." in texts(app)
+    assert app.query_params["lesson"] == "two-banks.2"  # it stays on all pages
+    app.button(key="lesson_again").click().run()
+    assert setting(app, "sentences") == LESSON.steps[1].scene.sentences
+    assert "bank (gave) – bank (river)" in traces(app)
+    assert "You are on another page" not in texts(app)
+
+
+def test_own_sentences_can_be_brought_back(open_page: Open) -> None:
+    app = open_page("layers", s=["My own sentence.", "Another one of mine."])
+    app.switch_page("views/lessons/page.py").run()
+    app.button(key="start_two-banks").click().run()
+    assert "The lesson's sentences are now in place of your 2 sentences" in texts(app)
+    app.button(key="bring_back").click().run()
+    assert setting(app, "sentences") == ("My own sentence.", "Another one of mine.")
+
+
+def test_leaving_closes_the_panel_and_keeps_the_page(open_page: Open) -> None:
+    app = open_page("layers", lesson="two-banks.2", **LESSON.steps[1].scene.address)
+    app.button(key="lesson_leave").click().run()
+    assert not has(app, "lesson_next")
+    assert "lesson" not in app.query_params
+    assert "bank (gave) – bank (river)" in traces(app)
+
+
+def test_the_last_step_finishes(open_page: Open) -> None:
+    app = open_page("lessons", lesson=f"two-banks.{len(LESSON.steps)}")
+    assert not has(app, "lesson_next")
+    app.button(key="lesson_finish").click().run()
+    assert not has(app, "lesson_finish")
+
+
+def test_the_address_of_a_step_restores_it_in_a_new_session(open_page: Open) -> None:
+    app = open_page("lessons", lesson="two-banks.3", **{"class": "7b"})
+    address = {key: app.query_params[key] for key in app.query_params}
+    assert address["lesson"] == "two-banks.3"
+    assert address["class"] == "7b"
+    again = open_page(LESSON.steps[2].scene.page, **address)
+    assert not again.warning
+    assert LESSON.steps[2].title in [item.value for item in again.subheader]
+    assert {key: again.query_params[key] for key in again.query_params} == address
+
+
+@pytest.mark.parametrize("value", ["no-such-lesson", "two-banks.0", "two-banks.99", "two-banks.x", "../two-banks"])
+def test_an_unknown_lesson_is_refused_with_a_notice(open_page: Open, value: str) -> None:
+    app = open_page("layers", lesson=value)
+    assert "was ignored" in app.warning[0].value
+    assert not has(app, "lesson_next")
+
+
+def test_a_class_code_has_no_other_characters(open_page: Open) -> None:
+    app = open_page("lessons")
+    app.text_input(key="w_class_code").set_value(" 7B Monday <b> ").run()
+    assert setting(app, "class_code") == "7b-monday-b"
+    assert "was ignored" in open_page("layers", **{"class": "<b>"}).warning[0].value
+
+
+def test_the_check_of_addresses_knows_the_pages(open_page: Open) -> None:
+    def wrong(page: str, *values: tuple[str, str]) -> list[str]:
+        return steps.check_address(Scene(page, values, 1))
+
+    assert wrong("layers", ("s", "A dog."), ("view", "sentences")) == []
+    assert wrong("nowhere")[0].startswith("There is no page “nowhere” for a step; choose one of attention, evaluate,")
+    assert wrong("layers", ("h", "3")) == ["The page “layers” has no “h”."]
+    assert wrong("layers", ("lesson", "two-banks.1")) == ["The page “layers” has no “lesson”."]
+    assert wrong("layers", ("view", "all")) == [
+        "“view=all” is not possible: it is not one of across, within, against, sentences."
+    ]
+    assert wrong("layers", ("view", "across")) == ["“view=across” is what the page shows without it: leave it out."]
+
+
+def test_the_handout_links_to_every_step() -> None:
+    page = printed.page(LESSON, "http://127.0.0.1:8501").decode()
+    for number, step in enumerate(LESSON.steps, 1):
+        assert step.title in page
+        assert f'<a href="http://127.0.0.1:8501/lessons?lesson=two-banks.{number}">' in page
+        assert printed.picture_path(step.scene).exists()
+    assert page.count("data:image/png;base64,") == sum(len(step.scenes) for step in LESSON.steps)
+
+
+def test_home_and_the_page_of_lessons_offer_them(open_page: Open) -> None:
+    home, lessons = open_page("home"), open_page("lessons")
+    assert has(home, "start_tokens")
+    assert [key for key in ready_made.lessons() if not has(lessons, f"start_{key}")] == []
+    assert not lessons.warning

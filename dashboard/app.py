@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 HEALTH, METRICS = "/_stcore/health", "/_stcore/metrics"
 UPLOADS = ["_stcore", "upload_file"]  # of a path, followed by the ids of the session and of the file
 TOO_LARGE = "This file is too large, or the files of this session are too large together.\n"
+NO_UPLOADS = "This server takes no files.\n"
 FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
 NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
@@ -187,6 +188,9 @@ class UploadLimit:
         path = scope["path"].split("/")[-4:] if scope["type"] == "http" else []
         if path[:2] != UPLOADS or len(path) < 4 or scope["method"] != "PUT":
             await self.app(scope, receive, send)
+            return
+        if not access.uploads_allowed():
+            await PlainTextResponse(NO_UPLOADS, 403)(scope, receive, send)
             return
         session, file = path[2:]
         arrived = claimed = 0

@@ -23,7 +23,7 @@ PUBLIC = PRIVATE | {"server.address": "0.0.0.0"}
 @pytest.fixture
 def configured(monkeypatch: pytest.MonkeyPatch):
     """Calls of it set Streamlit's options, as its configuration would; access asks for no others."""
-    for variable in (access.FREE_MODELS_VARIABLE, access.SERVER_FILES_VARIABLE, access.FRAMES_VARIABLE):
+    for variable in (access.FREE_MODELS.variable, access.SERVER_FILES.variable, access.FRAMES.variable):
         monkeypatch.delenv(variable, raising=False)
 
     def configure(options: dict[str, Any]) -> None:
@@ -85,7 +85,7 @@ def test_a_server_for_others_offers_neither_files_nor_models_outside_the_list(co
 )
 def test_the_operators_variables_decide(configured, monkeypatch, options, models, files, expected) -> None:
     configured(options)
-    for variable, value in ((access.FREE_MODELS_VARIABLE, models), (access.SERVER_FILES_VARIABLE, files)):
+    for variable, value in ((access.FREE_MODELS.variable, models), (access.SERVER_FILES.variable, files)):
         if value is not None:
             monkeypatch.setenv(variable, value)
     assert (access.free_models_allowed(), access.server_files_allowed()) == expected
@@ -93,6 +93,7 @@ def test_the_operators_variables_decide(configured, monkeypatch, options, models
 
 def test_a_path_is_not_even_looked_up_where_files_are_not_offered(configured, monkeypatch) -> None:
     configured(PUBLIC)
+    assert not access.server_files_allowed()  # looks for the file of settings, once
     monkeypatch.setattr(os, "stat", lambda *_, **__: pytest.fail("looked up"))
     with pytest.raises(InputError, match="does not open files"):
         access.server_path("/etc/hostname")
@@ -124,7 +125,7 @@ def test_a_path_that_exists_is_returned(configured, tmp_path, monkeypatch) -> No
 
 def test_a_folder_in_an_address_is_refused_like_a_folder_that_does_not_exist(configured, monkeypatch, tmp_path) -> None:
     configured(PUBLIC)
-    monkeypatch.setenv(access.FREE_MODELS_VARIABLE, "1")
+    monkeypatch.setenv(access.FREE_MODELS.variable, "1")
     refused = []
     for folder in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(InputError) as problem:
@@ -184,10 +185,11 @@ def test_origins(configured) -> None:
 
 
 def test_a_header_takes_no_line_of_its_own(monkeypatch) -> None:
-    monkeypatch.setenv(access.FRAMES_VARIABLE, "'self' https://lms.example")
+    monkeypatch.setenv(access.FRAMES.variable, "'self' https://lms.example")
     assert access.frame_ancestors() == "'self' https://lms.example"
-    monkeypatch.setenv(access.FRAMES_VARIABLE, "https://a.example\r\nSet-Cookie: x")
-    assert access.frame_ancestors() == "'self'"
+    monkeypatch.setenv(access.FRAMES.variable, "https://a.example\r\nSet-Cookie: x")
+    with pytest.raises(InputError, match="BERT_INTERNALS_FRAMES"):
+        access.frame_ancestors()
 
 
 def test_pages_of_a_server_for_others_offer_no_files(configured, open_page: Open) -> None:

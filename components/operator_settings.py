@@ -217,7 +217,7 @@ FRAMES = Setting(
         _sites,
         (str,),
         "It must be sites separated by spaces, as Content-Security-Policy writes them.",
-        "for example 'self' https://lms.school.example",
+        "sites such as 'self' https://lms.school.example",
     ),
     "'self'",
     "'self'",

@@ -20,8 +20,7 @@ from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 
-caching.after_load["demo corpus"] = warm_up.embed_demo
-caching.after_load["library"] = warm_up.import_library  # after it, because the corpus takes longer
+warm_up.follow_models()
 SIDEBAR_WIDTH = 330  # pixels: the models' names fit
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from components import counters
 from components.arrays import Float32, Int64
 from components.model import architecture, loading
 from components.model.catalog import ModelFacts, ModelSpec
@@ -113,6 +114,7 @@ class LoadedModel:
         # inference_mode is thread-local, so it is entered here and not once at start.
         with self.lock, torch.inference_mode():
             self.forward_passes += 1
+            counters.forward_passes.add()
             yield
 
     def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:

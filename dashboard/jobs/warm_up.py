@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 LANE = "background"
 
 
+def follow_models() -> None:
+    """Let both follow each model that is loaded, whoever asks for the first: a session or an orchestrator."""
+    caching.after_load["demo corpus"] = embed_demo
+    caching.after_load["library"] = import_library  # after it, because the corpus takes longer
+
+
 def import_library(_: Backend) -> None:
     """Import scikit-learn, which takes a second or two: the first map and the first sense word would wait for it."""
     if not operator_settings.WARM_UP.value():

@@ -223,6 +223,14 @@ FRAMES = Setting(
     "'self'",
     "sites that may show the dashboard in a frame",
 )
+LOGIN = Setting(
+    "server",
+    "login",
+    SWITCH,
+    False,
+    "0",
+    "pages only for people who logged in with the provider in [auth] of .streamlit/secrets.toml",
+)
 METRICS = Setting("server", "metrics", SWITCH, False, "0", "opens /metrics and /_stcore/metrics for Prometheus")
 WARM_UP = Setting("server", "warm_up", SWITCH, True, "1", "embeds the demo corpus before somebody asks for it")
 DEBUG = Setting(
@@ -245,6 +253,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
     TRACE_BYTES,
     CACHE_BYTES,
     FRAMES,
+    LOGIN,
     METRICS,
     WARM_UP,
     DEBUG,

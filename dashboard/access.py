@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from components.errors import InputError
-from components.operator_settings import FRAMES, FREE_MODELS, METRICS, SERVER_FILES, TRAINING, UPLOADS, Setting
+from components.operator_settings import FRAMES, FREE_MODELS, LOGIN, METRICS, SERVER_FILES, TRAINING, UPLOADS, Setting
 
 UNKNOWN_HOST = (
     "This server is not reached by this name, or not through a proxy. Its operator can allow the name with Streamlit's "
@@ -123,6 +123,14 @@ def server_path(text: str) -> Path:
 def uploads_allowed() -> bool:
     """Whether people may upload files, unless the operator's setting forbids it."""
     return UPLOADS.value()
+
+
+def may_see_pages() -> bool:
+    """Whether this session's person may see the pages: everybody, unless the operator asks for a login.
+
+    Where a login is asked for and the server has no [auth] section of Streamlit's, nobody is logged in.
+    """
+    return not LOGIN.value() or bool(getattr(st.user, "is_logged_in", False))
 
 
 def metrics_allowed() -> bool:

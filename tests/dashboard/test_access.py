@@ -208,3 +208,28 @@ def test_only_who_owns_the_files_removes_everybodys_indexes(configured, open_pag
     assert app.run().button(key="clear_cache")
     configured(PUBLIC)
     assert [button for button in app.run().button if button.key == "clear_cache"] == []
+
+
+def test_with_a_login_nobody_sees_a_page_before_it(open_page: Open, monkeypatch) -> None:
+    assert access.may_see_pages()
+    monkeypatch.setenv(access.LOGIN.variable, "1")
+    app = open_page("home", s="A sentence from an address")
+    assert [title.value for title in app.title] == ["BERT Internals"]
+    assert [button.label for button in app.button] == ["Log in"]
+    assert len(app.sidebar) == 0
+    app = app.button(key="log_in").click().run()  # no provider is set up
+    assert "Nobody can log in at the moment" in app.error[0].value
+    assert app.exception == []
+
+
+def test_after_the_login_the_pages_are_there(open_page: Open, monkeypatch) -> None:
+    monkeypatch.setenv(access.LOGIN.variable, "1")
+
+    class Person:
+        is_logged_in = True
+
+    monkeypatch.setattr(access.st, "user", Person())
+    app = open_page("about")
+    assert app.button(key="log_out").label == "Log out"
+    assert len(app.title) == 1
+    assert app.title[0].value != "BERT Internals"

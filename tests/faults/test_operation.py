@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -153,6 +154,38 @@ def test_the_log_holds_nothing_that_people_wrote(server: Server) -> None:
     assert "refused: host" in log  # the log is written
     for word in (*SECRET.split(), text, name):
         assert word not in log
+
+
+FAILING = f"""
+import streamlit as st
+try:
+    int({SECRET!r})
+except ValueError as problem:
+    raise KeyError({SECRET!r}) from problem
+"""
+SERVING = """
+from pathlib import Path
+import streamlit as st
+from dashboard import logs
+logs.keep_texts_out()
+app = st.App(Path(__file__).parent / "failing.py")
+"""
+
+
+def test_an_error_that_nobody_caught_is_logged_without_its_message(tmp_path: Path) -> None:
+    """Streamlit logs it itself, and it has a way of its own to print tracebacks, which our configuration switches off."""
+    (tmp_path / "failing.py").write_text(FAILING)
+    (tmp_path / "serving.py").write_text(SERVING)
+    running = start_server(tmp_path / "log.txt", str(tmp_path / "serving.py"), PYTHONPATH=str(ROOT))
+    try:
+        with opened(running.url) as session:
+            session.run()
+    finally:
+        stop_server(running)
+    log = running.log.read_text()
+    assert "failing.py" in log
+    assert "builtins.KeyError (message left out)" in log
+    assert SECRET not in log
 
 
 def send_everywhere(session: Session, page: str, query: str) -> None:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.errors import InputError
 from dashboard import access, settings
@@ -233,3 +234,19 @@ def test_after_the_login_the_pages_are_there(open_page: Open, monkeypatch) -> No
     assert app.button(key="log_out").label == "Log out"
     assert len(app.title) == 1
     assert app.title[0].value != "BERT Internals"
+
+
+def test_without_uploads_the_uploader_takes_nothing_and_says_so(monkeypatch) -> None:
+    def page() -> None:
+        from dashboard.corpora import uploads
+
+        assert not uploads.uploader("kind", "A file", key="a_file")
+
+    for variable, is_disabled in (("1", False), ("0", True)):
+        monkeypatch.setenv(access.UPLOADS.variable, variable)
+        app = AppTest.from_function(page, default_timeout=30).run()
+        assert app.exception == []
+        assert app.get("file_uploader")[0].proto.disabled is is_disabled
+        assert [caption.value for caption in app.caption] == [
+            "This server takes no files: its operator decides that."
+        ] * (is_disabled)
